@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CLIENTS, hasCommand, hasModule, runPython, tellMissing } from './python-user.js';
 
 const hasMypy = hasCommand('mypy');
-const canBuild = hasModule('pip') && hasModule('setuptools, wheel');
+const canBuild = hasModule('pip') && hasModule('setuptools', 'wheel');
 tellMissing('the Python package', { mypy: hasMypy, 'pip, setuptools and wheel': canBuild });
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };

@@ -6,12 +6,15 @@ import { expect } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
 
 const runs = (command: string, ...words: string[]) => spawnSync(command, words).status === 0;
+/** Finds modules without loading them, which takes seconds. */
+const FIND =
+  'import sys; from importlib.util import find_spec; sys.exit(any(find_spec(name) is None for name in sys.argv[1:]))';
 /** The first Python with pandas: a system's packages are often there for its own Python alone. */
 const PYTHONS = ['python3', '/usr/bin/python3'].filter((command) => runs(command, '--version'));
-export const PYTHON = PYTHONS.find((command) => runs(command, '-c', 'import pandas')) ?? PYTHONS[0] ?? '';
+export const PYTHON = PYTHONS.find((command) => runs(command, '-c', FIND, 'pandas')) ?? PYTHONS[0] ?? '';
 export const isPythonHere = PYTHON !== '';
 export const hasCommand = (command: string) => runs(command, '--version');
-export const hasModule = (module: string) => isPythonHere && runs(PYTHON, '-c', `import ${module}`);
+export const hasModule = (...modules: readonly string[]) => isPythonHere && runs(PYTHON, '-c', FIND, ...modules);
 
 /** Tells what tests are skipped for. */
 export function tellMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {

@@ -11,7 +11,7 @@ import { createHistory, type History } from './history.js';
  * restart on the same home nothing that was acknowledged is lost, nothing is half there, and every job comes to one end.
  * `SOAK_ROUNDS=50` kills it that often; `SOAK_SEED` repeats the moments.
  */
-const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 3);
+const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 2);
 const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_120);
 /** Latest moment of a kill; a long run gives its clients longer. */
 const MOMENT_MS_MAX = ROUNDS > 10 ? 5000 : 1500;

@@ -31,9 +31,8 @@ set -euo pipefail
 divisor() { node "$DIVISOR_PACKAGE/dist/src/main.js" "$@"; }
 npx() { shift; divisor "$@"; }
 curl() {
-  local number kept file='' last='' meta word
-  number=$(find "$CALLS" -name '*.meta' | wc -l)
-  kept=$(printf '%s/%03d' "$CALLS" "$number")
+  local number=0 kept file='' last='' meta word
+  while printf -v kept '%s/%03d' "$CALLS" "$number"; [ -e "$kept.meta" ]; do number=$((number + 1)); done
   for word in "$@"; do [ "$last" = -o ] && file="$word"; last="$word"; done
   while :; do
     meta=$(command curl -sS -o "$kept.body" -w '%{http_code} %{method} %{url_effective} %{content_type}' "$@")

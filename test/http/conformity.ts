@@ -9,8 +9,20 @@ export type Conformity = (
 
 type Json = Record<string, unknown>;
 
-/** Checks answers against an OpenAPI document: the status is declared, the media type is, and a JSON body satisfies its schema. */
+let last: { readonly text: string; readonly conformity: Conformity } | undefined;
+
+/**
+ * Checks answers against an OpenAPI document, as below. The schemas of one document are compiled once for all files that
+ * a worker tests.
+ */
 export function createConformity(document: OpenApiDocument): Conformity {
+  const text = JSON.stringify(document);
+  if (last?.text !== text) last = { text, conformity: conformityOf(document) };
+  return last.conformity;
+}
+
+/** Checks answers against an OpenAPI document: the status is declared, the media type is, and a JSON body satisfies its schema. */
+function conformityOf(document: OpenApiDocument): Conformity {
   const ajv = new Ajv2020({ strict: false, validateFormats: false, allErrors: true });
   ajv.addSchema({ ...document, $id: 'divisor' });
   const compiled = new Map<string, ValidateFunction>();

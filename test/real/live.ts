@@ -40,6 +40,8 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
       '0',
       '--drain-ms',
       '0',
+      '--workers',
+      '1',
       '--warm-up',
       'off',
       '--data-roots',

@@ -76,10 +76,11 @@ for (const { set, file, calendar, base, currency, benchmark } of SETS) {
       service = await liveService(['--workers', '1']);
       const folder = join(service.folder, set);
       await mkdir(folder);
-      await writeFile(join(folder, 'market.csv'), longCsv(file));
+      const prices = longCsv(file);
+      await writeFile(join(folder, 'market.csv'), prices);
       await writeFile(
         join(folder, 'reference.csv'),
-        `identifier,CURRENCY,EXCHANGE\n${namesOf(longCsv(file))
+        `identifier,CURRENCY,EXCHANGE\n${namesOf(prices)
           .map((name) => `${name},${currency},${calendar}`)
           .join('\n')}\n`,
       );

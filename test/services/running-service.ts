@@ -33,6 +33,8 @@ export interface RunningService {
   finished(jobId: string): Promise<JobStatus>;
   /** Stops the service and starts it again on the same home. @param whileAway what happens in between */
   restart(whileAway?: () => Promise<void>): Promise<void>;
+  /** Resolves when the store that was served before a start is served again. */
+  resumed(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -103,6 +105,7 @@ export async function runService(
       await whileAway();
       running = await start(settings, pino({ level: 'silent' }));
     },
+    resumed: () => running.service.resumed,
     async close() {
       await stop({ ...running, drainMs: 0 });
       await rm(base, { recursive: true, force: true });

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { IS_SOAK } from '../../soak.js';
 import { finished, finishedHere, serving } from '../process.js';
 import { folder, home, file, INDEX, linesOf, onHome } from './set-up.js';
 
@@ -212,7 +213,7 @@ export function describeOnAHome(): void {
       expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
     });
 
-    test('482 vendor files become a served store by one command, and their mapping can be looked at first', async () => {
+    test('a folder of vendor files becomes a served store by one command, and their mapping can be looked at first', async () => {
       const { writes, names } = await vendorFiles();
       const looked = await onHome(['inspect', file('vendor'), '--out', file('mapping.json')]);
       expect([looked.status, looked.err]).toEqual([0, '']);
@@ -231,12 +232,11 @@ export function describeOnAHome(): void {
         result: { identifiers: number; rows: { market: number } };
       };
       expect(result).toMatchObject({
-        identifiers: 482,
+        identifiers: names,
         active: true,
         rows: { market: writes },
         derived_actions: { splits: 0 },
       });
-      expect(names).toBe(482);
     }, 60_000);
 
     test('an import is not guessed where the data leaves a question', async () => {
@@ -258,7 +258,7 @@ async function vendorFiles(): Promise<{ readonly writes: number; readonly names:
   await mkdir(file('vendor'));
   const days = Array.from({ length: 24 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));
   let writes = 0;
-  const names = 482;
+  const names = IS_SOAK ? 482 : 60;
   for (let n = 0; n < names; n++) {
     const lines = ['Date,Open,High,Low,Close,Adj Close,Volume,Note'];
     for (const [t, day] of days.entries()) {

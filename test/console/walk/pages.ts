@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { eventually, WAIT_MS, type Desk } from '../desk.js';
+import { IS_SOAK } from '../../soak.js';
 import { picture } from '../picture.js';
 
 /** The checks of axe-core for WCAG 2.2 AA, and those it calls best practice. */
@@ -96,26 +97,40 @@ const MARK = `(() => {
   return [...document.querySelectorAll(acts)].filter(isSeen).map((one, k) => (one.dataset.stop = k)).length;
 })()`;
 
-/** Presses the tab key through the whole page. @returns what it came to, and whether each was in sight with a ring around it */
-async function tabbed(page: Page, stops: number): Promise<readonly string[]> {
-  const problems: string[] = [];
-  const seen = new Set<string>();
-  await page.evaluate(`document.activeElement?.blur(); getSelection()?.setPosition(document.body, 0)`);
+/** Notes what gets the focus from here on, and whether there is a ring around it. */
+const FOLLOW = `(() => {
+  document.activeElement?.blur();
+  getSelection()?.setPosition(document.body, 0);
+  const came = (globalThis.came = []);
+  const note = ({ target: one }) => {
+    const style = getComputedStyle(one.type === 'radio' ? one.nextElementSibling : one);
+    came.push({ stop: one.dataset.stop ?? '', ring: style.outlineStyle !== 'none' || one.tagName === 'IFRAME', what: one.outerHTML.slice(0, 90) });
+  };
+  // Of a document inside it a page hears only that it has lost the focus.
+  const leave = () => document.activeElement?.tagName === 'IFRAME' && note({ target: document.activeElement });
+  addEventListener('focusin', note);
+  addEventListener('blur', leave);
+  globalThis.followed = () => {
+    removeEventListener('focusin', note);
+    removeEventListener('blur', leave);
+    return came;
+  };
+})()`;
+
+/** Presses the tab key through the whole page. @returns what it did not come to, and what it came to without a ring */
+async function tabbed(page: Page): Promise<readonly string[]> {
+  const stops = await page.evaluate<number>(MARK);
+  await page.evaluate(FOLLOW);
   // It begins where the page put the focus, leaves the page once, and comes round.
-  for (let k = 0; k <= stops; k++) {
-    await page.keyboard.press('Tab');
-    const at = await page.evaluate<{ stop: string; ring: boolean; what: string } | null>(`(() => {
-      const one = document.activeElement;
-      if (one === null || one === document.body) return null;
-      const style = getComputedStyle(one.type === 'radio' ? one.nextElementSibling : one);
-      return { stop: one.dataset.stop ?? '', ring: style.outlineStyle !== 'none' || one.tagName === 'IFRAME', what: one.outerHTML.slice(0, 90) };
-    })()`);
-    if (at === null) continue;
-    seen.add(at.stop);
-    if (!at.ring) problems.push(`no ring around ${at.what}`);
-  }
-  for (let k = 0; k < stops; k++) if (!seen.has(String(k))) problems.push(`stop ${k} is not reached`);
-  return problems;
+  for (let k = 0; k <= stops; k++) await page.keyboard.press('Tab');
+  const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');
+  const seen = new Set(came.map(({ stop }) => stop));
+  return [
+    ...came.filter(({ ring }) => !ring).map(({ what }) => `no ring around ${what}`),
+    ...Array.from({ length: stops }, (_, k) => String(k))
+      .filter((stop) => !seen.has(stop))
+      .map((stop) => `stop ${stop} is not reached`),
+  ];
 }
 
 /** What holds of every page. */
@@ -132,13 +147,15 @@ export function describePages(desk: () => Desk): void {
       await visit(page, address);
       note(`${address} light`, await violations(page));
       await page.setViewportSize(NARROW);
-      await settled(page);
-      note(`${address} narrow`, await violations(page, OF_WIDTHS));
-      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-      if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
+      if (IS_SOAK) {
+        await settled(page);
+        note(`${address} narrow`, await violations(page, OF_WIDTHS));
+      }
       await page.emulateMedia({ colorScheme: 'dark' });
       await settled(page);
-      note(`${address} dark narrow`, await violations(page, OF_COLOURS));
+      note(`${address} dark narrow`, await violations(page, OF_WIDTHS));
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       await page.setViewportSize(WIDE);
       await settled(page);
       note(`${address} dark`, await violations(page, OF_COLOURS));
@@ -153,11 +170,11 @@ export function describePages(desk: () => Desk): void {
     const found: Record<string, readonly string[]> = {};
     for (const address of await addresses(desk())) {
       await visit(page, address);
-      let problems = await tabbed(page, await page.evaluate<number>(MARK));
+      let problems = await tabbed(page);
       // A page that was renewed meanwhile has other elements: what is wrong with them is wrong the next time, too.
       if (problems.length > 0) {
         await settled(page);
-        problems = await tabbed(page, await page.evaluate<number>(MARK));
+        problems = await tabbed(page);
       }
       if (problems.length > 0) found[address] = problems;
     }

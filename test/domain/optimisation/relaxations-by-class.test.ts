@@ -25,7 +25,7 @@ function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {
 }
 
 /** Draws of a case of convex rows. */
-const TRIALS = IS_SOAK ? 6 : 2;
+const TRIALS = IS_SOAK ? 6 : 1;
 
 interface Trial {
   readonly names: number;

@@ -5,7 +5,6 @@ import { dayFrom, type Day } from '#domain/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { emptyPanel } from '#market/serving/panels.js';
-import { IS_SOAK } from '../../soak.js';
 import { REAL_SETS, wideTable } from '../real-sets.js';
 
 /** Prices of one real set, as its publisher has them. */
@@ -22,9 +21,6 @@ interface Bar {
   readonly close: number;
   readonly volume: number;
 }
-
-/** Of the names of a set so wide that it costs more than all others: as many as a set has planted splits. */
-const WIDE_NAMES_MAX = IS_SOAK ? Infinity : 500;
 
 /** Every price set beside the project, one at a time. */
 export function* realSets(): Generator<RealSet> {
@@ -59,15 +55,13 @@ export function* realSets(): Generator<RealSet> {
 function wide(name: string, adjustment: Adjustment, closes: string, volumes?: string): RealSet {
   const volumeOf = volumes === undefined ? () => Number.NaN : cellsOf(volumes);
   const { names, rows } = wideTable(closes);
-  const step = Math.ceil(names.length / WIDE_NAMES_MAX);
-  const taken = [...names.keys()].filter((i) => i % step === 0);
   const bars = rows.flatMap(([date, cells]) => {
     const day = dayFrom(date);
-    return taken.map((i) => ({
-      identifier: names[i]!,
+    return names.map((identifier, i) => ({
+      identifier,
       day,
       close: valueOf(cells[i]),
-      volume: volumeOf(date, names[i]!),
+      volume: volumeOf(date, identifier),
     }));
   });
   return { name, adjustment, content: contentOf(bars) };

@@ -9,7 +9,7 @@ import { createProblems } from '#market/content/problems.js';
 import { priceSeries } from '#market/serving/price-series.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
-import { hasRealSets, longCsv, REAL_SETS, wideTable } from '../real-sets.js';
+import { hasRealSets, longCsv, REAL_SETS, WIDE_NAMES_MAX, wideTable } from '../real-sets.js';
 import { contentOf, hashOf, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
@@ -34,7 +34,13 @@ const SETS = [
   ['small-11', 'small-11/stock_prices.csv', 11, undefined, undefined],
   ['statistics', 'statistics/test_data.csv', 3, undefined, undefined],
   ['sp500-2010-2013', 'sp500-2010-2013/close_split_adjusted.csv.gz', 469, undefined, undefined],
-  ['us-1500-adjusted', 'us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz', 1500, 3201, undefined],
+  [
+    'us-1500-adjusted',
+    'us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz',
+    Math.min(1500, WIDE_NAMES_MAX),
+    3201,
+    undefined,
+  ],
 ] as const;
 
 /** Places at which a price is more than half as large again, or less than half, of the one before: read off the published table. */

@@ -13,7 +13,7 @@ beforeAll(async () => {
     store_id: 'market',
     seed: 7,
     assets: 30,
-    start: '2016-01-04',
+    start: '2020-01-02',
     end: '2023-12-29',
   });
   expect((await service.finished('generate:market')).error).toBeNull();
@@ -24,7 +24,7 @@ const definition = (id: string) => ({
   id,
   name: id,
   calendar: 'XNYS',
-  base_date: '2016-01-04',
+  base_date: '2020-01-02',
   rebalance: { frequency: 'monthly' },
   pipeline: { weighting: { type: 'EqualWeight' } },
 });
@@ -32,12 +32,11 @@ const definition = (id: string) => ({
 /** Files of results in the home; those that nothing names are removed a minute later, or when the service stops. */
 async function files(): Promise<string[]> {
   await service.restart();
-  for (;;) {
-    const { body } = await service.ask<{ readonly store: { readonly active: string | null } }>('GET', '/health');
-    if (body.store.active !== null) break;
-  }
-  return (await readdir(join(service.root, 'home', 'artifacts'))).toSorted();
+  await service.resumed();
+  return filesNow();
 }
+
+const filesNow = async () => (await readdir(join(service.root, 'home', 'artifacts'))).toSorted();
 
 async function job(path: string, body: unknown = {}): Promise<JobStatus> {
   const { body: status } = await service.ask<JobStatus>('POST', path, body);
@@ -72,7 +71,7 @@ test('results of a deleted index are forgotten with their files, those of anothe
   const remaining = await worked('KEPT');
   const between = await files();
   const deleted = await worked('GONE');
-  expect((await files()).length).toBeGreaterThan(between.length);
+  expect((await filesNow()).length).toBeGreaterThan(between.length);
   const { body } = await service.ask<IndexDeletion>('DELETE', '/indices/GONE');
   expect(body.deleted).toEqual([
     { index_id: 'GONE', backtest_record_deleted: true, backtest_results_deleted: 5, derived_from: null },

@@ -110,10 +110,7 @@ export async function views(id = 'GROWS'): Promise<Record<string, string>> {
 /** Starts the service again and waits until it serves the store. */
 export async function restart(): Promise<void> {
   await service.restart();
-  for (;;) {
-    const { body } = await service.ask<{ store: { end: string | null } }>('GET', '/health');
-    if (body.store.end !== null) return;
-  }
+  await service.resumed();
 }
 
 export const artifacts = (): string[] => readdirSync(join(service.root, 'home', 'artifacts'));

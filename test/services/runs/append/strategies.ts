@@ -32,7 +32,7 @@ export function describeStrategies(): void {
       const ids = ['TILT', 'MONTHS', 'CHILD'] as const;
       const seen: Record<(typeof ids)[number], unknown[]> = { TILT: [], MONTHS: [], CHILD: [] };
       for (const id of ids) await wholeRun(id, {});
-      for (let rows = 401; rows < 440; rows += 12) {
+      for (const rows of [401, 413, 437]) {
         await put(until(rows));
         for (const id of ids) {
           const result = await backtest(id, {});
@@ -43,8 +43,8 @@ export function describeStrategies(): void {
           expect(numbers(shown)).toBe(numbers(await text(`/analytics/${id}/record`)));
         }
       }
-      expect(seen.MONTHS).toEqual([null, null, null, null]);
-      expect(seen.CHILD).toEqual([null, null, null, null]); // one of the steps has the rebalance of a quarter
+      expect(seen.MONTHS).toEqual([null, null, null]);
+      expect(seen.CHILD).toEqual([null, null, null]); // one of the steps has the rebalance of a quarter
       expect(seen.TILT.filter((reason) => reason === null).length).toBeGreaterThan(1);
     });
   });

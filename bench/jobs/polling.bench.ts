@@ -61,7 +61,7 @@ const app = createApp({
   handlers: jobHandlers(
     createJobsService({ system: engine, artifacts: store.artifacts, stopping: new AbortController().signal }),
   ),
-  authenticate: () => ({ keyId: null, scopes: new Set(SCOPES) }),
+  authenticate: () => ({ keyId: null, name: null, scopes: new Set(SCOPES) }),
   version: '0.0.0',
   log: silent,
 });

@@ -8,6 +8,7 @@ import type { JobHandlers } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { openHome, type Home } from '#store/home/home.js';
+import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations } from './compose/operations.js';
 import { composeReports } from './compose/reports.js';
@@ -66,10 +67,12 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
   open.push(await openKeyDoor(home.path, keys));
 
-  const datasets = composeDatasets(rooms);
-  const indices = composeIndices(rooms);
+  const history = composeHistory(rooms);
+  const { removals } = history;
+  const datasets = composeDatasets(rooms, removals);
+  const indices = composeIndices(rooms, removals);
   const runs = composeRuns(rooms, indices);
-  const reports = composeReports(rooms);
+  const reports = composeReports(rooms, removals);
   const { riskModels } = indices;
   const operations = composeOperations(rooms, { stopping: stopping.signal, startedAt, riskModels });
 
@@ -81,6 +84,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...indices.handlers,
     ...runs.handlers,
     ...reports.handlers,
+    ...history.handlers({ ...indices, ...reports, ...datasets, datasets: rooms.datasets }),
   };
 
   jobs.register(kinds);

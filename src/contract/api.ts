@@ -20,6 +20,7 @@ import { storeRoutes } from './stores/routes.js';
 import { strategyRoutes } from './strategies.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
+import { versionRoutes } from './versions.js';
 import { watchlistRoutes } from './watchlists.js';
 
 /**
@@ -50,6 +51,7 @@ export const API = {
   ...storeRoutes,
   ...dataRoutes,
   ...watchlistRoutes,
+  ...versionRoutes,
 };
 
 export type OperationId = keyof typeof API;

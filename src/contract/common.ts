@@ -110,3 +110,11 @@ export const listingQuery = z.strictObject({
   limit: z.int().min(1).max(1000).optional().meta({ description: 'At most so many entries.' }),
   after: z.string().max(64).optional().meta({ description: 'Only entries whose id comes after this one.' }),
 });
+
+/** Query of deletions of documents that have versions. */
+export const purgeQuery = z.strictObject({
+  purge: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'Removes every version, too, also of what is deleted already: needs the scope admin.' }),
+});

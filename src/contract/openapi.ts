@@ -1,3 +1,4 @@
+import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import { ERRORS, type ErrorCode } from '#domain/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
@@ -88,11 +89,12 @@ Every answer that is not 2xx or 304 is an ErrorEnvelope, whose \`error.code\` is
 ids and query, the named resource, the body, its state, availability of data, then the work itself.
 
 GETs of stored documents carry a strong \`ETag\` and honour \`If-None-Match\` (304); PUT, PATCH and DELETE honour \`If-Match\` (412).
-HEAD is answered as GET without a body; OPTIONS and other methods are 405, whose \`Allow\` names those of the path. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`; a request with a valid W3C \`traceparent\` is answered with \`traceresponse\`, and jobs keep its trace.`;
+HEAD is answered as GET without a body; OPTIONS and other methods are 405, whose \`Allow\` names those of the path. Writes of documents that have versions take a note in \`X-Change-Note\`. Every answer carries \`X-Request-Id\` (yours, when you send one) and \`X-Engine-Version\`; a request with a valid W3C \`traceparent\` is answered with \`traceresponse\`, and jobs keep its trace.`;
 
 const HEADERS = {
   'X-Request-Id': { description: 'The request id sent, or a new one.', schema: { type: 'string', maxLength: 128 } },
   'X-Engine-Version': { description: 'The running engine version.', schema: { type: 'string' } },
+  'X-Version': { description: 'Number of the version.', schema: { type: 'string' } },
   ETag: { description: 'SHA-256 of the stored document, quoted.', schema: { type: 'string' } },
   Allow: { description: 'Methods of the path.', schema: { type: 'string' } },
   'Retry-After': { description: 'Seconds after which to try again.', schema: { type: 'integer' } },
@@ -129,9 +131,9 @@ function operationOf(id: string, route: Route, registry: SchemaRegistry): Json {
 }
 
 function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
-  const { path, params, method } = route;
+  const { path, params, method, versioned, conditional } = route;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
-  const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE';
+  const isWrite = method === 'PUT' || method === 'PATCH' || method === 'DELETE' || conditional === true;
   return [
     ...inPath.map((name) => {
       const field = params?.shape[name];
@@ -146,6 +148,15 @@ function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
           parameter('If-Match', 'header', false, {
             type: 'string',
             description: 'Change the document only when its etag is one of these.',
+          }),
+        ]
+      : []),
+    ...(versioned === true
+      ? [
+          parameter('X-Change-Note', 'header', false, {
+            type: 'string',
+            maxLength: NOTE_LENGTH_MAX,
+            description: 'Why: the note of the version that this write makes.',
           }),
         ]
       : []),

@@ -7,23 +7,12 @@ import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-sp
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { Id } from '#domain/shape.js';
-import { Finding, listingQuery, skippedFields, TypeSpec, ValidationReport } from './common.js';
+import { listingQuery, purgeQuery, TypeSpec, ValidationReport } from './common.js';
+import { ConstraintSetCollection, SavedConstraintSet } from './constraint-sets.js';
 import { SavedIndex } from './indices/definition.js';
 import { jobStatus } from './jobs.js';
 import { OptimisationRunResult } from './optimisation-result.js';
 import { routes } from './route.js';
-
-export const SavedConstraintSet = z
-  .strictObject({
-    constraint_set: ConstraintSet,
-    findings: z.array(Finding).meta({ description: 'Warnings that did not prevent the save.' }),
-  })
-  .meta({ id: 'SavedConstraintSet' });
-
-export const ConstraintSetCollection = z
-  .strictObject({ constraint_sets: z.array(ConstraintSet), ...skippedFields })
-  .meta({ id: 'ConstraintSetCollection' });
-export type ConstraintSetCollection = z.infer<typeof ConstraintSetCollection>;
 
 export const ConstraintTypes = z
   .strictObject({
@@ -148,6 +137,7 @@ export const optimiseRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Stores a new constraint set.',
+    versioned: true,
     description: 'A taken id is refused with the finding DUPLICATE_ID; replacing is done with PUT.',
     body: { schema: ConstraintSetBody, document: true, example },
     success: { status: 200, description: 'The stored set with its warnings.', schema: SavedConstraintSet },
@@ -179,6 +169,7 @@ export const optimiseRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Stores or replaces a constraint set.',
+    versioned: true,
     params: setPath,
     body: { schema: ConstraintSetBody, document: true, example },
     success: { status: 200, description: 'The stored set with its warnings.', schema: SavedConstraintSet },
@@ -190,7 +181,9 @@ export const optimiseRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Forgets a constraint set.',
+    versioned: true,
     params: setPath,
+    query: purgeQuery,
     success: { status: 204, description: 'Forgotten.' },
     errors: ['CONSTRAINT_SET_NOT_FOUND'],
   },
@@ -257,6 +250,7 @@ export const optimiseRoutes = routes({
     scope: 'write',
     tag: 'indices',
     summary: 'Stores a new index that optimises this one at each of its rebalances.',
+    versioned: true,
     description: 'Base date, base value, currency, calendar and rebalancing are those of the parent at this moment.',
     params: z.strictObject({ index_id: Id }),
     body: {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { builtInTemplate } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { Id } from '#domain/shape.js';
-import { Finding, listingQuery, skippedFields } from './common.js';
+import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 
@@ -163,6 +163,7 @@ export const reportRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Stores or replaces a report template.',
+    versioned: true,
     params: templatePath,
     body: { schema: ReportTemplateDocument, document: true, example },
     success: {
@@ -179,7 +180,9 @@ export const reportRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Removes a report template; what was rendered from it stays.',
+    versioned: true,
     params: templatePath,
+    query: purgeQuery,
     success: { status: 204, description: 'It is gone.' },
     errors: ['TEMPLATE_NOT_FOUND', 'TEMPLATE_BUILT_IN'],
   },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { StrategyDocument } from '#domain/documents/strategy-document.js';
 import { Id } from '#domain/shape.js';
-import { Finding, listingQuery, skippedFields, ValidationReport } from './common.js';
+import { Finding, listingQuery, purgeQuery, skippedFields, ValidationReport } from './common.js';
 import { routes } from './route.js';
 
 export const SavedStrategy = z
@@ -72,6 +72,7 @@ export const strategyRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Stores a new strategy.',
+    versioned: true,
     description:
       'A taken id is refused; replacing is done with PUT. `POST /analytics/{strategy_id}/backtest` runs it, and every view of runs answers under its id.',
     body,
@@ -104,6 +105,7 @@ export const strategyRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Stores or replaces a strategy.',
+    versioned: true,
     params,
     body,
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedStrategy },
@@ -115,7 +117,9 @@ export const strategyRoutes = routes({
     scope: 'write',
     tag,
     summary: 'Removes a strategy, its saved run and every result of its backtests.',
+    versioned: true,
     params,
+    query: purgeQuery,
     success: { status: 200, description: 'What was removed.', schema: StrategyDeletion },
     errors: ['STRATEGY_NOT_FOUND'],
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AssetIdentifier, Id } from '#domain/shape.js';
-import { listingQuery, skippedFields } from './common.js';
+import { listingQuery, purgeQuery, skippedFields } from './common.js';
 import { routes } from './route.js';
 
 /** Names of one watchlist. */
@@ -67,6 +67,7 @@ export const watchlistRoutes = routes({
     scope: 'write',
     tag: 'watchlists',
     summary: 'Creates or replaces a watchlist.',
+    versioned: true,
     params,
     body: { schema: WatchlistUpsert, example: { name: 'Favourites', identifiers: ['AAPL', 'MSFT'] } },
     success: { status: 200, description: 'The watchlist as stored.', schema: Watchlist },
@@ -78,7 +79,9 @@ export const watchlistRoutes = routes({
     scope: 'write',
     tag: 'watchlists',
     summary: 'Deletes a watchlist.',
+    versioned: true,
     params,
+    query: purgeQuery,
     success: { status: 204, description: 'Deleted.' },
     errors: ['WATCHLIST_NOT_FOUND', 'PRECONDITION_FAILED'],
   },

@@ -26,6 +26,7 @@ export const ERRORS = {
   STRATEGY_NOT_FOUND: { status: 404, help: 'No strategy is stored under the id.' },
   TEMPLATE_NOT_FOUND: { status: 404, help: 'No report template has the id.' },
   RENDER_NOT_FOUND: { status: 404, help: 'No finished render has the id.' },
+  VERSION_NOT_FOUND: { status: 404, help: 'The document has no version of the number, or it is a deletion.' },
   WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
   STORE_NOT_FOUND: { status: 404, help: 'No data store is registered under the id.' },
   IDENTIFIER_NOT_FOUND: { status: 404, help: 'The served store does not hold the identifier.' },
@@ -56,6 +57,10 @@ export const ERRORS = {
   INVALID_IDENTIFIER: {
     status: 422,
     help: 'An id in the path is not 1 to 64 letters, digits, dashes and underscores.',
+  },
+  VERSION_NOT_RESTORABLE: {
+    status: 422,
+    help: 'The version is a deletion, or of a data store whose files went with it.',
   },
   ID_MISMATCH: { status: 422, help: 'The id in the body is not the id in the path.' },
   INVALID_RANGE: { status: 422, help: 'The start lies after the end.' },

@@ -66,7 +66,7 @@ const SECURE_HEADERS: Headers = {
  */
 const DATA_WAIT_MS = 2000;
 
-const NOBODY: Principal = { keyId: null, scopes: new Set() };
+const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
 
 /**
  * The HTTP application: every route of the table with its handler, behind one pipeline. Each path is registered once

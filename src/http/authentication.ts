@@ -6,7 +6,7 @@ import type { Principal } from './handler.js';
 /** Who sends a request with these headers. @throws Refusal UNAUTHENTICATED, FORBIDDEN_ORIGIN */
 export type Authenticate = (headers: Headers) => Principal;
 
-const ANYBODY: Principal = { keyId: null, scopes: new Set(SCOPES) };
+const ANYBODY: Principal = { keyId: null, name: null, scopes: new Set(SCOPES) };
 
 /** Asks for a key when there is one; a service without keys answers loopback clients that are no foreign web page. */
 export function createAuthenticate(keys: Pick<Keys, 'verify' | 'areConfigured'>): Authenticate {

@@ -1,11 +1,14 @@
 import type { z } from 'zod';
 import type { Body, Route, Scope } from '#contract/route.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { Origin } from '#jobs/origin.js';
 import type { Precondition } from '#services/shared/preconditions.js';
 
 /** Who asks: the key, or the keyless loopback client who may do everything. */
 export interface Principal {
   readonly keyId: string | null;
+  /** Name of the key. */
+  readonly name: string | null;
   readonly scopes: ReadonlySet<Scope>;
 }
 
@@ -47,6 +50,8 @@ export interface RouteRequest<R extends Route> {
   /** A header of the request by lower-case name. */
   header(name: string): string | undefined;
   readonly principal: Principal;
+  /** Who writes, and why. @throws Refusal VALIDATION_FAILED for a note that is too long */
+  authorship(): Authorship;
   /** Trace context of the submitted work. */
   readonly origin: Origin;
   /** Aborted when the client goes away. */

@@ -1,6 +1,7 @@
 import { queryOf, startsJobs } from '#contract/callback.js';
 import type { Body, Route } from '#contract/route.js';
 import { nonFiniteFindings } from '#domain/finite.js';
+import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import type { ParsedJson } from '#domain/parse-json.js';
 import { checkShape } from '#domain/shape.js';
 import { isDatasetLoading } from '#domain/market/dataset-loading.js';
@@ -136,6 +137,11 @@ function routeRequest(
       (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),
     header,
     principal,
+    authorship: () => ({
+      author: principal.name ?? LOCAL_AUTHOR,
+      note: noteOf(header('x-change-note')),
+      requestId,
+    }),
     origin: { owner: principal.keyId, requestId, traceId, callback: (query['callback'] as string | undefined) ?? null }, // as the schema of every such query has it
     get signal() {
       return request.signal;
@@ -156,6 +162,25 @@ function parseBody(declared: Body | undefined, json: ParsedJson | undefined): un
   const shaped = checkShape(declared.schema, value);
   if (shaped.value === undefined) throw refuseWithFindings('body', shaped.findings);
   return shaped.value;
+}
+
+/** The note of a write, whose bytes are UTF-8 where they can be. @throws Refusal VALIDATION_FAILED */
+function noteOf(header: string | undefined): string | null {
+  if (header === undefined || header === '') return null;
+  const note = utf8Of(header);
+  const length = [...note].length;
+  if (length <= NOTE_LENGTH_MAX) return note;
+  const message = `X-Change-Note has ${length} characters; it may have ${NOTE_LENGTH_MAX}.`;
+  throw refuseWithFindings('request', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'X-Change-Note' }]);
+}
+
+/** A header's bytes, which HTTP reads as Latin-1, as UTF-8 where they are. */
+function utf8Of(header: string): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(header, 'latin1'));
+  } catch {
+    return header;
+  }
 }
 
 /** Etags without their quotes. A weak one never matches, because preconditions compare strongly. */

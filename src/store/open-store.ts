@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
+import { adoptDocuments, createVersionedStore } from './history/versioned-store.js';
 import type { Home } from './home/home.js';
 import { openDatabaseDocuments, type DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
@@ -57,13 +58,14 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
       : await openDatabaseDocuments({ ...options, place: database });
   try {
     await artifacts.sweep(await documents.referencedArtifacts());
+    await adoptDocuments(documents);
   } catch (thrown) {
     await documents.close();
     throw thrown;
   }
 
   return {
-    documents,
+    documents: createVersionedStore(documents),
     artifacts,
     freeSpace,
     async close() {

@@ -1,4 +1,5 @@
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [
@@ -16,6 +17,8 @@ export const DOCUMENT_KINDS = [
   'job-input',
   'delivery',
   'key',
+  'history',
+  'version',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
@@ -102,6 +105,8 @@ export interface TransactionOptions {
    * Deletions always may.
    */
   readonly reserve?: boolean;
+  /** Who writes, for the versions that are kept above the engines; an engine needs nothing of it. */
+  readonly by?: Authorship | undefined;
 }
 
 /** A transaction as its body sees it: with its own writes. Once the body has ended, each call is refused as a defect. */

@@ -45,23 +45,31 @@ const NAMING: Naming = {
 interface Argument {
   readonly name: string;
   readonly type: string;
-  readonly place: 'path' | 'query' | 'body' | 'if_match';
+  readonly place: 'path' | 'query' | 'body' | 'header';
   readonly isRequired: boolean;
   readonly description: string | undefined;
 }
+
+/** Words that no argument may be called in Python. */
+const RESERVED = new Set(['from', 'in', 'is', 'class', 'global', 'import', 'lambda']);
+
+const argumentOf = (name: string): string => (RESERVED.has(name) ? `${name}_` : name);
+
+/** Headers of requests as arguments. */
+const HEADER_NAMES: Readonly<Record<string, string>> = { 'If-Match': 'if_match', 'X-Change-Note': 'note' };
 
 function argumentsOf({ parameters, requestBody }: Operation): Argument[] {
   const given = parameters.map(({ name, in: place, required, schema, description }): Argument => {
     if (place === 'header')
       return {
-        name: 'if_match',
+        name: HEADER_NAMES[name]!,
         type: 'str',
-        place: 'if_match',
+        place: 'header',
         isRequired: false,
         description: oneLine(description),
       };
     const type = typeText(shapeOf(schema), '', NAMING);
-    return { name, type, place, isRequired: required, description: oneLine(description) };
+    return { name: argumentOf(name), type, place, isRequired: required, description: oneLine(description) };
   });
   const schema = requestBody?.content['application/json']?.schema;
   const body: Argument[] =
@@ -168,13 +176,13 @@ const isFirstNamed = (all: readonly Argument[], at: number) =>
 
 function requestText({ method, path }: Operation, all: readonly Argument[]): string {
   const address = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => `{word(${name})}`);
-  const query = all.filter(({ place }) => place === 'query').map(({ name }) => `"${name}": ${name}`);
+  const query = all.filter(({ place }) => place === 'query').map(({ name }) => `"${name.replace(/_$/, '')}": ${name}`);
   return [
     `"${method}"`,
     `${address === path ? '' : 'f'}"${address}"`,
     ...(all.some(({ place }) => place === 'body') ? ['body=body'] : []),
     ...(query.length === 0 ? [] : [`query={${query.join(', ')}}`]),
-    ...(all.some(({ place }) => place === 'if_match') ? ['if_match=if_match'] : []),
+    ...all.filter(({ place }) => place === 'header').map(({ name }) => `${name}=${name}`),
   ].join(', ');
 }
 

@@ -21,7 +21,7 @@ test('the package offers it under a name of its own, and it needs nothing else',
     'UnreachableError',
     'createDivisorClient',
   ]);
-  for (const file of ['divisor', 'contract']) {
+  for (const file of ['divisor', 'contract', 'errors']) {
     const compiled = readFileSync(`dist/src/clients/typescript/${file}.js`, 'utf8');
     const imported = [...compiled.matchAll(/^import .* from '([^']+)'/gm)].map((match) => match[1]);
     expect(imported).toEqual(file === 'divisor' ? ['./contract.js', './errors.js'] : []);

@@ -178,9 +178,10 @@ export const EFFECTS: readonly Effect[] = [
     hasHappened: (documents) =>
       allOrNone(
         Object.fromEntries(
-          FAMILY.flatMap((id) =>
-            [`index ${id}`, `run ${id}`, `job backtest:${id}`].map((key) => [key, !documents.has(key)]),
-          ),
+          FAMILY.flatMap((id) => [
+            ...[`index ${id}`, `run ${id}`, `job backtest:${id}`].map((key) => [key, !documents.has(key)] as const),
+            [`the version of the deletion of ${id}`, documents.has(`version index/${id}/0000000002`)] as const,
+          ]),
         ),
       ),
   },

@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { homeFolders } from '#store/home/home.js';
+import { verifyHome } from '#store/home/verify-home.js';
 import { seeded } from '../seeded.js';
 import { serving } from '../cli/process.js';
 import { createHistory, type History } from './history.js';
@@ -29,6 +31,7 @@ test(
     const home = await mkdtemp(join(tmpdir(), 'durability-'));
     const clients = createClients();
     let readyMsMax = 0;
+    let damaged: readonly unknown[] = [];
     let service = await serving(home, ['--log-level', 'error', '--workers', '2']);
     try {
       await clients.prepare(service.url);
@@ -50,8 +53,10 @@ test(
     } finally {
       service.child.kill('SIGKILL');
       await service.ended;
+      damaged = (await verifyHome(homeFolders(home))).flatMap((part) => part.damaged);
       await rm(home, { recursive: true, force: true });
     }
+    expect(damaged).toEqual([]);
     console.log(
       `${ROUNDS} kills: ${clients.acknowledgedDocuments()} documents and ${clients.acknowledgedJobs()} jobs acknowledged, ready again within ${readyMsMax.toFixed(0)} ms`,
     );
@@ -197,6 +202,18 @@ function createClients() {
     return wrong;
   }
 
+  /** The last version of a document is what stands, or its deletion. */
+  async function checkVersions(url: string, key: string, found: string | null): Promise<string[]> {
+    const listed = await ask(url, 'GET', `${key}/versions?limit=1`);
+    const newest = (listed?.body['versions'] as readonly { version: number; action: string }[] | undefined)?.[0];
+    if (newest === undefined || newest.action === 'deleted')
+      return found === null ? [] : [`${key} holds ${found}, its last version is ${newest?.action ?? 'none'}`];
+    const content = await ask(url, 'GET', `${key}/versions/${newest.version}`);
+    return content?.body['name'] === found
+      ? []
+      : [`${key} holds ${found}, its last version ${JSON.stringify(content)}`];
+  }
+
   /** What is stored must hang together: nothing unreadable, no child without its parent, no run without its index. */
   async function checkWhole(url: string): Promise<string[]> {
     const wrong: string[] = [];
@@ -262,6 +279,7 @@ function createClients() {
         const fault = documents.settle(key, found);
         if (fault !== undefined) wrong.push(fault);
         if (answer?.status !== 200 && answer?.status !== 404) wrong.push(`${key}: ${JSON.stringify(answer)}`);
+        wrong.push(...(await checkVersions(url, key, found)));
       }
       for (const jobId of submitted.keys()) wrong.push(...(await checkJob(url, jobId)));
       wrong.push(...(await checkWhole(url)));

@@ -18,7 +18,7 @@ const app = createApp({
   authenticate(headers) {
     const scope = headers.get('x-api-key');
     if (scope === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
-    return { keyId: scope, scopes: new Set([scope as Scope]) };
+    return { keyId: scope, name: 'reader', scopes: new Set([scope as Scope]) };
   },
 });
 
@@ -27,6 +27,7 @@ const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a
   route.path
     .replace('{table}', 'levels')
     .replace('{date}', '2024-06-28')
+    .replace('{version}', '1')
     .replaceAll(/\{\w+\}/g, id);
 
 async function ask(method: string, path: string, scope: string | undefined, text?: string) {

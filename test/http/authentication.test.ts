@@ -3,7 +3,7 @@ import { Refusal } from '#domain/refusal.js';
 import { createAuthenticate, isLoopbackName } from '#http/authentication.js';
 
 const KEY = 'dvs_abcdefghijkl_secret';
-const principal = { keyId: 'abcdefghijkl', scopes: new Set(['read'] as const) };
+const principal = { keyId: 'abcdefghijkl', name: 'reader', scopes: new Set(['read'] as const) };
 const withKeys = createAuthenticate({
   areConfigured: () => true,
   verify: (key) => (key === KEY ? principal : undefined),

@@ -242,6 +242,7 @@ export function createSample(options: { readonly keyRates?: KeyRates } = {}): Sa
       if (key === null) throw new Refusal('UNAUTHENTICATED', 'No key.');
       return {
         keyId: key,
+        name: 'reader',
         scopes: new Set(
           key.split('+').filter((scope): scope is Scope => (SCOPES as readonly string[]).includes(scope)),
         ),

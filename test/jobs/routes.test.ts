@@ -82,7 +82,7 @@ async function openWorld(): Promise<World> {
   const app = createApp({
     api: jobRoutes,
     handlers: jobHandlers(createJobsService({ system: engine, artifacts: store.artifacts, stopping: stopping.signal })),
-    authenticate: () => ({ keyId: null, scopes: new Set(SCOPES) }),
+    authenticate: () => ({ keyId: null, name: null, scopes: new Set(SCOPES) }),
     version: '0.0.0',
     log: silent,
   });

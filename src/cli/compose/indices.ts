@@ -1,3 +1,4 @@
+import type { Removals } from '#http/removals.js';
 import { calendarHandlers } from '#http/routes/calendars.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { optimiseHandlers } from '#http/routes/optimise.js';
@@ -17,12 +18,14 @@ import type { Rooms } from './rooms.js';
 const MS_PER_DAY = 86_400_000;
 
 /** Definitions: indices, strategies, their calendars, and what optimises them. */
-export function composeIndices(rooms: Rooms) {
+export function composeIndices(rooms: Rooms, removals: Removals) {
   const { documents, calendars } = rooms;
   const risk = createRiskModelJob(rooms);
   const optimise = createOptimisationJob(rooms);
 
   const indices = createIndices(rooms);
+  const strategies = createStrategies(rooms);
+  const optimisations = createOptimise({ ...rooms, kind: optimise, now: Date.now });
   const riskModels = createRiskModels({ ...rooms, kind: risk });
   const calendarViews = createCalendarViews({
     calendars,
@@ -31,14 +34,17 @@ export function composeIndices(rooms: Rooms) {
   });
 
   return {
+    indices,
+    strategies,
+    optimisations,
     kinds: { risk, optimise },
     riskModels,
     calendarViews,
     handlers: {
       ...calendarHandlers(calendarViews),
-      ...indexHandlers(indices, createIndexQuestions(rooms)),
-      ...strategyHandlers(createStrategies(rooms)),
-      ...optimiseHandlers(createOptimise({ ...rooms, kind: optimise, now: Date.now }), indices),
+      ...indexHandlers(indices, createIndexQuestions(rooms), removals),
+      ...strategyHandlers(strategies, removals),
+      ...optimiseHandlers(optimisations, indices, removals),
       ...riskModelHandlers(riskModels),
     },
   };

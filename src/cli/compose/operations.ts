@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { Removals } from '#http/removals.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
 import { dataHandlers } from '#http/routes/data.js';
 import { documentationHandlers } from '#http/routes/documentation.js';
@@ -19,13 +20,15 @@ import { PACKAGE_ROOT } from '../version.js';
 import type { Rooms } from './rooms.js';
 
 /** The data stores: their jobs were made with them. */
-export function composeDatasets(rooms: Rooms) {
+export function composeDatasets(rooms: Rooms, removals: Removals) {
+  const watchlists = createWatchlists(rooms);
   return {
+    watchlists,
     kinds: rooms.jobKinds,
     handlers: {
-      ...datasetHandlers(rooms.datasets),
+      ...datasetHandlers(rooms.datasets, removals),
       ...dataHandlers(rooms.data),
-      ...watchlistHandlers(createWatchlists(rooms)),
+      ...watchlistHandlers(watchlists, removals),
     },
   };
 }

@@ -37,12 +37,15 @@ export const put: JobCommand<SavedIndex> = {
     const body = await jsonFile<IndexDocumentBody>(file);
     return { result: await client.call('putIndex', { params: { index_id: String(body.id) }, body }) };
   },
-  show: ({ index, findings }) =>
-    table([
-      ['stored', index.id],
-      ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
-    ]),
+  show: savedText,
 };
+
+function savedText({ index, findings }: SavedIndex): string {
+  return table([
+    ['stored', index.id],
+    ...findings.map(({ severity, code, path, message }) => [severity, `${code} ${path}: ${message}`]),
+  ]);
+}
 
 export const diff = viewCommand({
   summary: 'Compare the stored definition of an index with one in a file.',
@@ -77,6 +80,27 @@ export const preview = viewCommand({
       ...scalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
     })),
 });
+
+export const versions = viewCommand({
+  summary: 'Who wrote the definition of an index, when and why.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor index versions CORE-100'],
+  ask: (client, [index_id = '']) => client.call('listIndexVersions', { params: { index_id }, query: { limit: 1000 } }),
+  records: (result) => result.versions,
+  columns: ['version', 'action', 'at', 'author', 'note'],
+});
+
+export const restore: JobCommand<SavedIndex> = {
+  summary: 'Write the definition of an index again as one of its versions has it.',
+  words: [INDEX, { name: 'VERSION', help: 'Number of the version.' }],
+  flags: {},
+  examples: ['divisor index restore CORE-100 3'],
+  submit: async (client, [index_id = '', version = '']) => ({
+    result: await client.call('restoreIndexVersion', { params: { index_id, version } }),
+  }),
+  show: savedText,
+};
 
 /** Members that are single values. */
 const scalars = (record: object) =>

@@ -1,7 +1,7 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, rebalances, rolling, weights } from './analytics.js';
 import { activate, audit, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
-import { diff, explain, list, methodology, preview, put, show } from './indices.js';
+import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 
 /** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
 export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
@@ -16,6 +16,8 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'index show': show,
   'index put': put,
   'index diff': diff,
+  'index versions': versions,
+  'index restore': restore,
   'index preview': preview,
   'index explain': explain,
   'index methodology': methodology,

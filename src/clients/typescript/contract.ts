@@ -1381,6 +1381,34 @@ export interface DividendFilterRule {
   readonly params?: DividendFilterParams | undefined;
 }
 
+export interface DocumentChange {
+  /** JSON pointer; of the document as the changes before this one leave it. */
+  readonly path: string;
+  /** As in JSON Patch (RFC 6902). */
+  readonly op: 'add' | 'remove' | 'replace';
+  /** What was there; null for an addition. */
+  readonly before: unknown;
+  /** What is there; null for a removal. */
+  readonly after: unknown;
+}
+
+export interface DocumentVersion {
+  /** From 1, without a gap; a deletion has a number, too. */
+  readonly version: number;
+  /** SHA-256 of the content; of a deletion that of what was deleted. */
+  readonly etag: string;
+  /** Time of the write, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; local where none is asked for. */
+  readonly author: string;
+  /** X-Change-Note of the write, at most 500 characters; null without one. */
+  readonly note: string | null;
+  /** What the write made of the document. */
+  readonly action: 'created' | 'updated' | 'restored' | 'deleted';
+  /** X-Request-Id of the write; empty where the engine itself wrote. */
+  readonly request_id: string;
+}
+
 export interface DrawdownRow {
   /** Last date at the high. */
   readonly peak: string;
@@ -1462,7 +1490,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -5905,6 +5933,32 @@ export interface ValidationReport {
   readonly findings: readonly Finding[];
 }
 
+export interface VersionDifference {
+  /** Number of the one version. */
+  readonly from: number;
+  /** Number of the other. */
+  readonly to: number;
+  /** Applied in order they lead from the one to the other. */
+  readonly changes: readonly DocumentChange[];
+  /** Of the methodology; of indices only. */
+  readonly sentences: {
+    /** Said of the one alone. */
+    readonly removed: readonly string[];
+    /** Said of the other alone. */
+    readonly added: readonly string[];
+  };
+}
+
+export interface VersionList {
+  /** Newest first. */
+  readonly versions: readonly DocumentVersion[];
+  /** All of them, also those not listed. */
+  readonly total: number;
+}
+
+/** The document as it was stored, in the fields it had then. */
+export type VersionedDocument = Readonly<Record<string, never>>;
+
 export interface View {
   /** The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one. */
   readonly weights: Readonly<Record<string, number>>;
@@ -6321,7 +6375,7 @@ export interface Operations {
   };
   /** Removes a definition, its optimised children and every result of them. */
   deleteIndex: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: IndexDeletion;
   };
   /** Composes a stored definition on one date. */
@@ -6487,7 +6541,7 @@ export interface Operations {
   };
   /** Forgets a constraint set. */
   deleteConstraintSet: {
-    request: { readonly params: { readonly constraint_set_id: string } };
+    request: { readonly params: { readonly constraint_set_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
   /** Every constraint class with its parameters. */
@@ -6592,7 +6646,7 @@ export interface Operations {
   };
   /** Removes a report template; what was rendered from it stays. */
   deleteTemplate: {
-    request: { readonly params: { readonly template_id: string } };
+    request: { readonly params: { readonly template_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
   /** Fair value, carry and sensitivities of an index future. */
@@ -6642,7 +6696,7 @@ export interface Operations {
   };
   /** Removes a strategy, its saved run and every result of its backtests. */
   deleteStrategy: {
-    request: { readonly params: { readonly strategy_id: string } };
+    request: { readonly params: { readonly strategy_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: StrategyDeletion;
   };
   /** Every data store, and the one being served. */
@@ -6667,7 +6721,7 @@ export interface Operations {
   };
   /** Forgets a store; the folder of a managed store is deleted. */
   deleteStore: {
-    request: { readonly params: { readonly store_id: string } };
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
   };
   /** Reads a store afresh and serves it. */
@@ -6782,8 +6836,128 @@ export interface Operations {
   };
   /** Deletes a watchlist. */
   deleteWatchlist: {
-    request: { readonly params: { readonly watchlist_id: string } };
+    request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: null;
+  };
+  /** Who wrote the index, when and why. */
+  listIndexVersions: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the index between two versions. */
+  diffIndexVersions: {
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The index as one version has it. */
+  getIndexVersion: {
+    request: { readonly params: { readonly index_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the index again as one version has it. */
+  restoreIndexVersion: {
+    request: { readonly params: { readonly index_id: string; readonly version: string } };
+    answer: SavedIndex;
+  };
+  /** Who wrote the strategy, when and why. */
+  listStrategyVersions: {
+    request: { readonly params: { readonly strategy_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the strategy between two versions. */
+  diffStrategyVersions: {
+    request: { readonly params: { readonly strategy_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The strategy as one version has it. */
+  getStrategyVersion: {
+    request: { readonly params: { readonly strategy_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the strategy again as one version has it. */
+  restoreStrategyVersion: {
+    request: { readonly params: { readonly strategy_id: string; readonly version: string } };
+    answer: SavedStrategy;
+  };
+  /** Who wrote the constraint set, when and why. */
+  listConstraintSetVersions: {
+    request: { readonly params: { readonly constraint_set_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the constraint set between two versions. */
+  diffConstraintSetVersions: {
+    request: { readonly params: { readonly constraint_set_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The constraint set as one version has it. */
+  getConstraintSetVersion: {
+    request: { readonly params: { readonly constraint_set_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the constraint set again as one version has it. */
+  restoreConstraintSetVersion: {
+    request: { readonly params: { readonly constraint_set_id: string; readonly version: string } };
+    answer: SavedConstraintSet;
+  };
+  /** Who wrote the report template, when and why. */
+  listTemplateVersions: {
+    request: { readonly params: { readonly template_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the report template between two versions. */
+  diffTemplateVersions: {
+    request: { readonly params: { readonly template_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The report template as one version has it. */
+  getTemplateVersion: {
+    request: { readonly params: { readonly template_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the report template again as one version has it. */
+  restoreTemplateVersion: {
+    request: { readonly params: { readonly template_id: string; readonly version: string } };
+    answer: SavedReportTemplate;
+  };
+  /** Who wrote the watchlist, when and why. */
+  listWatchlistVersions: {
+    request: { readonly params: { readonly watchlist_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the watchlist between two versions. */
+  diffWatchlistVersions: {
+    request: { readonly params: { readonly watchlist_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The watchlist as one version has it. */
+  getWatchlistVersion: {
+    request: { readonly params: { readonly watchlist_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the watchlist again as one version has it. */
+  restoreWatchlistVersion: {
+    request: { readonly params: { readonly watchlist_id: string; readonly version: string } };
+    answer: Watchlist;
+  };
+  /** Who wrote the declaration of a data store, when and why. */
+  listStoreVersions: {
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: VersionList;
+  };
+  /** What changed of the declaration of a data store between two versions. */
+  diffStoreVersions: {
+    request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number } };
+    answer: VersionDifference;
+  };
+  /** The declaration of a data store as one version has it. */
+  getStoreVersion: {
+    request: { readonly params: { readonly store_id: string; readonly version: string } };
+    answer: VersionedDocument;
+  };
+  /** Writes the declaration of a data store again as one version has it. */
+  restoreStoreVersion: {
+    request: { readonly params: { readonly store_id: string; readonly version: string } };
+    answer: DataStore;
   };
 }
 
@@ -6910,4 +7084,28 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getWatchlist: 'GET /data/watchlists/{watchlist_id}',
   putWatchlist: 'PUT /data/watchlists/{watchlist_id}',
   deleteWatchlist: 'DELETE /data/watchlists/{watchlist_id}',
+  listIndexVersions: 'GET /indices/{index_id}/versions',
+  diffIndexVersions: 'GET /indices/{index_id}/versions/diff',
+  getIndexVersion: 'GET /indices/{index_id}/versions/{version}',
+  restoreIndexVersion: 'POST /indices/{index_id}/versions/{version}/restore',
+  listStrategyVersions: 'GET /strategies/{strategy_id}/versions',
+  diffStrategyVersions: 'GET /strategies/{strategy_id}/versions/diff',
+  getStrategyVersion: 'GET /strategies/{strategy_id}/versions/{version}',
+  restoreStrategyVersion: 'POST /strategies/{strategy_id}/versions/{version}/restore',
+  listConstraintSetVersions: 'GET /optimise/constraint-sets/{constraint_set_id}/versions',
+  diffConstraintSetVersions: 'GET /optimise/constraint-sets/{constraint_set_id}/versions/diff',
+  getConstraintSetVersion: 'GET /optimise/constraint-sets/{constraint_set_id}/versions/{version}',
+  restoreConstraintSetVersion: 'POST /optimise/constraint-sets/{constraint_set_id}/versions/{version}/restore',
+  listTemplateVersions: 'GET /reports/templates/{template_id}/versions',
+  diffTemplateVersions: 'GET /reports/templates/{template_id}/versions/diff',
+  getTemplateVersion: 'GET /reports/templates/{template_id}/versions/{version}',
+  restoreTemplateVersion: 'POST /reports/templates/{template_id}/versions/{version}/restore',
+  listWatchlistVersions: 'GET /data/watchlists/{watchlist_id}/versions',
+  diffWatchlistVersions: 'GET /data/watchlists/{watchlist_id}/versions/diff',
+  getWatchlistVersion: 'GET /data/watchlists/{watchlist_id}/versions/{version}',
+  restoreWatchlistVersion: 'POST /data/watchlists/{watchlist_id}/versions/{version}/restore',
+  listStoreVersions: 'GET /data/stores/{store_id}/document/versions',
+  diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
+  getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',
+  restoreStoreVersion: 'POST /data/stores/{store_id}/document/versions/{version}/restore',
 };

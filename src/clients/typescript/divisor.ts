@@ -18,6 +18,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Change the document only while this is its etag. */
   readonly ifMatch?: string | undefined;
+  /** Why: the note of the version that a write makes. */
+  readonly note?: string | undefined;
 }
 
 export interface WaitOptions {
@@ -115,6 +117,8 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     const headers: Record<string, string> = { accept };
     if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
     if (request.ifMatch !== undefined) headers['if-match'] = `"${request.ifMatch.replaceAll('"', '')}"`;
+    const note = new TextEncoder().encode(request.note); // A header has one character for each byte of UTF-8.
+    if (note.length > 0) headers['x-change-note'] = String.fromCharCode(...note);
     const { upload } = request;
     if (upload !== undefined || request.body !== undefined)
       headers['content-type'] = upload?.type ?? 'application/json';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
-import { compositionErrors, listingQuery, ValidationReport } from '../common.js';
+import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { routes } from '../route.js';
 import { SavedIndex, IndexCollection, IndexDeletion, RuleTypes, IndexDocumentBody, example } from './definition.js';
 import { PreviewResponse, PreviewRequest, PreviewDocumentRequest } from './preview.js';
@@ -30,6 +30,7 @@ export const indexRoutes = routes({
     scope: 'write',
     tag: 'indices',
     summary: 'Stores a new index definition.',
+    versioned: true,
     description: 'A taken id is refused with the finding DUPLICATE_ID; replacing is done with PUT.',
     body: { schema: IndexDocumentBody, document: true, example },
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
@@ -95,6 +96,7 @@ export const indexRoutes = routes({
     scope: 'write',
     tag: 'indices',
     summary: 'Stores or replaces a definition.',
+    versioned: true,
     params: indexPath,
     body: { schema: IndexDocumentBody, document: true, example },
     success: { status: 200, description: 'The stored document with its warnings.', schema: SavedIndex },
@@ -106,7 +108,9 @@ export const indexRoutes = routes({
     scope: 'write',
     tag: 'indices',
     summary: 'Removes a definition, its optimised children and every result of them.',
+    versioned: true,
     params: indexPath,
+    query: purgeQuery,
     success: { status: 200, description: 'What was removed.', schema: IndexDeletion },
     errors: ['INDEX_NOT_FOUND'],
   },

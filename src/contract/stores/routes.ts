@@ -3,7 +3,7 @@ import { ImportQuery, TABLE_FORMATS } from '#domain/documents/import-request.js'
 import { LIMITS } from '#domain/limits.js';
 import { IMPORT_FORMATS } from '#domain/documents/import-request.js';
 import { Id } from '#domain/shape.js';
-import { listingQuery } from '../common.js';
+import { listingQuery, purgeQuery } from '../common.js';
 import { routes } from '../route.js';
 import { DataStore, DataStoreCollection, DataStoreCreate, DataStoreUpdate } from './store.js';
 import { RefreshRequest, RefreshJobStatus, SyncJobStatus } from './refresh.js';
@@ -32,6 +32,7 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Registers a folder or database after reading it in full.',
+    versioned: true,
     description:
       'Files are called market, reference, corporate_actions, universes and series with the ending .parquet, .csv, .csv.gz, .jsonl or .jsonl.gz, or are folders of such files; only market is needed. Every problem is one finding, and nothing is registered then.',
     body: {
@@ -61,6 +62,7 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Renames a store, or changes its source, price basis or currency.',
+    versioned: true,
     params: storeParams,
     body: { schema: DataStoreUpdate, example: { name: 'US large caps, adjusted' } },
     success: { status: 200, description: 'The store.', schema: DataStore },
@@ -80,7 +82,9 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Forgets a store; the folder of a managed store is deleted.',
+    versioned: true,
     params: storeParams,
+    query: purgeQuery,
     success: { status: 204, description: 'Forgotten.' },
     errors: ['STORE_NOT_FOUND', 'PRECONDITION_FAILED', 'STORE_ACTIVE', 'STORE_LOADING', 'STORE_REFRESHING'],
   },
@@ -145,6 +149,7 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Writes a new store with the chosen repairs applied; the old one stays as it is.',
+    versioned: true,
     params: storeParams,
     body: { schema: RepairRequest, example: { doubts: ['missed_split CSX 2011-06-16'] } },
     success: { status: 201, description: 'The new store.', schema: ImportResult },
@@ -179,6 +184,7 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Writes tables or an uploaded file into a new store.',
+    versioned: true,
     description:
       'Exactly one of content and tables; or the body is one table, a Parquet file or an Arrow stream, and the query says the rest. Every problem is one finding, at the sheet, row and column it has; nothing is written when one is an error.',
     query: ImportQuery,
@@ -233,6 +239,7 @@ export const storeRoutes = routes({
     scope: 'data',
     tag: 'stores',
     summary: 'Generates a synthetic market into a new store and serves it.',
+    versioned: true,
     description:
       'A market of sectors and fat tails with listings, delistings, mergers, spin-offs, splits and dividends, and yearly accounts in the reference data (FISCAL_PERIOD_END, PUBLISHED, SALES, EARNINGS, DIVIDENDS, BOOK_VALUE, EARNINGS_YIELD, BOOK_TO_PRICE, RETURN_ON_EQUITY) that hold from the day they were published. ' +
       'The store is listed at once with the status writing; it is removed again when the job fails or is cancelled. Job generate:{store_id}, result DataStore.',

@@ -77,3 +77,26 @@ export const DatasetDocument = z.strictObject({
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 });
 export type DatasetDocument = z.infer<typeof DatasetDocument>;
+
+/** Fields of a store that a client declares; all others tell what was read of it, and where the engine keeps that. */
+const DECLARED_FIELDS = [
+  'store_id',
+  'name',
+  'kind',
+  'source',
+  'tables',
+  'adjustment',
+  'currency',
+  'mapping',
+  'synthetic',
+] as const satisfies readonly (keyof DatasetDocument)[];
+
+/** What was declared of a store: the part of it that has versions. */
+export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[number]>;
+
+/** @param body a stored document; fields of later versions of the engine are null where it has none */
+export function declaredOf(body: unknown): DeclaredDataset {
+  const document = body as Partial<DatasetDocument>;
+  const fields = DECLARED_FIELDS.map((field) => [field, document[field] ?? null]);
+  return Object.fromEntries(fields) as DeclaredDataset; // Each of the fields, as the store's document has it.
+}

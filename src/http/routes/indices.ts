@@ -2,12 +2,17 @@ import type { indexRoutes } from '#contract/indices/routes.js';
 import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Handlers } from '../handler.js';
+import type { Removals } from '../removals.js';
 
-export function indexHandlers(indices: Indices, questions: IndexQuestions): Handlers<typeof indexRoutes> {
+export function indexHandlers(
+  indices: Indices,
+  questions: IndexQuestions,
+  removals: Removals,
+): Handlers<typeof indexRoutes> {
   return {
     listIndices: async ({ query }) => ({ json: await indices.list(query) }),
-    async createIndex({ body }) {
-      const { saved, etag } = await indices.create(body());
+    async createIndex({ body, authorship }) {
+      const { saved, etag } = await indices.create(body(), authorship());
       return { json: saved, etag };
     },
     listRuleTypes: () => ({ json: indices.ruleTypes() }),
@@ -18,11 +23,16 @@ export function indexHandlers(indices: Indices, questions: IndexQuestions): Hand
       const { document, etag } = await indices.get(params.index_id);
       return { json: document, etag };
     },
-    async putIndex({ params, body, precondition }) {
-      const { saved, etag } = await indices.replace(params.index_id, body(), precondition());
+    async putIndex({ params, body, precondition, authorship }) {
+      const { saved, etag } = await indices.replace(params.index_id, body(), precondition(), authorship());
       return { json: saved, etag };
     },
-    deleteIndex: async ({ params, precondition }) => ({ json: await indices.remove(params.index_id, precondition()) }),
+    async deleteIndex(request) {
+      const { params, precondition } = request;
+      const removal = await removals.of(request, { kind: 'index', id: params.index_id });
+      if (removal === 'purged') return { json: { deleted: [] } };
+      return { json: await indices.remove(params.index_id, precondition(), removal) };
+    },
     previewIndex: async ({ params, body, signal }) => ({
       bytes: await questions.previewStored(params.index_id, body, signal),
     }),

@@ -2,15 +2,17 @@ import type { optimiseRoutes } from '#contract/optimise.js';
 import type { Indices } from '#services/indices/indices.js';
 import type { Optimise } from '#services/optimisation/optimise.js';
 import type { Handlers } from '../handler.js';
+import type { Removals } from '../removals.js';
 
 export function optimiseHandlers(
   optimise: Optimise,
   indices: Pick<Indices, 'derive'>,
+  removals: Removals,
 ): Handlers<typeof optimiseRoutes> {
   return {
     listConstraintSets: async ({ query }) => ({ json: await optimise.listSets(query) }),
-    async createConstraintSet({ body }) {
-      const { saved, etag } = await optimise.createSet(body());
+    async createConstraintSet({ body, authorship }) {
+      const { saved, etag } = await optimise.createSet(body(), authorship());
       return { json: saved, etag };
     },
     validateConstraintSet: ({ body }) => ({ json: optimise.validateSet(body()) }),
@@ -18,12 +20,15 @@ export function optimiseHandlers(
       const { set, etag } = await optimise.getSet(params.constraint_set_id);
       return { json: set, etag };
     },
-    async putConstraintSet({ params, body, precondition }) {
-      const { saved, etag } = await optimise.replaceSet(params.constraint_set_id, body(), precondition());
+    async putConstraintSet({ params, body, precondition, authorship }) {
+      const id = params.constraint_set_id;
+      const { saved, etag } = await optimise.replaceSet(id, body(), precondition(), authorship());
       return { json: saved, etag };
     },
-    async deleteConstraintSet({ params, precondition }) {
-      await optimise.removeSet(params.constraint_set_id, precondition());
+    async deleteConstraintSet(request) {
+      const id = request.params.constraint_set_id;
+      const removal = await removals.of(request, { kind: 'constraint-set', id });
+      if (removal !== 'purged') await optimise.removeSet(id, request.precondition(), removal);
       return {};
     },
     listConstraintTypes: () => ({ json: optimise.types() }),
@@ -36,8 +41,8 @@ export function optimiseHandlers(
       const { length, etag, open } = await optimise.result(params.run_id);
       return { stream: open(), length, etag };
     },
-    async optimiseIndex({ params, body }) {
-      const { saved, etag } = await indices.derive(params.index_id, body);
+    async optimiseIndex({ params, body, authorship }) {
+      const { saved, etag } = await indices.derive(params.index_id, body, authorship());
       return { json: saved, etag };
     },
   };

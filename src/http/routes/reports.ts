@@ -1,8 +1,9 @@
 import type { reportRoutes } from '#contract/reports.js';
 import type { Reports, StoredTemplate } from '#services/reports/reports.js';
 import type { Handlers, Reply } from '../handler.js';
+import type { Removals } from '../removals.js';
 
-export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> {
+export function reportHandlers(reports: Reports, removals: Removals): Handlers<typeof reportRoutes> {
   return {
     async renderReport({ body, origin }) {
       const status = await reports.render(body(), origin);
@@ -25,12 +26,14 @@ export function reportHandlers(reports: Reports): Handlers<typeof reportRoutes> 
     },
     listTemplates: async ({ query }) => ({ json: await reports.listTemplates(query) }),
     getTemplate: async ({ params }) => templateReply(await reports.getTemplate(params.template_id)),
-    async putTemplate({ params, body, precondition }) {
-      const { saved, etag } = await reports.putTemplate(params.template_id, body(), precondition());
+    async putTemplate({ params, body, precondition, authorship }) {
+      const { saved, etag } = await reports.putTemplate(params.template_id, body(), precondition(), authorship());
       return { json: saved, etag };
     },
-    async deleteTemplate({ params, precondition }) {
-      await reports.removeTemplate(params.template_id, precondition());
+    async deleteTemplate(request) {
+      const id = request.params.template_id;
+      const removal = await removals.of(request, { kind: 'template', id });
+      if (removal !== 'purged') await reports.removeTemplate(id, request.precondition(), removal);
       return {};
     },
   };

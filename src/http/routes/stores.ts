@@ -6,22 +6,26 @@ import { checkShape } from '#domain/shape.js';
 import type { Datasets } from '#services/datasets/datasets.js';
 import type { ImportedBody } from '#services/datasets/imports.js';
 import type { Handlers, RouteRequest } from '../handler.js';
+import type { Removals } from '../removals.js';
 
-export function datasetHandlers(datasets: Datasets): Handlers<typeof storeRoutes> {
+export function datasetHandlers(datasets: Datasets, removals: Removals): Handlers<typeof storeRoutes> {
   return {
     listStores: async ({ query }) => ({ json: await datasets.list(query) }),
-    createStore: async (request) => ({ json: await datasets.create(request.body()) }),
+    createStore: async (request) => ({ json: await datasets.create(request.body(), request.authorship()) }),
     async getStore({ params }) {
       const { store, etag } = await datasets.get(params.store_id);
       return { json: store, ...(etag === undefined ? {} : { etag }) };
     },
     async updateStore(request) {
       await datasets.get(request.params.store_id);
-      const { store, etag } = await datasets.update(request.params.store_id, request.body(), request.precondition());
+      const { params, body, precondition, authorship } = request;
+      const { store, etag } = await datasets.update(params.store_id, body(), precondition(), authorship());
       return { json: store, etag };
     },
-    async deleteStore({ params, precondition }) {
-      await datasets.remove(params.store_id, precondition());
+    async deleteStore(request) {
+      const id = request.params.store_id;
+      const removal = await removals.of(request, { kind: 'store', id });
+      if (removal !== 'purged') await datasets.remove(id, request.precondition(), removal);
       return {};
     },
     activateStore: async ({ params, origin }) => ({ json: await datasets.activate(params.store_id, origin) }),
@@ -33,15 +37,17 @@ export function datasetHandlers(datasets: Datasets): Handlers<typeof storeRoutes
     auditStore: async ({ params, signal }) => ({ json: await datasets.audit(params.store_id, signal) }),
     async repairStore(request) {
       await datasets.get(request.params.store_id);
-      return { json: await datasets.repair(request.params.store_id, request.body()) };
+      return { json: await datasets.repair(request.params.store_id, request.body(), request.authorship()) };
     },
     inspectData: async (request) => ({ json: await datasets.inspect(request.body()) }),
-    importStore: async (request) => ({ json: await datasets.importData(importedBody(request)) }),
+    importStore: async (request) => ({ json: await datasets.importData(importedBody(request), request.authorship()) }),
     getImportTemplate({ query }) {
       const { bytes, type, name } = datasets.template(query.format);
       return { bytes, type, headers: { 'Content-Disposition': `attachment; filename="${name}"` } };
     },
-    generateSynthetic: async (request) => ({ json: await datasets.generate(request.body(), request.origin) }),
+    generateSynthetic: async (request) => ({
+      json: await datasets.generate(request.body(), request.origin, request.authorship()),
+    }),
   };
 }
 

@@ -1,12 +1,13 @@
 import type { strategyRoutes } from '#contract/strategies.js';
 import type { Strategies } from '#services/indices/strategies.js';
 import type { Handlers } from '../handler.js';
+import type { Removals } from '../removals.js';
 
-export function strategyHandlers(strategies: Strategies): Handlers<typeof strategyRoutes> {
+export function strategyHandlers(strategies: Strategies, removals: Removals): Handlers<typeof strategyRoutes> {
   return {
     listStrategies: async ({ query }) => ({ json: await strategies.list(query) }),
-    async createStrategy({ body }) {
-      const { saved, etag } = await strategies.create(body());
+    async createStrategy({ body, authorship }) {
+      const { saved, etag } = await strategies.create(body(), authorship());
       return { json: saved, etag };
     },
     validateStrategy: async ({ body }) => ({ json: await strategies.validate(body()) }),
@@ -14,12 +15,16 @@ export function strategyHandlers(strategies: Strategies): Handlers<typeof strate
       const { stored, etag } = await strategies.get(params.strategy_id);
       return { json: stored, etag };
     },
-    async putStrategy({ params, body, precondition }) {
-      const { saved, etag } = await strategies.replace(params.strategy_id, body(), precondition());
+    async putStrategy({ params, body, precondition, authorship }) {
+      const { saved, etag } = await strategies.replace(params.strategy_id, body(), precondition(), authorship());
       return { json: saved, etag };
     },
-    deleteStrategy: async ({ params, precondition }) => ({
-      json: await strategies.remove(params.strategy_id, precondition()),
-    }),
+    async deleteStrategy(request) {
+      const { strategy_id } = request.params;
+      const removal = await removals.of(request, { kind: 'strategy', id: strategy_id });
+      if (removal === 'purged')
+        return { json: { strategy_id, backtest_record_deleted: false, backtest_results_deleted: 0 } };
+      return { json: await strategies.remove(strategy_id, request.precondition(), removal) };
+    },
   };
 }

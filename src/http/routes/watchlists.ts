@@ -1,15 +1,18 @@
 import type { watchlistRoutes } from '#contract/watchlists.js';
 import type { StoredWatchlist, Watchlists } from '#services/datasets/watchlists.js';
 import type { Handlers, Reply } from '../handler.js';
+import type { Removals } from '../removals.js';
 
-export function watchlistHandlers(watchlists: Watchlists): Handlers<typeof watchlistRoutes> {
+export function watchlistHandlers(watchlists: Watchlists, removals: Removals): Handlers<typeof watchlistRoutes> {
   return {
     listWatchlists: async ({ query }) => ({ json: await watchlists.list(query) }),
     getWatchlist: async ({ params }) => reply(await watchlists.get(params.watchlist_id)),
-    putWatchlist: async (request) =>
-      reply(await watchlists.put(request.params.watchlist_id, request.body(), request.precondition())),
-    async deleteWatchlist({ params, precondition }) {
-      await watchlists.remove(params.watchlist_id, precondition());
+    putWatchlist: async ({ params, body, precondition, authorship }) =>
+      reply(await watchlists.put(params.watchlist_id, body(), precondition(), authorship())),
+    async deleteWatchlist(request) {
+      const id = request.params.watchlist_id;
+      const removal = await removals.of(request, { kind: 'watchlist', id });
+      if (removal !== 'purged') await watchlists.remove(id, request.precondition(), removal);
       return {};
     },
   };

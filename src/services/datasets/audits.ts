@@ -2,6 +2,7 @@ import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings } from '#domain/refusal.js';
@@ -21,7 +22,7 @@ export interface DatasetAuditsDependencies {
    */
   readonly panelsOf: (document: DatasetDocument) => Promise<MarketHandle>;
   /** Registers the store that repairs made, and serves it when asked. @returns it as the wire shows it */
-  readonly register: (made: Repaired) => Promise<DataStore>;
+  readonly register: (made: Repaired, by?: Authorship) => Promise<DataStore>;
 }
 
 /** A store that repairs made, before it is registered. */
@@ -40,7 +41,11 @@ export interface Repaired {
 export interface DatasetAudits {
   audit(document: DatasetDocument, signal: AbortSignal): Promise<DataAudit>;
   /** @throws Refusal VALIDATION_FAILED for doubts that are none, or have no repair */
-  repair(document: DatasetDocument, request: RepairRequest & { readonly store_id: string }): Promise<ImportResult>;
+  repair(
+    document: DatasetDocument,
+    request: RepairRequest & { readonly store_id: string },
+    by?: Authorship,
+  ): Promise<ImportResult>;
 }
 
 export function createDatasetAudits({
@@ -62,7 +67,7 @@ export function createDatasetAudits({
       }; // read-only lists on the one side
     },
 
-    async repair(document, request) {
+    async repair(document, request, by) {
       const market = await panelsOf(document);
       const { doubts } = await jobs.query('audit-market', { market });
       const repairs = chosenRepairs(request.doubts, new Map(doubts.map(({ id, repair }) => [id, repair])));
@@ -76,7 +81,7 @@ export function createDatasetAudits({
           calendars: await calendarsInUse(),
         });
         const name = request.name ?? `${document.name}, repaired`;
-        const store = await register({
+        const made: Repaired = {
           datasetId: request.store_id,
           name: name.slice(0, 200),
           adjustment: document.adjustment,
@@ -84,7 +89,8 @@ export function createDatasetAudits({
           folder,
           summary,
           handle: request.activate ? handle : null,
-        });
+        };
+        const store = await register(made, by);
         return {
           store,
           rows: { ...summary.rows },

@@ -6,6 +6,7 @@ import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -55,7 +56,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    */
   get(datasetId: string): Promise<{ readonly store: DataStore; readonly etag: string | undefined }>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: ImportedBody): Promise<ImportResult>;
+  importData(body: ImportedBody, by?: Authorship): Promise<ImportResult>;
   /** How data may be read. @throws Refusal VALIDATION_FAILED, NOT_SUPPORTED, OVERLOADED */
   inspect(request: InspectRequest): Promise<InspectResult>;
   /** The blank template of an import. */
@@ -70,7 +71,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    */
   audit(datasetId: string, signal: AbortSignal): Promise<DataAudit>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
-  repair(datasetId: string, request: RepairRequest): Promise<ImportResult>;
+  repair(datasetId: string, request: RepairRequest, by?: Authorship): Promise<ImportResult>;
   /**
    * Once the jobs have started: removes what a crash left behind and reads the store that was served before,
    * without keeping anyone waiting.
@@ -128,12 +129,12 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     register: imports.register,
   });
 
-  async function repair(datasetId: string, request: RepairRequest): Promise<ImportResult> {
+  async function repair(datasetId: string, request: RepairRequest, by?: Authorship): Promise<ImportResult> {
     const { document } = await activity.requireKnown(datasetId);
     if (request.activate) await activity.assertNoneLoads();
     const repairAs = async (newId: string) => {
       await activity.assertFree(newId);
-      return audits.repair(document, { ...request, store_id: newId });
+      return audits.repair(document, { ...request, store_id: newId }, by);
     };
     return request.store_id === undefined
       ? activity.withFreeId(`${datasetId.slice(0, 48)}-repaired`, async (newId) => repairAs(newId))

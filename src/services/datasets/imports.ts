@@ -4,6 +4,7 @@ import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore } from '#contract/stores/store.js';
 import type { ImportHeader, TableFormat } from '#domain/documents/import-request.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { folderFiles, type TableFiles } from '#market/sources/folder.js';
@@ -15,7 +16,7 @@ import type { TableKind } from '#market/content/table-kinds.js';
 import { isFull } from '#market/serving/shared-market.js';
 import { createProblems } from '#market/content/problems.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
-import type { DocumentStore } from '#store/port.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { placedAt, refusedData, asFindings } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
@@ -55,16 +56,16 @@ export type ImportedBody =
 /** Stores whose data the service keeps itself: those that are imported, and those that repairs make. */
 export interface DatasetImports {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  importData(body: ImportedBody): Promise<ImportResult>;
+  importData(body: ImportedBody, by?: Authorship): Promise<ImportResult>;
   /** Registers the store that repairs made, and serves it when its panels came with it. */
-  register(made: Repaired): Promise<DataStore>;
+  register(made: Repaired, by?: Authorship): Promise<DataStore>;
 }
 
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
   const { documents, activity, markets, locations, folders, readers, uploads, closing, calendarsInUse, timestamp } =
     dependencies;
 
-  async function importData(body: ImportedBody): Promise<ImportResult> {
+  async function importData(body: ImportedBody, by?: Authorship): Promise<ImportResult> {
     let work:
       | {
           readonly header: ImportHeader;
@@ -91,7 +92,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
         result.handle === null
           ? null
           : { ...result.handle, datasetId, adjustment: document.adjustment, currency: document.currency };
-      await commit(document, handle, previous);
+      await commit(document, handle, { previous, by });
       return importResult(
         toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined }),
         result.summary,
@@ -218,27 +219,21 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   async function commit(
     document: DatasetDocument,
     handle: MarketHandle | null,
-    previous: DatasetDocument | undefined,
+    { previous, by }: { readonly previous?: DatasetDocument | undefined; readonly by: Authorship | undefined },
   ): Promise<void> {
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
-    await documents.transaction(async (tx) => {
+    const write = async (tx: DocumentTransaction): Promise<void> => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
       if (served === undefined) await tx.put('store', document.store_id, document);
       else await activateIn(tx, { document, served, markets });
-    });
+    };
+    await documents.transaction(write, { by });
     // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
     if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
   }
 
-  async function register({
-    datasetId,
-    name,
-    adjustment,
-    currency,
-    folder,
-    summary,
-    handle,
-  }: Repaired): Promise<DataStore> {
+  async function register(made: Repaired, by?: Authorship): Promise<DataStore> {
+    const { datasetId, name, adjustment, currency, folder, summary, handle } = made;
     const header = {
       store_id: datasetId,
       name,
@@ -250,7 +245,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       on_exists: 'refuse',
     } as const;
     const document = importedDataset(datasetId, header, undefined, folder, summary);
-    await commit(document, handle, undefined);
+    await commit(document, handle, { by });
     return toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined });
   }
 

@@ -1,7 +1,8 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { DataStore, DataStoreCreate, DataStoreUpdate } from '#contract/stores/store.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { DatasetDocument, DeclaredDataset } from '#domain/documents/dataset-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
@@ -9,7 +10,8 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
-import type { DocumentReader, DocumentStore } from '#store/port.js';
+import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { VersionContent } from '../history/versions.js';
 import type { Gate } from '../shared/gate.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
@@ -45,7 +47,7 @@ export interface DatasetRegistrationDependencies {
 /** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
 export interface DatasetRegistration {
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, FOLDER_REGISTERED, STORE_LOADING, NOT_SUPPORTED */
-  create(request: DataStoreCreate): Promise<DataStore>;
+  create(request: DataStoreCreate, by?: Authorship): Promise<DataStore>;
   /**
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, PRECONDITION_FAILED, FOLDER_REGISTERED, STORE_LOADING,
    *   STORE_REFRESHING, VALIDATION_FAILED, NOT_SUPPORTED
@@ -54,16 +56,26 @@ export interface DatasetRegistration {
     datasetId: string,
     request: DataStoreUpdate,
     ifMatch: Precondition | undefined,
+    by?: Authorship,
   ): Promise<{ readonly store: DataStore; readonly etag: string }>;
   /** @throws Refusal STORE_NOT_FOUND, PRECONDITION_FAILED, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
-  remove(datasetId: string, ifMatch: Precondition | undefined): Promise<void>;
+  remove(datasetId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
+  /**
+   * Declares a store again as one of its versions has it; a folder or database that was deleted is read again.
+   * @throws Refusal VERSION_NOT_RESTORABLE where its data went with it; else as `update` and `create`
+   */
+  restore(
+    version: VersionContent,
+    ifMatch: Precondition | undefined,
+    by: Authorship,
+  ): Promise<{ readonly store: DataStore; readonly etag?: string }>;
 }
 
 export function createDatasetRegistration(dependencies: DatasetRegistrationDependencies): DatasetRegistration {
   const { documents, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } =
     dependencies;
 
-  async function create(request: DataStoreCreate): Promise<DataStore> {
+  async function create(request: DataStoreCreate, by?: Authorship): Promise<DataStore> {
     const datasetId = request.store_id ?? slugOf(request.name);
     await activity.assertFree(datasetId);
     const location = await placeOf(request.kind, request.location, 'location');
@@ -95,12 +107,13 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...blankDataset,
         ...loadedFields(loaded.summary, at),
       };
-      await documents.transaction(async (tx) => {
+      const write = async (tx: DocumentTransaction): Promise<void> => {
         await activity.assertFree(datasetId, tx);
         await assertUnregistered(source, tx);
         if (loaded.served === undefined) await tx.put('store', datasetId, document);
         else await activateIn(tx, { document, served: loaded.served, markets });
-      });
+      };
+      await documents.transaction(write, { by });
       return toDataStore(document, { isServed: request.activate, activity: undefined });
     });
   }
@@ -142,14 +155,19 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     });
   }
 
-  async function update(datasetId: string, request: DataStoreUpdate, ifMatch: Precondition | undefined) {
+  async function update(
+    datasetId: string,
+    request: DataStoreUpdate,
+    ifMatch: Precondition | undefined,
+    by?: Authorship,
+  ) {
     await activity.requireKnown(datasetId);
     await activity.assertIdle(datasetId);
     const source =
       request.source == null
         ? request.source
         : await sourceOf((await activity.requireKnown(datasetId)).document, request.source);
-    const { after, etag } = await documents.transaction(async (tx) => {
+    const write = async (tx: DocumentTransaction) => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       const { document } = await requireDataset(tx, datasetId);
       if (typeof source === 'string') await assertUnregistered({ ...document, location: source }, tx, datasetId);
@@ -164,7 +182,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       const { adjustment, currency } = changed;
       tx.publish({ type: 'market-declared', datasetId, adjustment, currency });
       return { after: changed, etag: await tx.put('store', datasetId, changed) };
-    });
+    };
+    const { after, etag } = await documents.transaction(write, { by });
     return { store: await activity.view(after), etag };
   }
 
@@ -181,7 +200,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     return placeOf(kind, source, 'source');
   }
 
-  async function remove(datasetId: string, ifMatch: Precondition | undefined): Promise<void> {
+  async function remove(datasetId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void> {
     const stored = await documents.get('store', datasetId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
     if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
@@ -189,17 +208,42 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     if (activity.isServed(datasetId))
       throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`);
     await activity.assertIdle(datasetId);
-    await documents.transaction(async (tx) => {
+    const forget = async (tx: DocumentTransaction): Promise<void> => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       await tx.delete('store', datasetId);
-    });
+    };
+    await documents.transaction(forget, { by });
     // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.
     if (document?.managed === true && document.location !== null)
       await folders.remove(document.location, datasetId).catch(() => false);
   }
 
-  return { create, update, remove };
+  async function restore({ version, body }: VersionContent, ifMatch: Precondition | undefined, by: Authorship) {
+    const declared = body as unknown as DeclaredDataset; // What was stored as a version of a store.
+    const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
+    if ((await documents.get('store', datasetId)) !== undefined)
+      return update(
+        datasetId,
+        { name, adjustment, currency, mapping, ...(isPlaced(kind) ? { source } : {}) },
+        ifMatch,
+        by,
+      );
+    if (!isPlaced(kind) || source === null)
+      throw new Refusal('VERSION_NOT_RESTORABLE', `The data of the store ${datasetId} was deleted with it.`, {
+        version,
+      });
+    if (ifMatch !== undefined)
+      throw new Refusal('PRECONDITION_FAILED', 'If-Match names a document, but none is stored.', { etag: null });
+    const request = { store_id: datasetId, name, kind, location: source, tables, adjustment, currency, mapping };
+    return { store: await create({ ...request, activate: false }, by) };
+  }
+
+  return { create, update, remove, restore };
 }
+
+/** Whether the data of a store lies where a client said. */
+const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'] =>
+  kind === 'folder' || kind === 'database';
 
 /** Whether two stores read the same tables of a database; a dataset without a name has that of the dataset. */
 function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {

@@ -4,6 +4,7 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { civilOf, dayFrom, formatDay } from '#domain/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -12,7 +13,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
-import type { DocumentStore } from '#store/port.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { DatasetActivity } from './activity.js';
 import { isRefreshable } from './documents.js';
 import type { DatasetJobs } from './jobs.js';
@@ -37,7 +38,7 @@ export interface DatasetSubmissions {
   /** @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_ACTIVE, STORE_LOADING, STORE_REFRESHING */
   activate(datasetId: string, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal VALIDATION_FAILED, STORE_EXISTS, STORE_LOADING */
-  generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus>;
+  generate(request: GenerateSyntheticRequest, origin: Origin | null, by?: Authorship): Promise<JobStatus>;
   /**
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, NOTHING_TO_REFRESH, STORE_NOT_SERVED, STORE_LOADING,
    *   STORE_REFRESHING
@@ -102,11 +103,15 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   /** Requests for synthetic data on their way to the queue, by what they ask for. */
   const coming = new Map<string, Promise<JobStatus>>();
 
-  async function generate(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+  async function generate(
+    request: GenerateSyntheticRequest,
+    origin: Origin | null,
+    by?: Authorship,
+  ): Promise<JobStatus> {
     const key = canonicalJson(request);
     const before = coming.get(key);
     if (before !== undefined) return before;
-    const submitted = (async () => (await liveGeneration(key)) ?? submitGeneration(request, origin))();
+    const submitted = (async () => (await liveGeneration(key)) ?? submitGeneration(request, origin, by))();
     coming.set(key, submitted);
     try {
       return await submitted;
@@ -129,7 +134,11 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     return undefined;
   }
 
-  async function submitGeneration(request: GenerateSyntheticRequest, origin: Origin | null): Promise<JobStatus> {
+  async function submitGeneration(
+    request: GenerateSyntheticRequest,
+    origin: Origin | null,
+    by: Authorship | undefined,
+  ): Promise<JobStatus> {
     const { store_id, name, ...rest } = request;
     const full: GenerateRequest = { ...rest, end: request.end ?? lastYearEnd(timestamp()) };
     assertGeneratable(full, calendars, 'end');
@@ -141,17 +150,12 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
           created_at: timestamp(),
           request: full,
         },
-        request,
-        origin,
+        { request, origin, by },
       );
     return store_id === undefined ? activity.withFreeId(`synthetic-${request.seed}`, make) : make(store_id);
   }
 
-  async function generateAs(
-    payload: GeneratePayload,
-    request: GenerateSyntheticRequest,
-    origin: Origin | null,
-  ): Promise<JobStatus> {
+  async function generateAs(payload: GeneratePayload, { request, origin, by }: GenerationTerms): Promise<JobStatus> {
     const { store_id: datasetId } = payload;
     await activity.assertFree(datasetId);
     if (request.activate) await activity.assertNoneLoads();
@@ -164,10 +168,11 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
       origin,
     });
     // The job may have ended already; its own outcome is then what is stored.
-    await documents.transaction(async (tx) => {
+    const write = async (tx: DocumentTransaction): Promise<void> => {
       if ((await tx.get('store', datasetId)) === undefined && (await isLiveIn(tx, `generate:${datasetId}`)))
         await tx.put('store', datasetId, writingDataset(payload));
-    });
+    };
+    await documents.transaction(write, { by });
     return status;
   }
 
@@ -177,6 +182,12 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
     refresh: (datasetId, request, origin) => submitRefresh(kinds.refresh, datasetId, { request, origin }),
     sync: async (request, origin) => submitRefresh(kinds.sync, markets.require().handle.datasetId, { request, origin }),
   };
+}
+
+interface GenerationTerms {
+  readonly request: GenerateSyntheticRequest;
+  readonly origin: Origin | null;
+  readonly by: Authorship | undefined;
 }
 
 /** Reasons for a store to have no source to refresh from. */

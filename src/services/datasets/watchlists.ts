@@ -1,9 +1,10 @@
 import type { Watchlist, WatchlistCollection, WatchlistUpsert } from '#contract/watchlists.js';
 import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets } from '#market/serving/markets.js';
-import type { DocumentStore, StoredDocument } from '#store/port.js';
+import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 
 export interface WatchlistsDependencies {
@@ -24,9 +25,9 @@ export interface Watchlists {
   /** @throws Refusal WATCHLIST_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(id: string): Promise<StoredWatchlist>;
   /** Creates or replaces. @throws Refusal PRECONDITION_FAILED */
-  put(id: string, body: WatchlistUpsert, ifMatch: Precondition | undefined): Promise<StoredWatchlist>;
+  put(id: string, body: WatchlistUpsert, ifMatch: Precondition | undefined, by?: Authorship): Promise<StoredWatchlist>;
   /** @throws Refusal WATCHLIST_NOT_FOUND, PRECONDITION_FAILED */
-  remove(id: string, ifMatch: Precondition | undefined): Promise<void>;
+  remove(id: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
 /** Lists of names that a person follows. They are documents of their own and outlive the store they were made on. */
@@ -70,21 +71,23 @@ export function createWatchlists({ documents, markets }: WatchlistsDependencies)
       const watchlists = await Promise.all(page.map(async ({ id }) => (await get(id)).watchlist));
       return { watchlists, skipped, skipped_causes };
     },
-    async put(id, { name, description, identifiers }, ifMatch) {
+    async put(id, { name, description, identifiers }, ifMatch, by) {
       markets.current(); // refuses before anything is written
       const document: WatchlistDocument = { name, description, identifiers: [...new Set(identifiers)] };
-      await documents.transaction(async (tx) => {
+      const write = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'watchlist', id, ifMatch);
         await tx.put('watchlist', id, document);
-      });
+      };
+      await documents.transaction(write, { by });
       return get(id);
     },
-    async remove(id, ifMatch) {
+    async remove(id, ifMatch, by) {
       if ((await documents.get('watchlist', id)) === undefined) throw notFound(id);
-      await documents.transaction(async (tx) => {
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'watchlist', id, ifMatch);
         await tx.delete('watchlist', id);
-      });
+      };
+      await documents.transaction(forget, { by });
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { IndexCollection, IndexDeletion, RuleTypes } from '#contract/indices/definition.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';
 import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
@@ -27,23 +28,28 @@ export interface Indices {
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(indexId: string): Promise<StoredIndex>;
   /** @throws Refusal VALIDATION_FAILED */
-  create(body: Body): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  create(body: Body, by?: Authorship): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
    * A new index that optimises another.
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INDEX_EXISTS
    */
-  derive(parentId: string, body: () => unknown): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
+  derive(
+    parentId: string,
+    body: () => unknown,
+    by?: Authorship,
+  ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
   replace(
     indexId: string,
     body: Body,
     ifMatch: Precondition | undefined,
+    by?: Authorship,
   ): Promise<{ readonly saved: SavedIndex; readonly etag: string }>;
   /**
    * The index, its optimised children and everything computed from them.
    * @throws Refusal INDEX_NOT_FOUND, PRECONDITION_FAILED
    */
-  remove(indexId: string, ifMatch: Precondition | undefined): Promise<IndexDeletion>;
+  remove(indexId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<IndexDeletion>;
   /** @throws Refusal VALIDATION_FAILED when there is no calendar */
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
   ruleTypes(): RuleTypes;
@@ -84,14 +90,19 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
   }
 
   /** The one place where a definition is written: checked against the documents of the same transaction. */
-  async function save(body: Body, allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>) {
-    return documents.transaction(async (tx) => {
+  async function save(
+    body: Body,
+    allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
+    by: Authorship | undefined,
+  ) {
+    const write = async (tx: DocumentTransaction) => {
       const own = await allow(tx);
       const { document, findings } = await check(body, tx);
       const all = orderFindings([...own, ...findings]);
       if (document === undefined || hasErrors(all)) throw refuseWithFindings('index document', all);
       return { saved: { index: document, findings: all }, etag: await tx.put('index', document.id, document) };
-    });
+    };
+    return documents.transaction(write, { by });
   }
 
   return {
@@ -106,8 +117,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
       };
     },
     get: (indexId) => requireIndex(documents, indexId),
-    create: (body) =>
-      save(body, async (tx) => {
+    create(body, by) {
+      const isFree = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         const id = body['id'];
         if (typeof id !== 'string' || (await tx.get('index', id)) === undefined) return [];
         return [
@@ -119,11 +130,13 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
             value: id,
           },
         ];
-      }),
-    async derive(parentId, body) {
+      };
+      return save(body, isFree, by);
+    },
+    async derive(parentId, body, by) {
       await requireIndex(documents, parentId);
       const asked = readDerivation(body());
-      return documents.transaction(async (tx) => {
+      const write = async (tx: DocumentTransaction) => {
         const { document: parent } = await requireIndex(tx, parentId);
         if ((await tx.get('index', asked.id)) !== undefined)
           throw new Refusal('INDEX_EXISTS', `An index is already stored under the id ${asked.id}.`, {
@@ -132,9 +145,10 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         const { document, findings } = await check(derivedDocument(parent, asked), tx);
         if (document === undefined) throw refuseWithFindings('request', findings.map(asRequested));
         return { saved: { index: document, findings }, etag: await tx.put('index', document.id, document) };
-      });
+      };
+      return documents.transaction(write, { by });
     },
-    replace(indexId, body, ifMatch) {
+    replace(indexId, body, ifMatch, by) {
       const id = body['id'];
       if (typeof id === 'string' && id !== indexId) {
         const message = `The id ${id} in the body is not the id ${indexId} in the path.`;
@@ -142,12 +156,13 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
           findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
         });
       }
-      return save(body, async (tx) => {
+      const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         await assertPrecondition(tx, 'index', indexId, ifMatch);
         return [];
-      });
+      };
+      return save(body, isExpected, by);
     },
-    async remove(indexId, ifMatch) {
+    async remove(indexId, ifMatch, by) {
       await requireStored(documents, indexId);
       // What is refused cancels nothing.
       await assertPrecondition(documents, 'index', indexId, ifMatch);
@@ -155,7 +170,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         jobs,
         (await familyOf(documents, indexId, null)).map(({ id }) => id),
       );
-      return documents.transaction(async (tx) => {
+      const forget = async (tx: DocumentTransaction) => {
         await requireStored(tx, indexId);
         await assertPrecondition(tx, 'index', indexId, ifMatch);
         const family = await familyOf(tx, indexId, null);
@@ -167,7 +182,8 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         const deleted: IndexDeletion['deleted'] = [];
         for (const member of family) deleted.push(await removeIn(tx, member, forgotten.get(member.id) ?? 0));
         return { deleted };
-      });
+      };
+      return documents.transaction(forget, { by });
     },
     async validate(body) {
       const { document, findings } = await check(body, documents);

@@ -3,6 +3,7 @@ import type { StoredStrategy, StrategyCollection, StrategyDeletion } from '#cont
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readStrategy, type StrategyDocument } from '#domain/documents/strategy-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/strategies/validate-strategy.js';
@@ -29,14 +30,14 @@ export interface Strategies {
   /** @throws Refusal STRATEGY_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(strategyId: string): Promise<{ readonly stored: StoredStrategy; readonly etag: string }>;
   /** @throws Refusal VALIDATION_FAILED, STRATEGY_EXISTS */
-  create(body: Body): Promise<SavedStrategy>;
+  create(body: Body, by?: Authorship): Promise<SavedStrategy>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
-  replace(strategyId: string, body: Body, ifMatch: Precondition | undefined): Promise<SavedStrategy>;
+  replace(strategyId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedStrategy>;
   /**
    * The strategy, readable or not, and everything computed from it.
    * @throws Refusal STRATEGY_NOT_FOUND, PRECONDITION_FAILED
    */
-  remove(strategyId: string, ifMatch: Precondition | undefined): Promise<StrategyDeletion>;
+  remove(strategyId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<StrategyDeletion>;
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
 }
 
@@ -70,13 +71,15 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
   async function save(
     body: Body,
     allow: (tx: DocumentTransaction, strategyId: string) => Promise<void>,
+    by: Authorship | undefined,
   ): Promise<SavedStrategy> {
-    return documents.transaction(async (tx) => {
+    const write = async (tx: DocumentTransaction): Promise<SavedStrategy> => {
       const { document, findings } = validateStrategy(body, await contextOf(tx, body));
       if (document === undefined) throw refuseWithFindings('strategy document', findings);
       await allow(tx, document.id);
       return { saved: { strategy: document, findings }, etag: await tx.put('strategy', document.id, document) };
-    });
+    };
+    return documents.transaction(write, { by });
   }
 
   async function storedOf(strategy: StrategyDocument): Promise<StoredStrategy> {
@@ -104,16 +107,18 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
       const stored = await storedOf(strategy);
       return { stored, etag: etagOf(etag, stored) };
     },
-    create: (body) =>
-      save(body, async (tx, id) => {
+    create(body, by) {
+      const isFree = async (tx: DocumentTransaction, id: string): Promise<void> => {
         if ((await tx.get('strategy', id)) !== undefined)
           throw new Refusal(
             'STRATEGY_EXISTS',
             `A strategy is already stored under the id ${id}; replacing it is done with PUT.`,
             { strategy_id: id },
           );
-      }),
-    async replace(strategyId, body, ifMatch) {
+      };
+      return save(body, isFree, by);
+    },
+    async replace(strategyId, body, ifMatch, by) {
       const id = body['id'];
       if (typeof id === 'string' && id !== strategyId) {
         const message = `The id ${id} in the body is not the id ${strategyId} in the path.`;
@@ -121,12 +126,12 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
           findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
         });
       }
-      return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch)));
+      return save(body, (tx) => assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch)), by);
     },
-    async remove(strategyId, ifMatch) {
+    async remove(strategyId, ifMatch, by) {
       await requireStored(documents, strategyId);
       await cancelJobsAbout(jobs, [strategyId]);
-      return documents.transaction(async (tx) => {
+      const forget = async (tx: DocumentTransaction) => {
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
         await tx.delete('strategy', strategyId);
@@ -137,7 +142,8 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
           backtest_record_deleted: hadRecord,
           backtest_results_deleted: Number(hadRecord) + jobsForgotten,
         };
-      });
+      };
+      return documents.transaction(forget, { by });
     },
     async validate(body) {
       const { document, findings } = validateStrategy(body, await contextOf(documents, body));

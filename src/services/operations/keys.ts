@@ -35,7 +35,9 @@ export interface Keys {
   /** Whether any key was ever given: from then on every request needs one, even when all are revoked. */
   areConfigured(): boolean;
   /** The holder of a key, undefined when it is malformed, unknown, revoked, expired or wrong: all alike. */
-  verify(key: string): { readonly keyId: string; readonly scopes: ReadonlySet<Scope> } | undefined;
+  verify(
+    key: string,
+  ): { readonly keyId: string; readonly name: string; readonly scopes: ReadonlySet<Scope> } | undefined;
   create(key: NewKey): Promise<IssuedKey>;
   /** Every key by id. */
   list(): readonly KeyRecord[];
@@ -131,7 +133,7 @@ function parseKey(key: string): { readonly id: string; readonly secret: string }
 function holderOf(record: KeyRecord) {
   return {
     record,
-    principal: { keyId: record.id, scopes: new Set(record.scopes) },
+    principal: { keyId: record.id, name: record.name, scopes: new Set(record.scopes) },
     digest: Buffer.from(record.sha256, 'hex'),
   };
 }

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { ConstraintSetCollection, ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
+import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
+import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
@@ -9,6 +10,7 @@ import { dayFrom } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readOptimisationRequest, type OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { OptimisationDocument } from '#domain/documents/optimisation-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import { compareText, hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings, specFieldFindings } from '#domain/optimisation/field-uses.js';
@@ -43,11 +45,11 @@ export interface Optimise {
   /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, DOCUMENT_UNREADABLE */
   getSet(setId: string): Promise<{ readonly set: ConstraintSet; readonly etag: string }>;
   /** @throws Refusal VALIDATION_FAILED */
-  createSet(body: Body): Promise<SavedSet>;
+  createSet(body: Body, by?: Authorship): Promise<SavedSet>;
   /** @throws Refusal ID_MISMATCH, VALIDATION_FAILED, PRECONDITION_FAILED */
-  replaceSet(setId: string, body: Body, ifMatch: Precondition | undefined): Promise<SavedSet>;
+  replaceSet(setId: string, body: Body, ifMatch: Precondition | undefined, by?: Authorship): Promise<SavedSet>;
   /** @throws Refusal CONSTRAINT_SET_NOT_FOUND, PRECONDITION_FAILED */
-  removeSet(setId: string, ifMatch: Precondition | undefined): Promise<void>;
+  removeSet(setId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   validateSet(body: Body): { readonly valid: boolean; readonly findings: readonly Finding[] };
   types(): ConstraintTypes;
   objectiveTypes(): ObjectiveTypes;
@@ -92,14 +94,19 @@ export function createOptimise({
     expected_returns: returnsSpecs as ObjectiveTypes['expected_returns'],
   };
 
-  async function save(body: Body, allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>): Promise<SavedSet> {
-    return documents.transaction(async (tx) => {
+  async function save(
+    body: Body,
+    allow: (tx: DocumentTransaction) => Promise<readonly Finding[]>,
+    by: Authorship | undefined,
+  ): Promise<SavedSet> {
+    const write = async (tx: DocumentTransaction): Promise<SavedSet> => {
       const own = await allow(tx);
       const { set, findings } = checkConstraintSet(body);
       const all = orderFindings([...own, ...findings, ...marketWarnings(set)]);
       if (set === undefined || hasErrors(all)) throw refuseWithFindings('constraint set', all);
       return { saved: { constraint_set: set, findings: all }, etag: await tx.put('constraint-set', set.id, set) };
-    });
+    };
+    return documents.transaction(write, { by });
   }
 
   /** Data that the served market lacks is a warning when a set is saved: another store may have it. */
@@ -172,8 +179,8 @@ export function createOptimise({
         skipped_causes: { ...skipped_causes },
       };
     },
-    createSet: (body) =>
-      save(body, async (tx) => {
+    createSet(body, by) {
+      const isFree = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         const id = body['id'];
         if (typeof id !== 'string' || (await tx.get('constraint-set', id)) === undefined) return [];
         return [
@@ -185,8 +192,10 @@ export function createOptimise({
             value: id,
           },
         ];
-      }),
-    replaceSet(setId, body, ifMatch) {
+      };
+      return save(body, isFree, by);
+    },
+    replaceSet(setId, body, ifMatch, by) {
       const id = body['id'];
       if (typeof id === 'string' && id !== setId) {
         const message = `The id ${id} in the body is not the id ${setId} in the path.`;
@@ -194,16 +203,18 @@ export function createOptimise({
           findings: [{ severity: 'error', code: 'ID_MISMATCH', path: 'id', message, value: id }],
         });
       }
-      return save(body, async (tx) => {
+      const isExpected = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
         return [];
-      });
+      };
+      return save(body, isExpected, by);
     },
-    async removeSet(setId, ifMatch) {
-      await documents.transaction(async (tx) => {
+    async removeSet(setId, ifMatch, by) {
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'constraint-set', setId, ifMatch);
         if (!(await tx.delete('constraint-set', setId))) throw setNotFound(setId);
-      });
+      };
+      await documents.transaction(forget, { by });
     },
     validateSet(body) {
       const { set, findings } = checkConstraintSet(body);

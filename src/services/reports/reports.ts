@@ -5,6 +5,7 @@ import type {
   ReportTemplateCollection,
   SavedReportTemplate,
 } from '#contract/reports.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -15,7 +16,7 @@ import { readTemplate, validateTemplate } from '#domain/reports/validate-templat
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
 import { earlierFiles, requireRun } from '../runs/run-documents.js';
@@ -78,9 +79,10 @@ export interface Reports {
     templateId: string,
     body: Readonly<Record<string, unknown>>,
     ifMatch: Precondition | undefined,
+    by?: Authorship,
   ): Promise<{ readonly saved: SavedReportTemplate; readonly etag: string }>;
   /** @throws Refusal TEMPLATE_BUILT_IN, TEMPLATE_NOT_FOUND, PRECONDITION_FAILED */
-  removeTemplate(templateId: string, ifMatch: Precondition | undefined): Promise<void>;
+  removeTemplate(templateId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
@@ -221,7 +223,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
 
     getTemplate: requireTemplate,
 
-    async putTemplate(templateId, body, ifMatch) {
+    async putTemplate(templateId, body, ifMatch, by) {
       assertEditable(templateId);
       const { template_id: id } = body;
       if (typeof id === 'string' && id !== templateId) {
@@ -232,21 +234,23 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       }
       const { document, findings } = validateTemplate(body);
       if (document === undefined) throw refuseWithFindings('report template', findings);
-      const etag = await documents.transaction(async (tx) => {
+      const write = async (tx: DocumentTransaction): Promise<string> => {
         await assertPrecondition(tx, 'template', templateId, ifMatch);
         return tx.put('template', templateId, document);
-      });
+      };
+      const etag = await documents.transaction(write, { by });
       // Findings are read-only lists on the one side, plain ones on the other.
       return { saved: (findings.length === 0 ? document : { ...document, findings }) as SavedReportTemplate, etag };
     },
 
-    async removeTemplate(templateId, ifMatch) {
+    async removeTemplate(templateId, ifMatch, by) {
       assertEditable(templateId);
-      await documents.transaction(async (tx) => {
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
         if ((await tx.get('template', templateId)) === undefined) throw templateNotFound(templateId);
         await assertPrecondition(tx, 'template', templateId, ifMatch);
         await tx.delete('template', templateId);
-      });
+      };
+      await documents.transaction(forget, { by });
     },
   };
 }

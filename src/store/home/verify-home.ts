@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createHistoryCheck } from '../history/check-history.js';
 import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
@@ -90,13 +91,16 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const byKind = new Map<string, { count: number; bytes: number; damaged: Damage[] }>();
   const references = new Map<string, Reference>();
   const stores: StoreReference[] = [];
+  const histories = createHistoryCheck();
   for await (const entry of reader.entries()) {
     const part = entry.kind ?? 'unknown kind';
     const found = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
     byKind.set(part, found);
     found.count++;
     found.bytes += entry.bytes;
-    if (entry.unreadable !== undefined) found.damaged.push({ name: entry.id, reason: REASONS[entry.unreadable] });
+    const seen = histories.look(entry);
+    const reason = entry.unreadable === undefined ? seen : REASONS[entry.unreadable];
+    if (reason !== undefined) found.damaged.push({ name: entry.id, reason });
     const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
     for (const name of entry.artifactNames) {
       const reference = references.get(name) ?? { owners: new Map(), expected: undefined };
@@ -107,6 +111,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     const store = managedStoreOf(entry);
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
+  for (const gap of histories.gaps()) byKind.get('history')!.damaged.push(gap);
   return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
 }
 

@@ -45,7 +45,7 @@ beforeAll(() => {
     },
     today: () => dayFrom('2026-11-20'),
   });
-  const authenticate = () => ({ keyId: null, scopes: new Set(['read'] as const) });
+  const authenticate = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });
   app = createApp({
     api: calendarRoutes,
     handlers: calendarHandlers(views),

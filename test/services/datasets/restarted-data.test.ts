@@ -116,7 +116,7 @@ test('a request waits two seconds for data that is being read, and is then asked
     const app = createApp({
       api,
       handlers: { ask: () => ({ json: markets.require().loadedAt }) },
-      authenticate: () => ({ keyId: null, scopes: new Set() }),
+      authenticate: () => ({ keyId: null, name: null, scopes: new Set() }),
       version: '1.0.0',
       log: pino({ level: 'silent' }),
       dataSettled: () => markets.settled(),

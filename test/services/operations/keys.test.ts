@@ -29,7 +29,7 @@ test('a key has the published form, is accepted with its scopes, and is kept onl
   expect(keys.areConfigured()).toBe(false);
   const { key, record } = await keys.create({ name: 'ci', scopes: ['read', 'run'], expires: null });
   expect(key).toMatch(/^dvs_[A-Za-z0-9]{12}_[A-Za-z0-9_-]{43}$/);
-  expect(keys.verify(key)).toEqual({ keyId: record.id, scopes: new Set(['read', 'run']) });
+  expect(keys.verify(key)).toEqual({ keyId: record.id, name: 'ci', scopes: new Set(['read', 'run']) });
   const secret = key.slice(17);
   expect(record.sha256).toBe(createHash('sha256').update(secret).digest('hex'));
   expect(JSON.stringify([keys.list(), await documents.get('key', record.id)])).not.toContain(secret);

@@ -132,9 +132,12 @@ class Operations:
         """
         return cast("c.IndexCollection", self._transport.json("GET", "/indices", query={"limit": limit, "after": after}))
 
-    def create_index(self, body: c.IndexDocumentBody) -> c.SavedIndex:
-        """Stores a new index definition."""
-        return cast("c.SavedIndex", self._transport.json("POST", "/indices", body=body))
+    def create_index(self, body: c.IndexDocumentBody, *, note: Optional[str] = None) -> c.SavedIndex:
+        """Stores a new index definition.
+
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedIndex", self._transport.json("POST", "/indices", body=body, note=note))
 
     def list_rule_types(self) -> c.RuleTypes:
         """Every selection and weighting class with its parameters."""
@@ -156,19 +159,22 @@ class Operations:
         """A stored definition, exactly as PUT accepts it."""
         return cast("c.IndexDocument", self._transport.json("GET", f"/indices/{word(index_id)}"))
 
-    def put_index(self, index_id: str, body: c.IndexDocumentBody, *, if_match: Optional[str] = None) -> c.SavedIndex:
+    def put_index(self, index_id: str, body: c.IndexDocumentBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedIndex:
         """Stores or replaces a definition.
 
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.SavedIndex", self._transport.json("PUT", f"/indices/{word(index_id)}", body=body, if_match=if_match))
+        return cast("c.SavedIndex", self._transport.json("PUT", f"/indices/{word(index_id)}", body=body, if_match=if_match, note=note))
 
-    def delete_index(self, index_id: str, *, if_match: Optional[str] = None) -> c.IndexDeletion:
+    def delete_index(self, index_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> c.IndexDeletion:
         """Removes a definition, its optimised children and every result of them.
 
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", if_match=if_match))
+        return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
     def preview_index(self, index_id: str, body: Optional[c.PreviewRequest] = None) -> c.PreviewResponse:
         """Composes a stored definition on one date."""
@@ -391,9 +397,12 @@ class Operations:
         """
         return cast("c.ConstraintSetCollection", self._transport.json("GET", "/optimise/constraint-sets", query={"limit": limit, "after": after}))
 
-    def create_constraint_set(self, body: c.ConstraintSetBody) -> c.SavedConstraintSet:
-        """Stores a new constraint set."""
-        return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body))
+    def create_constraint_set(self, body: c.ConstraintSetBody, *, note: Optional[str] = None) -> c.SavedConstraintSet:
+        """Stores a new constraint set.
+
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body, note=note))
 
     def validate_constraint_set(self, body: c.ConstraintSetBody) -> c.ValidationReport:
         """Everything there is to say about a constraint set; nothing is stored."""
@@ -406,21 +415,24 @@ class Operations:
         """
         return cast("c.ConstraintSet", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}"))
 
-    def put_constraint_set(self, constraint_set_id: str, body: c.ConstraintSetBody, *, if_match: Optional[str] = None) -> c.SavedConstraintSet:
+    def put_constraint_set(self, constraint_set_id: str, body: c.ConstraintSetBody, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedConstraintSet:
         """Stores or replaces a constraint set.
 
         :param constraint_set_id: Id of the constraint set.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.SavedConstraintSet", self._transport.json("PUT", f"/optimise/constraint-sets/{word(constraint_set_id)}", body=body, if_match=if_match))
+        return cast("c.SavedConstraintSet", self._transport.json("PUT", f"/optimise/constraint-sets/{word(constraint_set_id)}", body=body, if_match=if_match, note=note))
 
-    def delete_constraint_set(self, constraint_set_id: str, *, if_match: Optional[str] = None) -> None:
+    def delete_constraint_set(self, constraint_set_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Forgets a constraint set.
 
         :param constraint_set_id: Id of the constraint set.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        self._transport.json("DELETE", f"/optimise/constraint-sets/{word(constraint_set_id)}", if_match=if_match)
+        self._transport.json("DELETE", f"/optimise/constraint-sets/{word(constraint_set_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
     def list_constraint_types(self) -> c.ConstraintTypes:
         """Every constraint class with its parameters."""
@@ -444,9 +456,12 @@ class Operations:
         """
         return cast("c.OptimisationRunResult", self._transport.json("GET", f"/optimise/runs/{word(run_id)}"))
 
-    def optimise_index(self, index_id: str, body: c.OptimiseRequest) -> c.SavedIndex:
-        """Stores a new index that optimises this one at each of its rebalances."""
-        return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/optimise", body=body))
+    def optimise_index(self, index_id: str, body: c.OptimiseRequest, *, note: Optional[str] = None) -> c.SavedIndex:
+        """Stores a new index that optimises this one at each of its rebalances.
+
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/optimise", body=body, note=note))
 
     def list_risk_models(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RiskModelCollection:
         """Stored risk models, by id.
@@ -557,19 +572,22 @@ class Operations:
         """A report template, exactly as PUT accepts it."""
         return cast("c.ReportTemplateDocument", self._transport.json("GET", f"/reports/templates/{word(template_id)}"))
 
-    def put_template(self, template_id: str, body: c.ReportTemplateDocumentInput, *, if_match: Optional[str] = None) -> c.SavedReportTemplate:
+    def put_template(self, template_id: str, body: c.ReportTemplateDocumentInput, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedReportTemplate:
         """Stores or replaces a report template.
 
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.SavedReportTemplate", self._transport.json("PUT", f"/reports/templates/{word(template_id)}", body=body, if_match=if_match))
+        return cast("c.SavedReportTemplate", self._transport.json("PUT", f"/reports/templates/{word(template_id)}", body=body, if_match=if_match, note=note))
 
-    def delete_template(self, template_id: str, *, if_match: Optional[str] = None) -> None:
+    def delete_template(self, template_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Removes a report template; what was rendered from it stays.
 
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        self._transport.json("DELETE", f"/reports/templates/{word(template_id)}", if_match=if_match)
+        self._transport.json("DELETE", f"/reports/templates/{word(template_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
     def price_futures(self, body: c.FuturesPriceRequest) -> c.FuturesPriceResponse:
         """Fair value, carry and sensitivities of an index future."""
@@ -610,9 +628,12 @@ class Operations:
         """
         return cast("c.StrategyCollection", self._transport.json("GET", "/strategies", query={"limit": limit, "after": after}))
 
-    def create_strategy(self, body: c.StrategyDocumentInput) -> c.SavedStrategy:
-        """Stores a new strategy."""
-        return cast("c.SavedStrategy", self._transport.json("POST", "/strategies", body=body))
+    def create_strategy(self, body: c.StrategyDocumentInput, *, note: Optional[str] = None) -> c.SavedStrategy:
+        """Stores a new strategy.
+
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedStrategy", self._transport.json("POST", "/strategies", body=body, note=note))
 
     def validate_strategy(self, body: c.StrategyDocumentInput) -> c.ValidationReport:
         """Everything a save would refuse a strategy for; nothing is stored."""
@@ -622,19 +643,22 @@ class Operations:
         """A stored strategy."""
         return cast("c.StoredStrategy", self._transport.json("GET", f"/strategies/{word(strategy_id)}"))
 
-    def put_strategy(self, strategy_id: str, body: c.StrategyDocumentInput, *, if_match: Optional[str] = None) -> c.SavedStrategy:
+    def put_strategy(self, strategy_id: str, body: c.StrategyDocumentInput, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedStrategy:
         """Stores or replaces a strategy.
 
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.SavedStrategy", self._transport.json("PUT", f"/strategies/{word(strategy_id)}", body=body, if_match=if_match))
+        return cast("c.SavedStrategy", self._transport.json("PUT", f"/strategies/{word(strategy_id)}", body=body, if_match=if_match, note=note))
 
-    def delete_strategy(self, strategy_id: str, *, if_match: Optional[str] = None) -> c.StrategyDeletion:
+    def delete_strategy(self, strategy_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> c.StrategyDeletion:
         """Removes a strategy, its saved run and every result of its backtests.
 
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.StrategyDeletion", self._transport.json("DELETE", f"/strategies/{word(strategy_id)}", if_match=if_match))
+        return cast("c.StrategyDeletion", self._transport.json("DELETE", f"/strategies/{word(strategy_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
     def list_stores(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.DataStoreCollection:
         """Every data store, and the one being served.
@@ -644,9 +668,12 @@ class Operations:
         """
         return cast("c.DataStoreCollection", self._transport.json("GET", "/data/stores", query={"limit": limit, "after": after}))
 
-    def create_store(self, body: c.DataStoreCreate) -> c.DataStore:
-        """Registers a folder or database after reading it in full."""
-        return cast("c.DataStore", self._transport.json("POST", "/data/stores", body=body))
+    def create_store(self, body: c.DataStoreCreate, *, note: Optional[str] = None) -> c.DataStore:
+        """Registers a folder or database after reading it in full.
+
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.DataStore", self._transport.json("POST", "/data/stores", body=body, note=note))
 
     def get_store(self, store_id: str) -> c.DataStore:
         """One data store.
@@ -655,21 +682,24 @@ class Operations:
         """
         return cast("c.DataStore", self._transport.json("GET", f"/data/stores/{word(store_id)}"))
 
-    def update_store(self, store_id: str, body: c.DataStoreUpdate, *, if_match: Optional[str] = None) -> c.DataStore:
+    def update_store(self, store_id: str, body: c.DataStoreUpdate, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.DataStore:
         """Renames a store, or changes its source, price basis or currency.
 
         :param store_id: Id of the data store.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.DataStore", self._transport.json("PATCH", f"/data/stores/{word(store_id)}", body=body, if_match=if_match))
+        return cast("c.DataStore", self._transport.json("PATCH", f"/data/stores/{word(store_id)}", body=body, if_match=if_match, note=note))
 
-    def delete_store(self, store_id: str, *, if_match: Optional[str] = None) -> None:
+    def delete_store(self, store_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Forgets a store; the folder of a managed store is deleted.
 
         :param store_id: Id of the data store.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        self._transport.json("DELETE", f"/data/stores/{word(store_id)}", if_match=if_match)
+        self._transport.json("DELETE", f"/data/stores/{word(store_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
     def activate_store(self, store_id: str, *, callback: Optional[str] = None) -> Job[c.DataStore]:
         """Reads a store afresh and serves it.
@@ -701,18 +731,19 @@ class Operations:
         """
         return cast("c.DataAudit", self._transport.json("GET", f"/data/stores/{word(store_id)}/audit"))
 
-    def repair_store(self, store_id: str, body: c.RepairRequest) -> c.ImportResult:
+    def repair_store(self, store_id: str, body: c.RepairRequest, *, note: Optional[str] = None) -> c.ImportResult:
         """Writes a new store with the chosen repairs applied; the old one stays as it is.
 
         :param store_id: Id of the data store.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.ImportResult", self._transport.json("POST", f"/data/stores/{word(store_id)}/repairs", body=body))
+        return cast("c.ImportResult", self._transport.json("POST", f"/data/stores/{word(store_id)}/repairs", body=body, note=note))
 
     def inspect_data(self, body: c.InspectRequest) -> c.InspectResult:
         """Looks at data and proposes the mapping by which it is read."""
         return cast("c.InspectResult", self._transport.json("POST", "/data/inspect", body=body))
 
-    def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, mapping: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None) -> c.ImportResult:
+    def import_store(self, body: c.ImportRequest, *, name: Optional[str] = None, store_id: Optional[str] = None, dataset: Optional[Literal["market", "reference", "corporate_actions", "universes", "series"]] = None, adjustment: Optional[Literal["none", "splits", "total"]] = None, currency: Optional[str] = None, mapping: Optional[str] = None, activate: Optional[bool] = None, on_exists: Optional[Literal["refuse", "replace", "append"]] = None, note: Optional[str] = None) -> c.ImportResult:
         """Writes tables or an uploaded file into a new store.
 
         :param name: Of the store. Needed where the body is a table.
@@ -723,8 +754,9 @@ class Operations:
         :param mapping: A Mapping as JSON: how the table is read.
         :param activate: Serve the store at once.
         :param on_exists: What to do when the id is taken; tables other than the market are appended.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}))
+        return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}, note=note))
 
     def get_import_template(self, *, format: Optional[Literal["xlsx", "csv.zip", "csv"]] = None) -> bytes:
         """A blank import template with one example row a sheet.
@@ -733,12 +765,13 @@ class Operations:
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 
-    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None) -> Job[c.DataStore]:
+    def generate_synthetic(self, body: Optional[c.GenerateSyntheticRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
         """Generates a synthetic market into a new store and serves it.
 
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param note: Why: the note of the version that this write makes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}, note=note))
 
     def get_prices(self, identifier: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
         """Market data of one name, or the values of a series.
@@ -851,18 +884,213 @@ class Operations:
         """
         return cast("c.Watchlist", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}"))
 
-    def put_watchlist(self, watchlist_id: str, body: c.WatchlistUpsert, *, if_match: Optional[str] = None) -> c.Watchlist:
+    def put_watchlist(self, watchlist_id: str, body: c.WatchlistUpsert, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Watchlist:
         """Creates or replaces a watchlist.
 
         :param watchlist_id: Id of the watchlist.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        return cast("c.Watchlist", self._transport.json("PUT", f"/data/watchlists/{word(watchlist_id)}", body=body, if_match=if_match))
+        return cast("c.Watchlist", self._transport.json("PUT", f"/data/watchlists/{word(watchlist_id)}", body=body, if_match=if_match, note=note))
 
-    def delete_watchlist(self, watchlist_id: str, *, if_match: Optional[str] = None) -> None:
+    def delete_watchlist(self, watchlist_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Deletes a watchlist.
 
         :param watchlist_id: Id of the watchlist.
+        :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
         """
-        self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", if_match=if_match)
+        self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", query={"purge": purge}, if_match=if_match, note=note)
+
+    def list_index_versions(self, index_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the index, when and why.
+
+        :param limit: At most so many versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/indices/{word(index_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_index_versions(self, index_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the index between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/indices/{word(index_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_index_version(self, index_id: str, version: str) -> c.VersionedDocument:
+        """The index as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/indices/{word(index_id)}/versions/{word(version)}"))
+
+    def restore_index_version(self, index_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedIndex:
+        """Writes the index again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
+    def list_strategy_versions(self, strategy_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the strategy, when and why.
+
+        :param limit: At most so many versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_strategy_versions(self, strategy_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the strategy between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_strategy_version(self, strategy_id: str, version: str) -> c.VersionedDocument:
+        """The strategy as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/strategies/{word(strategy_id)}/versions/{word(version)}"))
+
+    def restore_strategy_version(self, strategy_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedStrategy:
+        """Writes the strategy again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedStrategy", self._transport.json("POST", f"/strategies/{word(strategy_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
+    def list_constraint_set_versions(self, constraint_set_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the constraint set, when and why.
+
+        :param limit: At most so many versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_constraint_set_versions(self, constraint_set_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the constraint set between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_constraint_set_version(self, constraint_set_id: str, version: str) -> c.VersionedDocument:
+        """The constraint set as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/{word(version)}"))
+
+    def restore_constraint_set_version(self, constraint_set_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedConstraintSet:
+        """Writes the constraint set again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedConstraintSet", self._transport.json("POST", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
+    def list_template_versions(self, template_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the report template, when and why.
+
+        :param limit: At most so many versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_template_versions(self, template_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the report template between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_template_version(self, template_id: str, version: str) -> c.VersionedDocument:
+        """The report template as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/reports/templates/{word(template_id)}/versions/{word(version)}"))
+
+    def restore_template_version(self, template_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.SavedReportTemplate:
+        """Writes the report template again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.SavedReportTemplate", self._transport.json("POST", f"/reports/templates/{word(template_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
+    def list_watchlist_versions(self, watchlist_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the watchlist, when and why.
+
+        :param limit: At most so many versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_watchlist_versions(self, watchlist_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the watchlist between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions/diff", query={"from": from_, "to": to}))
+
+    def get_watchlist_version(self, watchlist_id: str, version: str) -> c.VersionedDocument:
+        """The watchlist as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}"))
+
+    def restore_watchlist_version(self, watchlist_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.Watchlist:
+        """Writes the watchlist again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.Watchlist", self._transport.json("POST", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
+
+    def list_store_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.VersionList:
+        """Who wrote the declaration of a data store, when and why.
+
+        :param limit: At most so many versions.
+        :param before: Only versions with a smaller number.
+        """
+        return cast("c.VersionList", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions", query={"limit": limit, "before": before}))
+
+    def diff_store_versions(self, store_id: str, from_: int, to: int) -> c.VersionDifference:
+        """What changed of the declaration of a data store between two versions.
+
+        :param from_: Number of the version to begin with.
+        :param to: Number of the version to end with.
+        """
+        return cast("c.VersionDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions/diff", query={"from": from_, "to": to}))
+
+    def get_store_version(self, store_id: str, version: str) -> c.VersionedDocument:
+        """The declaration of a data store as one version has it.
+
+        :param version: Number of the version.
+        """
+        return cast("c.VersionedDocument", self._transport.json("GET", f"/data/stores/{word(store_id)}/document/versions/{word(version)}"))
+
+    def restore_store_version(self, store_id: str, version: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> c.DataStore:
+        """Writes the declaration of a data store again as one version has it.
+
+        :param version: Number of the version.
+        :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of the version that this write makes.
+        """
+        return cast("c.DataStore", self._transport.json("POST", f"/data/stores/{word(store_id)}/document/versions/{word(version)}/restore", if_match=if_match, note=note))

@@ -91,9 +91,10 @@ class Divisor:
         body: Any = None,
         query: Optional[Mapping[str, Any]] = None,
         if_match: Optional[str] = None,
+        note: Optional[str] = None,
     ) -> Any:
         """The answer of any route: JSON with its series and tables made ready, text, bytes, or None where there is none."""
-        content, headers = self.transport.answer(method, path, body, query, if_match, "application/json, */*;q=0.5")
+        content, headers = self.transport.answer(method, path, body, query, if_match, "application/json, */*;q=0.5", note)
         kind = headers.get("Content-Type", "")
         if not content:
             return None
@@ -215,9 +216,9 @@ class Divisor:
 
     # Indices -------------------------------------------------------------------------------------------------------------
 
-    def put_index(self, document: Mapping[str, Any], if_match: Optional[str] = None) -> Any:
-        """Stores or replaces a definition. Returns it with every default filled in."""
-        return self.request("PUT", f"/indices/{word(document['id'])}", document, if_match=if_match)["index"]
+    def put_index(self, document: Mapping[str, Any], if_match: Optional[str] = None, note: Optional[str] = None) -> Any:
+        """Stores or replaces a definition; the note says why. Returns it with every default filled in."""
+        return self.request("PUT", f"/indices/{word(document['id'])}", document, if_match=if_match, note=note)["index"]
 
     def index(self, index_id: str) -> Any:
         return self.request("GET", f"/indices/{word(index_id)}")

@@ -67,6 +67,10 @@ class RenderNotFound(DivisorError):
     """No finished render has the id."""
 
 
+class VersionNotFound(DivisorError):
+    """The document has no version of the number, or it is a deletion."""
+
+
 class WatchlistNotFound(DivisorError):
     """No watchlist is stored under the id."""
 
@@ -153,6 +157,10 @@ class ValidationFailed(DivisorError):
 
 class InvalidIdentifier(DivisorError):
     """An id in the path is not 1 to 64 letters, digits, dashes and underscores."""
+
+
+class VersionNotRestorable(DivisorError):
+    """The version is a deletion, or of a data store whose files went with it."""
 
 
 class IdMismatch(DivisorError):
@@ -340,6 +348,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "STRATEGY_NOT_FOUND": StrategyNotFound,
     "TEMPLATE_NOT_FOUND": TemplateNotFound,
     "RENDER_NOT_FOUND": RenderNotFound,
+    "VERSION_NOT_FOUND": VersionNotFound,
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
     "IDENTIFIER_NOT_FOUND": IdentifierNotFound,
@@ -362,6 +371,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "PRECONDITION_FAILED": PreconditionFailed,
     "VALIDATION_FAILED": ValidationFailed,
     "INVALID_IDENTIFIER": InvalidIdentifier,
+    "VERSION_NOT_RESTORABLE": VersionNotRestorable,
     "ID_MISMATCH": IdMismatch,
     "INVALID_RANGE": InvalidRange,
     "RANGE_TOO_SHORT": RangeTooShort,

@@ -1540,6 +1540,34 @@ class DividendFilterRule(_DividendFilterRule, total=False):
     params: DividendFilterParams
 
 
+class DocumentChange(t.TypedDict):
+    #: JSON pointer; of the document as the changes before this one leave it.
+    path: str
+    #: As in JSON Patch (RFC 6902).
+    op: t.Literal["add", "remove", "replace"]
+    #: What was there; null for an addition.
+    before: t.Any
+    #: What is there; null for a removal.
+    after: t.Any
+
+
+class DocumentVersion(t.TypedDict):
+    #: From 1, without a gap; a deletion has a number, too.
+    version: int
+    #: SHA-256 of the content; of a deletion that of what was deleted.
+    etag: str
+    #: Time of the write, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; local where none is asked for.
+    author: str
+    #: X-Change-Note of the write, at most 500 characters; null without one.
+    note: t.Optional[str]
+    #: What the write made of the document.
+    action: t.Literal["created", "updated", "restored", "deleted"]
+    #: X-Request-Id of the write; empty where the engine itself wrote.
+    request_id: str
+
+
 class DrawdownRow(t.TypedDict):
     #: Last date at the high.
     peak: str
@@ -1635,7 +1663,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -6472,6 +6500,31 @@ class ValidationReport(t.TypedDict):
     #: Findings, worst first.
     findings: t.Sequence[Finding]
 
+
+class VersionDifferenceSentences(t.TypedDict):
+    #: Said of the one alone.
+    removed: t.Sequence[str]
+    #: Said of the other alone.
+    added: t.Sequence[str]
+
+
+VersionDifference = t.TypedDict("VersionDifference", {
+    "from": int,
+    "to": int,
+    "changes": t.Sequence["DocumentChange"],
+    "sentences": "VersionDifferenceSentences",
+})
+
+
+class VersionList(t.TypedDict):
+    #: Newest first.
+    versions: t.Sequence[DocumentVersion]
+    #: All of them, also those not listed.
+    total: int
+
+
+#: The document as it was stored, in the fields it had then.
+VersionedDocument = t.Dict[str, t.Any]
 
 class _View(t.TypedDict):
     #: The portfolio that the view is of: one name for an absolute view, weights of sum 0 for a relative one.

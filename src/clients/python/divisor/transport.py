@@ -57,9 +57,10 @@ class Transport:
         body: Any = None,
         query: Optional[Mapping[str, Any]] = None,
         if_match: Optional[str] = None,
+        note: Optional[str] = None,
     ) -> Any:
         """The answer as JSON makes it; None where there is none."""
-        content = self.content(method, path, body, query, if_match, JSON)
+        content = self.content(method, path, body, query, if_match, JSON, note)
         return json.loads(content) if content else None
 
     def content(
@@ -70,9 +71,10 @@ class Transport:
         query: Optional[Mapping[str, Any]] = None,
         if_match: Optional[str] = None,
         accept: str = "*/*",
+        note: Optional[str] = None,
     ) -> bytes:
         """The answer as bytes."""
-        return self.answer(method, path, body, query, if_match, accept)[0]
+        return self.answer(method, path, body, query, if_match, accept, note)[0]
 
     def answer(
         self,
@@ -82,10 +84,11 @@ class Transport:
         query: Optional[Mapping[str, Any]] = None,
         if_match: Optional[str] = None,
         accept: str = "*/*",
+        note: Optional[str] = None,
     ) -> "tuple[bytes, Mapping[str, str]]":
         """The answer as bytes, and its headers."""
         try:
-            with self.open(method, path, body, query, if_match, accept) as response:
+            with self.open(method, path, body, query, if_match, accept, note=note) as response:
                 content: bytes = response.read()
                 return content, response.headers
         except LOST as cause:
@@ -100,11 +103,15 @@ class Transport:
         if_match: Optional[str] = None,
         accept: str = "*/*",
         last_event: Optional[str] = None,
+        note: Optional[str] = None,
     ) -> Any:
         """The answer as it comes, to be closed by the caller."""
         headers = {"Accept": accept}
         if if_match is not None:
             headers["If-Match"] = '"' + if_match.strip('"') + '"'
+        if note is not None:
+            # A header is sent as Latin-1, and the service reads its bytes as UTF-8.
+            headers["X-Change-Note"] = note.encode().decode("latin-1")
         if last_event is not None:
             headers["Last-Event-ID"] = last_event
         data = None

@@ -1,0 +1,13 @@
+import { createRemovals } from '#http/removals.js';
+import { versionHandlers, type VersionedServices } from '#http/routes/versions.js';
+import { createVersions } from '#services/history/versions.js';
+import type { Rooms } from './rooms.js';
+
+/** Versions of documents: what others need to delete them, and the handlers, once the services that write them stand. */
+export function composeHistory(rooms: Rooms) {
+  const versions = createVersions(rooms);
+  return {
+    removals: createRemovals(versions),
+    handlers: (services: Omit<VersionedServices, 'versions'>) => versionHandlers({ ...services, versions }),
+  };
+}

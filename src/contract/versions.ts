@@ -1,0 +1,261 @@
+import { z } from 'zod';
+import { NOTE_LENGTH_MAX, VERSION_ACTIONS } from '#domain/documents/version-document.js';
+import type { ErrorCode } from '#domain/refusal.js';
+import { Id } from '#domain/shape.js';
+import { SavedIndex } from './indices/definition.js';
+import { SavedConstraintSet } from './constraint-sets.js';
+import { SavedReportTemplate } from './reports.js';
+import { routes, type Scope } from './route.js';
+import { DataStore } from './stores/store.js';
+import { SavedStrategy } from './strategies.js';
+import { Watchlist } from './watchlists.js';
+
+export const DocumentVersion = z
+  .strictObject({
+    version: z.int().min(1).meta({ description: 'From 1, without a gap; a deletion has a number, too.' }),
+    etag: z.string().meta({ description: 'SHA-256 of the content; of a deletion that of what was deleted.' }),
+    at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
+    author: z.string().meta({ description: 'Name of the key; local where none is asked for.' }),
+    note: z
+      .string()
+      .nullable()
+      .meta({ description: `X-Change-Note of the write, at most ${NOTE_LENGTH_MAX} characters; null without one.` }),
+    action: z.enum(VERSION_ACTIONS).meta({ description: 'What the write made of the document.' }),
+    request_id: z.string().meta({ description: 'X-Request-Id of the write; empty where the engine itself wrote.' }),
+  })
+  .meta({ id: 'DocumentVersion' });
+export type DocumentVersion = z.infer<typeof DocumentVersion>;
+
+export const VersionList = z
+  .strictObject({
+    versions: z.array(DocumentVersion).meta({ description: 'Newest first.' }),
+    total: z.int().min(1),
+  })
+  .meta({ id: 'VersionList' });
+export type VersionList = z.infer<typeof VersionList>;
+
+const DocumentChange = z
+  .strictObject({
+    path: z.string().meta({ description: 'JSON pointer; of the document as the changes before this one leave it.' }),
+    op: z.enum(['add', 'remove', 'replace']).meta({ description: 'As in JSON Patch (RFC 6902).' }),
+    before: z.unknown().meta({ description: 'What was there; null for an addition.' }),
+    after: z.unknown().meta({ description: 'What is there; null for a removal.' }),
+  })
+  .meta({ id: 'DocumentChange' });
+
+export const VersionDifference = z
+  .strictObject({
+    from: z.int().min(1).meta({ description: 'Number of the one version.' }),
+    to: z.int().min(1).meta({ description: 'Number of the other.' }),
+    changes: z.array(DocumentChange).meta({ description: 'Applied in order they lead from the one to the other.' }),
+    sentences: z
+      .strictObject({
+        removed: z.array(z.string()).meta({ description: 'Said of the one alone.' }),
+        added: z.array(z.string()).meta({ description: 'Said of the other alone.' }),
+      })
+      .meta({ description: 'Of the methodology; of indices only.' }),
+  })
+  .meta({ id: 'VersionDifference' });
+export type VersionDifference = z.infer<typeof VersionDifference>;
+
+const VersionedDocument = z
+  .looseObject({})
+  .meta({ id: 'VersionedDocument', description: 'The document as it was stored, in the fields it had then.' });
+
+const listQuery = z.strictObject({
+  limit: z.int().min(1).max(1000).default(100).meta({ description: 'At most so many versions.' }),
+  before: z.int().min(1).optional().meta({ description: 'Only versions with a smaller number.' }),
+});
+
+const differenceQuery = z.strictObject({
+  from: z.int().min(1).meta({ description: 'Number of the version to begin with.', example: 1 }),
+  to: z.int().min(1).meta({ description: 'Number of the version to end with.', example: 1 }),
+});
+
+const VersionNumber = z
+  .string()
+  .regex(/^[1-9]\d{0,8}$/)
+  .meta({ description: 'Number of the version.', example: '1' });
+
+/** The versions of one family of documents. */
+interface Family<P extends z.ZodRawShape, S extends z.ZodType> {
+  /** Of one document: `/indices/{index_id}`. */
+  readonly path: string;
+  readonly params: P;
+  readonly tag: string;
+  /** As a sentence names a document of it. */
+  readonly word: string;
+  /** Scope of its writes. */
+  readonly scope: Scope;
+  readonly missing: ErrorCode;
+  /** Answer of a restoration: that of the family's own write. */
+  readonly saved: S;
+  /** Refusals of a restoration: those of the family's own write. */
+  readonly errors?: readonly ErrorCode[];
+}
+
+function listOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, tag, word, missing }: Family<P, S>) {
+  return {
+    method: 'GET',
+    path: `${path}/versions`,
+    scope: 'read',
+    tag,
+    summary: `Who wrote the ${word}, when and why.`,
+    description: 'Deletions are versions, too; the versions of what was deleted stay until they are purged.',
+    params: z.strictObject(params),
+    query: listQuery,
+    success: { status: 200, description: 'Versions, newest first.', schema: VersionList },
+    errors: [missing, 'DOCUMENT_UNREADABLE'],
+  } as const;
+}
+
+function readingOf<P extends z.ZodRawShape, S extends z.ZodType>({ path, params, tag, word, missing }: Family<P, S>) {
+  return {
+    method: 'GET',
+    path: `${path}/versions/{version}`,
+    scope: 'read',
+    tag,
+    summary: `The ${word} as one version has it.`,
+    params: z.strictObject({ ...params, version: VersionNumber }),
+    success: {
+      status: 200,
+      description: 'The document, with its ETag and the number in X-Version.',
+      schema: VersionedDocument,
+    },
+    errors: [missing, 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  } as const;
+}
+
+function differenceOf<P extends z.ZodRawShape, S extends z.ZodType>({
+  path,
+  params,
+  tag,
+  word,
+  missing,
+}: Family<P, S>) {
+  return {
+    method: 'GET',
+    path: `${path}/versions/diff`,
+    scope: 'read',
+    tag,
+    summary: `What changed of the ${word} between two versions.`,
+    params: z.strictObject(params),
+    query: differenceQuery,
+    success: { status: 200, description: 'The changes.', schema: VersionDifference },
+    errors: [missing, 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  } as const;
+}
+
+function restorationOf<P extends z.ZodRawShape, S extends z.ZodType>(family: Family<P, S>) {
+  const { path, params, tag, word, scope, missing, saved, errors = [] } = family;
+  return {
+    method: 'POST',
+    path: `${path}/versions/{version}/restore`,
+    scope,
+    tag,
+    summary: `Writes the ${word} again as one version has it.`,
+    description:
+      'A write like any other: it is checked against what is stored now, honours If-Match, and is a new version. What is current already makes none.',
+    params: z.strictObject({ ...params, version: VersionNumber }),
+    versioned: true,
+    conditional: true,
+    success: { status: 200, description: 'The document as stored.', schema: saved },
+    errors: [
+      missing,
+      'VERSION_NOT_FOUND',
+      'VERSION_NOT_RESTORABLE',
+      'DOCUMENT_UNREADABLE',
+      'PRECONDITION_FAILED',
+      ...errors,
+    ],
+  } as const;
+}
+
+const index = {
+  path: '/indices/{index_id}',
+  params: { index_id: Id },
+  tag: 'indices',
+  word: 'index',
+  scope: 'write',
+  missing: 'INDEX_NOT_FOUND',
+  saved: SavedIndex,
+} as const;
+
+const strategy = {
+  path: '/strategies/{strategy_id}',
+  params: { strategy_id: Id },
+  tag: 'strategies',
+  word: 'strategy',
+  scope: 'write',
+  missing: 'STRATEGY_NOT_FOUND',
+  saved: SavedStrategy,
+} as const;
+
+const constraintSet = {
+  path: '/optimise/constraint-sets/{constraint_set_id}',
+  params: { constraint_set_id: Id },
+  tag: 'optimise',
+  word: 'constraint set',
+  scope: 'write',
+  missing: 'CONSTRAINT_SET_NOT_FOUND',
+  saved: SavedConstraintSet,
+} as const;
+
+const template = {
+  path: '/reports/templates/{template_id}',
+  params: { template_id: Id },
+  tag: 'reports',
+  word: 'report template',
+  scope: 'write',
+  missing: 'TEMPLATE_NOT_FOUND',
+  saved: SavedReportTemplate,
+} as const;
+
+const watchlist = {
+  path: '/data/watchlists/{watchlist_id}',
+  params: { watchlist_id: Id },
+  tag: 'watchlists',
+  word: 'watchlist',
+  scope: 'write',
+  missing: 'WATCHLIST_NOT_FOUND',
+  saved: Watchlist,
+} as const;
+
+const store = {
+  path: '/data/stores/{store_id}/document',
+  params: { store_id: Id },
+  tag: 'stores',
+  word: 'declaration of a data store',
+  scope: 'data',
+  missing: 'STORE_NOT_FOUND',
+  saved: DataStore,
+  errors: ['STORE_LOADING', 'STORE_REFRESHING', 'FOLDER_REGISTERED', 'NOT_SUPPORTED'],
+} as const;
+
+/** Versions of every family whose documents have them (`VERSIONED_KINDS`). */
+export const versionRoutes = routes({
+  listIndexVersions: listOf(index),
+  diffIndexVersions: differenceOf(index),
+  getIndexVersion: readingOf(index),
+  restoreIndexVersion: restorationOf(index),
+  listStrategyVersions: listOf(strategy),
+  diffStrategyVersions: differenceOf(strategy),
+  getStrategyVersion: readingOf(strategy),
+  restoreStrategyVersion: restorationOf(strategy),
+  listConstraintSetVersions: listOf(constraintSet),
+  diffConstraintSetVersions: differenceOf(constraintSet),
+  getConstraintSetVersion: readingOf(constraintSet),
+  restoreConstraintSetVersion: restorationOf(constraintSet),
+  listTemplateVersions: listOf(template),
+  diffTemplateVersions: differenceOf(template),
+  getTemplateVersion: readingOf(template),
+  restoreTemplateVersion: restorationOf(template),
+  listWatchlistVersions: listOf(watchlist),
+  diffWatchlistVersions: differenceOf(watchlist),
+  getWatchlistVersion: readingOf(watchlist),
+  restoreWatchlistVersion: restorationOf(watchlist),
+  listStoreVersions: listOf(store),
+  diffStoreVersions: differenceOf(store),
+  getStoreVersion: readingOf(store),
+  restoreStoreVersion: restorationOf(store),
+});

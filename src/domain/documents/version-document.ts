@@ -1,0 +1,63 @@
+import { z } from 'zod';
+
+/** Kinds of document whose every state is kept as a version. */
+export const VERSIONED_KINDS = ['index', 'strategy', 'constraint-set', 'template', 'watchlist', 'store'] as const;
+export type VersionedKind = (typeof VERSIONED_KINDS)[number];
+
+/** A document that has versions, by kind and id. */
+export interface Subject {
+  readonly kind: VersionedKind;
+  readonly id: string;
+}
+
+/** What a write made of a document. */
+export const VERSION_ACTIONS = ['created', 'updated', 'restored', 'deleted'] as const;
+export type VersionAction = (typeof VERSION_ACTIONS)[number];
+
+/** Longest note of a write, in characters: a sentence or two, stored with every version. */
+export const NOTE_LENGTH_MAX = 500;
+
+/** Author where no key is asked for, and of what the engine does of itself. */
+export const LOCAL_AUTHOR = 'local';
+
+/** Who writes, and why. */
+export interface Authorship {
+  /** Name of the key; `local` without one. */
+  readonly author: string;
+  /** What the client says about its write; null without a note. */
+  readonly note: string | null;
+  /** Id of the request; empty for a write that no request asked for. */
+  readonly requestId: string;
+  /** Whether an earlier version is brought back. */
+  readonly restores?: boolean;
+  /** Whether a deletion removes every version, too. */
+  readonly purges?: boolean;
+}
+
+/** The engine itself. */
+export const NO_REQUEST: Authorship = { author: LOCAL_AUTHOR, note: null, requestId: '' };
+
+/** What stands last in the history of a document. */
+export const HistoryDocument = z.strictObject({
+  /** Number of the last version; versions are numbered from 1 without a gap. */
+  latest: z.int().min(1),
+  /** ETag of the content that stands; null after a deletion. */
+  etag: z.string().nullable(),
+});
+export type HistoryDocument = z.infer<typeof HistoryDocument>;
+
+/** One version of a document as it is stored. */
+export const VersionDocument = z.strictObject({
+  version: z.int().min(1),
+  /** SHA-256 of the canonical JSON of the content; for a deletion of what was deleted. */
+  etag: z.string(),
+  /** Time of the write, ISO-8601 UTC. */
+  at: z.string(),
+  author: z.string(),
+  note: z.string().nullable(),
+  action: z.enum(VERSION_ACTIONS),
+  request_id: z.string(),
+  /** JSON, deflated, in base64; null for a deletion. */
+  content: z.string().nullable(),
+});
+export type VersionDocument = z.infer<typeof VersionDocument>;

@@ -1,0 +1,35 @@
+import type { Authorship, Subject } from '#domain/documents/version-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Versions } from '#services/history/versions.js';
+import type { Principal } from './handler.js';
+
+/** The part of a request that deletes a document which has versions. */
+interface RemovalRequest {
+  readonly query: { readonly purge: boolean };
+  readonly principal: Principal;
+  authorship(): Authorship;
+}
+
+/** Deletions of documents that have versions, with `purge` and without. */
+export interface Removals {
+  /**
+   * How the document is to be deleted; `purged` where it was deleted before, and its versions are gone now.
+   * @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
+   */
+  of(request: RemovalRequest, subject: Subject): Promise<Authorship | 'purged'>;
+}
+
+export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Removals {
+  return {
+    async of({ query, principal, authorship }, subject) {
+      if (!query.purge) return authorship();
+      const scopes = [...principal.scopes];
+      if (!scopes.includes('admin'))
+        throw new Refusal('FORBIDDEN_SCOPE', 'The key lacks the scope admin, which purge needs.', {
+          needed: 'admin',
+          scopes,
+        });
+      return (await versions.purgeDeleted(subject)) ? 'purged' : { ...authorship(), purges: true };
+    },
+  };
+}

@@ -1,0 +1,114 @@
+import type { versionRoutes } from '#contract/versions.js';
+import type { Authorship, VersionedKind } from '#domain/documents/version-document.js';
+import type { DatasetRegistration } from '#services/datasets/registration.js';
+import type { Watchlists } from '#services/datasets/watchlists.js';
+import type { VersionContent, Versions } from '#services/history/versions.js';
+import type { Indices } from '#services/indices/indices.js';
+import type { Strategies } from '#services/indices/strategies.js';
+import type { Optimise } from '#services/optimisation/optimise.js';
+import type { Reports } from '#services/reports/reports.js';
+import type { Precondition } from '#services/shared/preconditions.js';
+import { WatchlistDocument } from '#domain/documents/watchlist-document.js';
+import type { Handlers, Reply } from '../handler.js';
+
+/** The services whose documents have versions: a restoration is a write of theirs. */
+export interface VersionedServices {
+  readonly versions: Versions;
+  readonly indices: Pick<Indices, 'replace'>;
+  readonly strategies: Pick<Strategies, 'replace'>;
+  readonly optimisations: Pick<Optimise, 'replaceSet'>;
+  readonly reports: Pick<Reports, 'putTemplate'>;
+  readonly watchlists: Pick<Watchlists, 'put'>;
+  readonly datasets: Pick<DatasetRegistration, 'restore'>;
+}
+
+export function versionHandlers(services: VersionedServices): Handlers<typeof versionRoutes> {
+  const { versions, indices, strategies, optimisations, reports, watchlists, datasets } = services;
+  const index = familyHandlers(versions, 'index', 'index_id', async ({ body }, id, ifMatch, by) =>
+    saved(await indices.replace(id, body, ifMatch, by)),
+  );
+  const strategy = familyHandlers(versions, 'strategy', 'strategy_id', async ({ body }, id, ifMatch, by) =>
+    saved(await strategies.replace(id, body, ifMatch, by)),
+  );
+  const set = familyHandlers(versions, 'constraint-set', 'constraint_set_id', async ({ body }, id, ifMatch, by) =>
+    saved(await optimisations.replaceSet(id, body, ifMatch, by)),
+  );
+  const template = familyHandlers(versions, 'template', 'template_id', async ({ body }, id, ifMatch, by) =>
+    saved(await reports.putTemplate(id, body, ifMatch, by)),
+  );
+  const watchlist = familyHandlers(versions, 'watchlist', 'watchlist_id', async ({ body }, id, ifMatch, by) => {
+    const restored = await watchlists.put(id, WatchlistDocument.parse(body), ifMatch, by);
+    return { json: restored.watchlist, etag: restored.etag };
+  });
+  const store = familyHandlers(versions, 'store', 'store_id', async (version, _, ifMatch, by) => {
+    const { store: json, etag } = await datasets.restore(version, ifMatch, by);
+    return { json, ...(etag === undefined ? {} : { etag }) };
+  });
+  return {
+    listIndexVersions: index.list,
+    diffIndexVersions: index.difference,
+    getIndexVersion: index.read,
+    restoreIndexVersion: index.restore,
+    listStrategyVersions: strategy.list,
+    diffStrategyVersions: strategy.difference,
+    getStrategyVersion: strategy.read,
+    restoreStrategyVersion: strategy.restore,
+    listConstraintSetVersions: set.list,
+    diffConstraintSetVersions: set.difference,
+    getConstraintSetVersion: set.read,
+    restoreConstraintSetVersion: set.restore,
+    listTemplateVersions: template.list,
+    diffTemplateVersions: template.difference,
+    getTemplateVersion: template.read,
+    restoreTemplateVersion: template.restore,
+    listWatchlistVersions: watchlist.list,
+    diffWatchlistVersions: watchlist.difference,
+    getWatchlistVersion: watchlist.read,
+    restoreWatchlistVersion: watchlist.restore,
+    listStoreVersions: store.list,
+    diffStoreVersions: store.difference,
+    getStoreVersion: store.read,
+    restoreStoreVersion: store.restore,
+  };
+}
+
+/** Writes a version again. */
+type Restore = (
+  version: VersionContent,
+  id: string,
+  ifMatch: Precondition | undefined,
+  by: Authorship,
+) => Promise<Reply>;
+
+const saved = ({ saved: json, etag }: { readonly saved: unknown; readonly etag: string }): Reply => ({ json, etag });
+
+interface OfDocument<N extends string> {
+  readonly params: { readonly [K in N]: string };
+}
+
+interface OfVersion<N extends string> {
+  readonly params: { readonly [K in N | 'version']: string };
+}
+
+/** The four handlers of a family whose documents are named by one parameter of the path. */
+function familyHandlers<N extends string>(versions: Versions, kind: VersionedKind, name: N, write: Restore) {
+  return {
+    list: async (request: OfDocument<N> & { readonly query: Parameters<Versions['list']>[1] }): Promise<Reply> => ({
+      json: await versions.list({ kind, id: request.params[name] }, request.query),
+    }),
+    difference: async (
+      request: OfDocument<N> & { readonly query: Parameters<Versions['difference']>[1] },
+    ): Promise<Reply> => ({ json: await versions.difference({ kind, id: request.params[name] }, request.query) }),
+    async read({ params }: OfVersion<N>): Promise<Reply> {
+      const { body, etag, version } = await versions.read({ kind, id: params[name] }, Number(params.version));
+      return { json: body, etag, headers: { 'X-Version': String(version) } };
+    },
+    async restore(
+      request: OfVersion<N> & { precondition(): Precondition | undefined; authorship(): Authorship },
+    ): Promise<Reply> {
+      const id = request.params[name];
+      const version = await versions.restorable({ kind, id }, Number(request.params.version));
+      return write(version, id, request.precondition(), { ...request.authorship(), restores: true });
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
+import { changesBetween } from '#domain/documents/document-changes.js';
+import { readIndex } from '#domain/documents/validate-index.js';
+import type { Subject, VersionedKind } from '#domain/documents/version-document.js';
+import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import type { Markets } from '#market/serving/markets.js';
+import { headOf, purgeHistory, versionOf, type Version } from '#store/history/history.js';
+import type { DocumentStore } from '#store/port.js';
+import { withoutPassword } from '../datasets/documents.js';
+
+/** A document as a version has it. */
+export interface VersionContent {
+  readonly version: number;
+  readonly etag: string;
+  /** The document as it was stored. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** What was written of documents, by whom and when. */
+export interface Versions {
+  /** Newest first. @throws Refusal the family's own for a document that never was, DOCUMENT_UNREADABLE */
+  list(subject: Subject, query: { readonly limit: number; readonly before?: number | undefined }): Promise<VersionList>;
+  /** As clients see it. @throws Refusal as `list`, and VERSION_NOT_FOUND for a deletion's version, too */
+  read(subject: Subject, version: number): Promise<VersionContent>;
+  /** As it was stored, to be written again. @throws Refusal as `read`, and VERSION_NOT_RESTORABLE for a deletion */
+  restorable(subject: Subject, version: number): Promise<VersionContent>;
+  /** @throws Refusal as `read` */
+  difference(subject: Subject, query: { readonly from: number; readonly to: number }): Promise<VersionDifference>;
+  /** Removes every version of a document that is deleted. @returns false of one that is stored, or never was */
+  purgeDeleted(subject: Subject): Promise<boolean>;
+}
+
+/** How a family is told of: its word, and its refusal of an id that nothing is known of. */
+const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly missing: ErrorCode }>> = {
+  index: { word: 'index', missing: 'INDEX_NOT_FOUND' },
+  strategy: { word: 'strategy', missing: 'STRATEGY_NOT_FOUND' },
+  'constraint-set': { word: 'constraint set', missing: 'CONSTRAINT_SET_NOT_FOUND' },
+  template: { word: 'report template', missing: 'TEMPLATE_NOT_FOUND' },
+  watchlist: { word: 'watchlist', missing: 'WATCHLIST_NOT_FOUND' },
+  store: { word: 'data store', missing: 'STORE_NOT_FOUND' },
+};
+
+export interface VersionsDependencies {
+  readonly documents: DocumentStore;
+  readonly markets: Pick<Markets, 'served'>;
+}
+
+export function createVersions({ documents, markets }: VersionsDependencies): Versions {
+  async function requireVersion(subject: Subject, number: number): Promise<Version> {
+    if ((await headOf(documents, subject)) === undefined) throw missing(subject);
+    const version = await versionOf(documents, subject, number);
+    if (version === undefined) throw versionNotFound(subject, number);
+    if (version === 'unreadable') throw unreadable(subject, number);
+    return version;
+  }
+
+  async function stored(subject: Subject, number: number): Promise<VersionContent> {
+    const version = await requireVersion(subject, number);
+    if (version.content === null) throw versionNotFound(subject, number, version);
+    return { version: number, etag: version.etag, body: JSON.parse(version.content) as VersionContent['body'] };
+  }
+
+  async function read(subject: Subject, number: number): Promise<VersionContent> {
+    const version = await stored(subject, number);
+    return { ...version, body: shown(subject, version.body) };
+  }
+
+  /** The methodology of an index as the served market would have it; none of what this engine cannot read. */
+  function sentencesOf({ kind }: Subject, body: unknown): readonly string[] {
+    const document = kind === 'index' ? readIndex(body) : undefined;
+    return document === undefined ? [] : methodologyOf(document, markets.served()?.market.adjustment ?? null);
+  }
+
+  return {
+    async list(subject, { limit, before }) {
+      const head = await headOf(documents, subject);
+      if (head === undefined) throw missing(subject);
+      const versions: DocumentVersion[] = [];
+      for (let at = Math.min(head.latest, (before ?? Infinity) - 1); at >= 1 && versions.length < limit; at--) {
+        const found = await versionOf(documents, subject, at);
+        if (found === undefined || found === 'unreadable') throw unreadable(subject, at);
+        const { content: _, ...version } = found;
+        versions.push(version);
+      }
+      return { versions, total: head.latest };
+    },
+    read,
+    async restorable(subject, number) {
+      const version = await requireVersion(subject, number);
+      if (version.content !== null) return stored(subject, number);
+      const message = `Version ${number} of the ${nameOf(subject)} is its deletion; an earlier one can be restored.`;
+      throw new Refusal('VERSION_NOT_RESTORABLE', message, { version: number });
+    },
+    async difference(subject, { from, to }) {
+      const [before, after] = [await read(subject, from), await read(subject, to)];
+      const [said, saying] = [sentencesOf(subject, before.body), sentencesOf(subject, after.body)];
+      return {
+        from,
+        to,
+        changes: changesBetween(before.body, after.body),
+        sentences: { removed: without(said, saying), added: without(saying, said) },
+      };
+    },
+    purgeDeleted: (subject) =>
+      documents.transaction(
+        async (tx) => (await tx.get(subject.kind, subject.id)) === undefined && purgeHistory(tx, subject),
+      ),
+  };
+}
+
+/** The document of a version as clients see it: places of data without the password that a URL may have. */
+function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
+  const { source } = body;
+  return kind === 'store' && typeof source === 'string' ? { ...body, source: withoutPassword(source) } : body;
+}
+
+/** Sentences of one list that are not in another, each as often as it is more often in the one. */
+function without(sentences: readonly string[], others: readonly string[]): string[] {
+  const left = [...others];
+  return sentences.filter((sentence) => {
+    const at = left.indexOf(sentence);
+    if (at !== -1) left.splice(at, 1);
+    return at === -1;
+  });
+}
+
+const nameOf = ({ kind, id }: Subject): string => `${FAMILIES[kind].word} ${id}`;
+
+function missing(subject: Subject): Refusal {
+  const { word, missing: code } = FAMILIES[subject.kind];
+  return new Refusal(code, `No ${word} is or was stored under the id ${subject.id}.`);
+}
+
+function versionNotFound(subject: Subject, version: number, deletion?: Version): Refusal {
+  return deletion === undefined
+    ? new Refusal('VERSION_NOT_FOUND', `The ${nameOf(subject)} has no version ${version}.`, { version })
+    : new Refusal('VERSION_NOT_FOUND', `Version ${version} of the ${nameOf(subject)} is its deletion.`, {
+        version,
+        action: deletion.action,
+        at: deletion.at,
+      });
+}
+
+function unreadable(subject: Subject, version: number): Refusal {
+  return new Refusal('DOCUMENT_UNREADABLE', `Version ${version} of the ${nameOf(subject)} cannot be read.`, {
+    version,
+  });
+}

@@ -1,0 +1,40 @@
+import { HistoryDocument } from '#domain/documents/version-document.js';
+import { readVersion } from './history.js';
+
+/** A document as it was found on disk. */
+interface Entry {
+  readonly kind: string | undefined;
+  readonly id: string;
+  readonly body: unknown;
+}
+
+/** Looks through all documents of one moment for versions that are missing, or are not what they say. */
+export interface HistoryCheck {
+  /** What is wrong with one document by itself; undefined when nothing is. */
+  look(entry: Entry): string | undefined;
+  /** Once every document was looked at: histories with missing versions, by their ids. */
+  gaps(): readonly { readonly name: string; readonly reason: string }[];
+}
+
+export function createHistoryCheck(): HistoryCheck {
+  const heads = new Map<string, number>();
+  const counts = new Map<string, number>();
+  return {
+    look({ kind, id, body }) {
+      if (kind === 'history') {
+        const head = HistoryDocument.safeParse(body).data;
+        if (head === undefined) return 'it is no head of a history';
+        heads.set(id, head.latest);
+      }
+      if (kind !== 'version') return undefined;
+      const subject = id.slice(0, id.lastIndexOf('/'));
+      counts.set(subject, (counts.get(subject) ?? 0) + 1);
+      return readVersion(body) === undefined ? 'its content is not what its ETag says' : undefined;
+    },
+    gaps: () =>
+      [...heads].flatMap(([name, latest]) => {
+        const found = counts.get(name) ?? 0;
+        return found === latest ? [] : [{ name, reason: `it has ${found} versions; ${latest} were written` }];
+      }),
+  };
+}

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { declaredOf } from '#domain/documents/dataset-document.js';
+import {
+  HistoryDocument,
+  LOCAL_AUTHOR,
+  VersionDocument,
+  type Authorship,
+  type Subject,
+  type VersionAction,
+  type VersionedKind,
+} from '#domain/documents/version-document.js';
+import type { DocumentReader, DocumentTransaction, FoundDocument } from '../port.js';
+import { inflateContent, deflateContent } from './version-content.js';
+
+/** A version with its content as text; null for a deletion. */
+export interface Version extends Omit<VersionDocument, 'content'> {
+  readonly content: string | null;
+}
+
+/** What is written about a document. */
+interface Change extends Omit<Authorship, 'restores' | 'purges'> {
+  readonly action: VersionAction;
+  /** Time of the write, ISO-8601 UTC. */
+  readonly at: string;
+  readonly etag: string;
+  /** Null for a deletion. */
+  readonly content: string | null;
+}
+
+type Reader = Pick<DocumentReader, 'get' | 'ids'>;
+
+/** Digits of a number in a key: keys of versions are in the order of their numbers. */
+const DIGITS = 10;
+
+const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
+const versionId = (subject: Subject, version: number): string =>
+  `${historyId(subject)}/${String(version).padStart(DIGITS, '0')}`;
+
+/**
+ * What stands last in the history of a document, undefined when it has none. A damaged head is made again from the keys
+ * of the versions, and then says that nothing is known to stand.
+ */
+export async function headOf(reader: Reader, subject: Subject): Promise<HistoryDocument | undefined> {
+  const stored = await reader.get('history', historyId(subject));
+  if (stored === undefined) return undefined;
+  const head = 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
+  if (head !== undefined) return head;
+  const prefix = `${historyId(subject)}/`;
+  const last = (await reader.ids('version')).findLast((id) => id.startsWith(prefix));
+  return last === undefined ? undefined : { latest: Number(last.slice(prefix.length)), etag: null };
+}
+
+/** @returns undefined when there is no version of the number, `unreadable` when it is damaged */
+export async function versionOf(
+  reader: Pick<DocumentReader, 'get'>,
+  subject: Subject,
+  version: number,
+): Promise<Version | 'unreadable' | undefined> {
+  const stored = await reader.get('version', versionId(subject, version));
+  if (stored === undefined) return undefined;
+  return ('unreadable' in stored ? undefined : readVersion(stored.body)) ?? 'unreadable';
+}
+
+/** A version with its content, undefined where that is not what its ETag says. */
+export function readVersion(body: unknown): Version | undefined {
+  const document = VersionDocument.safeParse(body).data;
+  if (document === undefined) return undefined;
+  const content = document.content === null ? null : inflateContent(document.content);
+  if (content === undefined || (content !== null && etagOf(content) !== document.etag)) return undefined;
+  return { ...document, content };
+}
+
+/** Begins the history of a document that was stored before it had one. */
+export async function adopt(tx: DocumentTransaction, subject: Subject): Promise<HistoryDocument | undefined> {
+  const head = await headOf(tx, subject);
+  return head ?? begin(tx, subject, await tx.get(subject.kind, subject.id));
+}
+
+async function begin(
+  tx: DocumentTransaction,
+  subject: Subject,
+  stored: FoundDocument,
+): Promise<HistoryDocument | undefined> {
+  if (stored === undefined || 'unreadable' in stored) return undefined;
+  const { etag, content } = contentOf(subject.kind, stored.body, stored.etag);
+  return append(tx, subject, undefined, {
+    author: LOCAL_AUTHOR,
+    note: null,
+    requestId: '',
+    action: 'created',
+    at: stored.updatedAt,
+    etag,
+    content: content(),
+  });
+}
+
+/**
+ * Writes a document and adds what was written to its history; nothing when the same content stands already.
+ * @returns ETag of the body
+ * @cost a deflation
+ */
+export async function putVersioned(
+  tx: DocumentTransaction,
+  subject: Subject,
+  { body, by: { author, note, requestId, restores }, at }: PutRecord,
+): Promise<string> {
+  const { kind, id } = subject;
+  const known = await headOf(tx, subject);
+  // Where something stands, the document need not be read to know that there is one.
+  const before = known?.etag == null ? await tx.get(kind, id) : undefined;
+  const existed = known?.etag != null || before !== undefined;
+  const head = known ?? (await begin(tx, subject, before));
+  const bodyEtag = await tx.put(kind, id, body);
+  const { etag, content } = contentOf(kind, body, bodyEtag);
+  if (head?.etag === etag) return bodyEtag;
+  const action = restores === true ? 'restored' : existed ? 'updated' : 'created';
+  await append(tx, subject, head, { author, note, requestId, action, at, etag, content: content() });
+  return bodyEtag;
+}
+
+export interface PutRecord {
+  readonly body: unknown;
+  readonly by: Authorship;
+  /** Time of the write, ISO-8601 UTC. */
+  readonly at: string;
+}
+
+/** Adds the deletion of a document that was stored to its history. */
+export async function recordDeletion(
+  tx: DocumentTransaction,
+  subject: Subject,
+  { by: { author, note, requestId }, at }: Pick<PutRecord, 'by' | 'at'>,
+): Promise<void> {
+  const head = await headOf(tx, subject);
+  if (head?.etag == null) return; // Nothing that could be read stood.
+  await append(tx, subject, head, { author, note, requestId, action: 'deleted', at, etag: head.etag, content: null });
+}
+
+/** Removes every version. @returns whether there were any */
+export async function purgeHistory(tx: DocumentTransaction, subject: Subject): Promise<boolean> {
+  const head = await headOf(tx, subject);
+  if (head === undefined) return false;
+  for (let version = 1; version <= head.latest; version++) await tx.delete('version', versionId(subject, version));
+  return tx.delete('history', historyId(subject));
+}
+
+async function append(
+  tx: DocumentTransaction,
+  subject: Subject,
+  head: HistoryDocument | undefined,
+  { author, note, requestId, action, at, etag, content }: Change,
+): Promise<HistoryDocument> {
+  const version = (head?.latest ?? 0) + 1;
+  await tx.put('version', versionId(subject, version), {
+    version,
+    etag,
+    at,
+    author,
+    note,
+    action,
+    request_id: requestId,
+    content: content === null ? null : deflateContent(content),
+  } satisfies VersionDocument);
+  const next: HistoryDocument = { latest: version, etag: action === 'deleted' ? null : etag };
+  await tx.put('history', historyId(subject), next);
+  return next;
+}
+
+/** What of a body is versioned: of a data store what was declared, of all others everything. */
+function contentOf(kind: VersionedKind, body: unknown, bodyEtag: string): { readonly etag: string; content(): string } {
+  if (kind !== 'store') return { etag: bodyEtag, content: () => JSON.stringify(body) };
+  const text = canonicalJson(declaredOf(body));
+  return { etag: etagOfCanonical(text), content: () => text };
+}
+
+/** SHA-256 of the canonical JSON of a text of JSON; undefined of any other text. */
+function etagOf(text: string): string | undefined {
+  try {
+    return etagOfCanonical(canonicalJson(JSON.parse(text)));
+  } catch {
+    return undefined; // Damaged: what was written was JSON.
+  }
+}
+
+const etagOfCanonical = (text: string): string => createHash('sha256').update(text).digest('hex');

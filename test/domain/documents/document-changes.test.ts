@@ -1,0 +1,60 @@
+import { fc } from '../../fast-check.js';
+import { expect, test } from 'vitest';
+import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
+
+/** Applies operations as RFC 6902 defines them, and holds them to what they say was there. */
+function applied(before: unknown, changes: readonly DocumentChange[]): unknown {
+  const root = { '': structuredClone(before) } as Record<string, unknown>;
+  for (const { path, op, before: was, after } of changes) {
+    const words = ['', ...path.split('/').slice(1)].map((word) => word.replaceAll('~1', '/').replaceAll('~0', '~'));
+    const last = words.pop()!;
+    const holder = words.reduce<unknown>((at, word) => (at as Record<string, unknown>)[word], root);
+    const members = holder as Record<string, unknown>;
+    if (op !== 'add') expect(members[last]).toEqual(was);
+    const value = structuredClone(after);
+    if (Array.isArray(holder) && op === 'add') holder.splice(Number(last), 0, value);
+    else if (Array.isArray(holder) && op === 'remove') holder.splice(Number(last), 1);
+    else if (op === 'remove') delete members[last];
+    else members[last] = value;
+  }
+  return root[''];
+}
+
+const json = fc
+  .jsonValue({ maxDepth: 4, noUnicodeString: false })
+  .filter((value) => !/__proto__/.test(JSON.stringify(value)));
+
+test('the changes of two documents, applied to the one, give the other', () => {
+  fc.assert(
+    fc.property(json, json, (before, after) => {
+      expect(applied(before, changesBetween(before, after))).toEqual(after);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a list that lost, gained and changed rows gives the other when its changes are applied', () => {
+  const row = fc.record({ id: fc.constantFrom('a', 'b', 'c', 'd'), cap: fc.constantFrom(0.1, 0.2, null) });
+  fc.assert(
+    fc.property(fc.array(row, { maxLength: 6 }), fc.array(row, { maxLength: 6 }), (before, after) => {
+      expect(applied({ rows: before }, changesBetween({ rows: before }, { rows: after }))).toEqual({ rows: after });
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('equal documents have no changes, whatever the order of their members', () => {
+  expect(changesBetween({ a: [1, { b: null }], c: '' }, { c: '', a: [1, { b: null }] })).toEqual([]);
+});
+
+test('a name put at the front of a list is one addition', () => {
+  expect(changesBetween({ identifiers: ['B', 'C'] }, { identifiers: ['A', 'B', 'C'] })).toEqual([
+    { path: '/identifiers/0', op: 'add', before: null, after: 'A' },
+  ]);
+});
+
+test('paths are JSON pointers: a slash in a name is ~1, a tilde ~0', () => {
+  expect(changesBetween({ 'a/b': { '~': 1 } }, { 'a/b': { '~': 2 } })).toEqual([
+    { path: '/a~1b/~0', op: 'replace', before: 1, after: 2 },
+  ]);
+});

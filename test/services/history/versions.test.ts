@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { VersionDifference, VersionList } from '#contract/versions.js';
+import type { Scope } from '#contract/route.js';
+import { issueKey } from '#services/operations/keys.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** Versions as clients see them, family by family, behind keys that have names. */
+let service: RunningService;
+const keys: Record<string, Record<string, string>> = {};
+
+function newKey(name: string, scopes: readonly Scope[]): string {
+  const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
+  keys[name] = { 'x-api-key': key };
+  return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
+}
+
+beforeAll(async () => {
+  const given = [newKey('anna', ['read', 'write', 'data', 'run']), newKey('root', ['admin'])];
+  service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
+}, 60_000);
+afterAll(() => service.close(), 60_000);
+
+const ask = <T = Record<string, unknown>>(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+) => service.ask<T>(method, path, body, { ...keys['anna'], ...headers });
+
+const index = (id: string, over: object = {}) => ({
+  id,
+  name: id,
+  calendar: 'XNYS',
+  base_date: '2016-01-04',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+  ...over,
+});
+
+/** Each family: where a document lies, and two states of it. */
+const FAMILIES = [
+  ['an index', '/indices/AA', index('AA'), index('AA', { name: 'Other' })],
+  [
+    'a strategy',
+    '/strategies/SS',
+    { id: 'SS', name: 'S', index_id: 'BASE' },
+    { id: 'SS', name: 'S', index_id: 'BASE', exposure: 0.5 },
+  ],
+  [
+    'a constraint set',
+    '/optimise/constraint-sets/CC',
+    { id: 'CC', name: 'C', constraints: [] },
+    { id: 'CC', name: 'C', constraints: [{ id: 'p', type: 'PositionBounds', params: { lower: 0, upper: 0.1 } }] },
+  ],
+  [
+    'a report template',
+    '/reports/templates/TT',
+    { template_id: 'TT', name: 'T', blocks: [{ kind: 'text', text: 'One.' }] },
+    { template_id: 'TT', name: 'T', blocks: [{ kind: 'text', text: 'Two.' }] },
+  ],
+  [
+    'a watchlist',
+    '/data/watchlists/WW',
+    { name: 'W', identifiers: ['B', 'C'] },
+    { name: 'W', identifiers: ['A', 'B', 'C'] },
+  ],
+] as const;
+
+beforeAll(() => ask('PUT', '/indices/BASE', index('BASE')));
+
+describe.each(FAMILIES)('%s', (_, path, first, second) => {
+  test('is told of write by write, read as it was, and brought back after its deletion', async () => {
+    const { etag: firstTag } = await ask('PUT', path, first, { 'x-change-note': 'begun', 'x-request-id': 'req-1' });
+    const asFirst = (await ask('GET', path)).body;
+    await ask('PUT', path, second);
+    expect((await ask('DELETE', path)).status).toBeLessThan(300);
+    expect((await ask('GET', path)).status).toBe(404);
+
+    const listed = (await ask<VersionList>('GET', `${path}/versions`)).body;
+    expect(listed.versions.map(({ version, action, author }) => [version, action, author])).toEqual([
+      [3, 'deleted', 'anna'],
+      [2, 'updated', 'anna'],
+      [1, 'created', 'anna'],
+    ]);
+    expect(listed.versions[2]).toMatchObject({ note: 'begun', request_id: 'req-1' });
+    expect(`"${listed.versions[2]!.etag}"`).toBe(firstTag!.replace(/\..*"$/, '"'));
+    const paged = (await ask<VersionList>('GET', `${path}/versions?limit=1&before=3`)).body;
+    expect([paged.total, paged.versions.map(({ version }) => version)]).toEqual([3, [2]]);
+
+    const read = await service.download(`${path}/versions/1`, { headers: keys['anna']! });
+    expect([read.headers.get('x-version'), read.headers.get('etag')]).toEqual(['1', `"${listed.versions[2]!.etag}"`]);
+    const { updated_at: _at, unknown: _names, watchlist_id: _id, problems: _p, ...rest } = asFirst;
+    expect(rest['strategy'] ?? rest).toMatchObject((await read.json()) as object);
+
+    expect((await ask('POST', `${path}/versions/1/restore`)).status).toBe(200);
+    const { updated_at: _again, ...back } = (await ask('GET', path)).body;
+    expect(back).toMatchObject(rest);
+    expect((await ask('POST', `${path}/versions/1/restore`)).status).toBe(200);
+    const after = (await ask<VersionList>('GET', `${path}/versions`)).body.versions;
+    expect([after.length, after[0]!.action, after[0]!.etag]).toEqual([4, 'restored', listed.versions[2]!.etag]);
+  });
+
+  test('has no version beyond its last, and that of a deletion is neither read nor restored', async () => {
+    const refusalOf = async (method: string, at: string) => {
+      const { status, body } = await ask<{ readonly error: { readonly code: string } }>(method, `${path}${at}`);
+      return [status, body.error.code];
+    };
+    expect(await refusalOf('GET', '/versions/9')).toEqual([404, 'VERSION_NOT_FOUND']);
+    expect(await refusalOf('GET', '/versions/3')).toEqual([404, 'VERSION_NOT_FOUND']);
+    expect(await refusalOf('POST', '/versions/3/restore')).toEqual([422, 'VERSION_NOT_RESTORABLE']);
+    expect(await refusalOf('GET', '/versions/diff?from=1&to=9')).toEqual([404, 'VERSION_NOT_FOUND']);
+    expect((await ask('POST', `${path}/versions/2/restore`, undefined, { 'if-match': '"other"' })).status).toBe(412);
+    const never = await ask<{ readonly error: { readonly code: string } }>('GET', `${path}x/versions`);
+    expect([never.status, never.body.error.code]).toEqual([404, expect.stringMatching(/_NOT_FOUND$/)]);
+  });
+
+  test('is purged by an administrator alone, whether it is stored or deleted', async () => {
+    expect((await ask('DELETE', `${path}?purge=true`)).status).toBe(403);
+    expect((await ask('GET', path)).status).toBe(200);
+    expect((await service.ask('DELETE', `${path}?purge=true`, undefined, keys['root']!)).status).toBeLessThan(300);
+    expect((await ask('GET', `${path}/versions`)).status).toBe(404);
+    await ask('PUT', path, first);
+    await ask('DELETE', path);
+    expect((await service.ask('DELETE', `${path}?purge=true`, undefined, keys['root']!)).status).toBeLessThan(300);
+    expect((await ask('GET', `${path}/versions`)).status).toBe(404);
+    expect((await service.ask('DELETE', `${path}?purge=true`, undefined, keys['root']!)).status).toBe(404);
+  });
+});
+
+test('two versions of an index differ by paths, and by sentences of the methodology', async () => {
+  await ask('PUT', '/indices/DIFF', index('DIFF'));
+  await ask('PUT', '/indices/DIFF', index('DIFF', { rebalance: { frequency: 'weekly' } }));
+  const { body } = await ask<VersionDifference>('GET', '/indices/DIFF/versions/diff?from=1&to=2');
+  expect(body.changes).toContainEqual({
+    path: '/rebalance/frequency',
+    op: 'replace',
+    before: 'monthly',
+    after: 'weekly',
+  });
+  const sentences = async (at: 1 | 2) => {
+    await ask('POST', `/indices/DIFF/versions/${at}/restore`);
+    const { sentences: all } = (
+      await ask<{ readonly sentences: readonly { readonly text: string }[] }>('GET', '/indices/DIFF/methodology')
+    ).body;
+    return all.map(({ text }) => text);
+  };
+  const [monthly, weekly] = [await sentences(1), await sentences(2)];
+  expect(body.sentences.removed).toEqual(monthly.filter((text) => !weekly.includes(text)));
+  expect(body.sentences.added).toEqual(weekly.filter((text) => !monthly.includes(text)));
+  expect(body.sentences.added.length).toBeGreaterThan(0);
+});
+
+test('a note may be in any script, and has at most 500 characters', async () => {
+  const inBytes = (note: string) => Buffer.from(note, 'utf8').toString('latin1');
+  await ask('PUT', '/data/watchlists/noted', { name: 'N' }, { 'x-change-note': inBytes('Obergrenze für Öl') });
+  const { versions } = (await ask<VersionList>('GET', '/data/watchlists/noted/versions')).body;
+  expect(versions[0]!.note).toBe('Obergrenze für Öl');
+  const long = await ask('PUT', '/data/watchlists/noted', { name: 'M' }, { 'x-change-note': 'x'.repeat(501) });
+  expect(long.status).toBe(422);
+});
+
+test('an optimised child that goes with its parent keeps its versions and comes back after it', async () => {
+  await ask('PUT', '/indices/UP', index('UP'));
+  await ask('PUT', '/indices/DOWN', index('DOWN', { pipeline: null, derivation: { source_index_id: 'UP' } }));
+  await ask('DELETE', '/indices/UP');
+  expect((await ask('POST', '/indices/DOWN/versions/1/restore')).status).toBe(422);
+  expect((await ask('POST', '/indices/UP/versions/1/restore')).status).toBe(200);
+  expect((await ask('POST', '/indices/DOWN/versions/1/restore')).status).toBe(200);
+  const { versions } = (await ask<VersionList>('GET', '/indices/DOWN/versions')).body;
+  expect(versions.map(({ action }) => action)).toEqual(['restored', 'deleted', 'created']);
+});
+
+describe('the declaration of a data store', () => {
+  const path = '/data/stores/two/document/versions';
+  const tables = {
+    market: {
+      index: [0, 1],
+      columns: ['identifier', 'date', 'CLOSE'],
+      data: [
+        ['A', '2024-01-02', 1],
+        ['A', '2024-01-03', 2],
+      ],
+    },
+  };
+
+  test('has a version for each change of it, none for data that came', async () => {
+    const imported = { store_id: 'two', name: 'Two', tables, activate: false };
+    expect((await ask('POST', '/data/import', imported)).status).toBe(201);
+    await ask('PATCH', '/data/stores/two', { name: 'Both' });
+    const more = { market: { ...tables.market, data: [['A', '2024-01-04', 3]], index: [0] } };
+    await ask('POST', '/data/import', { ...imported, name: 'Both', tables: more, on_exists: 'append' });
+    const { versions } = (await ask<VersionList>('GET', path)).body;
+    expect(versions.map(({ action, author }) => [action, author])).toEqual([
+      ['updated', 'anna'],
+      ['created', 'anna'],
+    ]);
+    const { changes } = (await ask<VersionDifference>('GET', `${path}/diff?from=1&to=2`)).body;
+    expect(changes).toEqual([{ path: '/name', op: 'replace', before: 'Two', after: 'Both' }]);
+  });
+
+  test('comes back as it was, but not once its data was deleted with it', async () => {
+    expect((await ask('POST', `${path}/1/restore`)).body).toMatchObject({ store_id: 'two', name: 'Two' });
+    await ask('DELETE', '/data/stores/two');
+    expect((await ask<{ readonly error: unknown }>('POST', `${path}/1/restore`)).body.error).toMatchObject({
+      code: 'VERSION_NOT_RESTORABLE',
+    });
+  });
+});
+
+test('versions come through a restart', async () => {
+  const before = (await ask<VersionList>('GET', '/indices/DIFF/versions')).body;
+  await service.restart();
+  expect((await ask<VersionList>('GET', '/indices/DIFF/versions')).body).toEqual(before);
+});

@@ -9,8 +9,11 @@ import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { CallbackPlaces } from './callback-places.js';
 
-/** One attempt to deliver. @returns undefined when the receiver accepted, else why it did not */
-export type Send = (delivery: Delivery) => Promise<Failure | undefined>;
+/**
+ * One attempt to deliver, given up when the signal is aborted.
+ * @returns undefined when the receiver accepted, else why it did not
+ */
+export type Send = (delivery: Delivery, signal: AbortSignal) => Promise<Failure | undefined>;
 
 export interface Failure {
   readonly reason: string;
@@ -27,7 +30,7 @@ export interface Deliveries {
   assertAccepted(url: string): void;
   /** Goes on with what the last process left. */
   start(): Promise<void>;
-  /** Resolves when no attempt is under way; what is left is for the next process. */
+  /** Gives up the attempts that are under way; what is left is for the next process. */
   close(): Promise<void>;
 }
 
@@ -51,11 +54,11 @@ export function createDeliveries({ documents, places, send, clock, log }: Delive
   /** Deliveries whose time has come, oldest first. */
   const due = new Set<string>();
   const sending = new Map<string, Promise<void>>();
-  let isClosed = false;
+  const closing = new AbortController();
   const unsubscribe = documents.subscribe('delivery-due', ({ delivery_id: id }) => become(id));
 
   function become(id: string): void {
-    if (isClosed) return;
+    if (closing.signal.aborted) return;
     waiting.delete(id);
     due.add(id);
     sendNext();
@@ -75,14 +78,14 @@ export function createDeliveries({ documents, places, send, clock, log }: Delive
           })
           .finally(() => {
             sending.delete(id);
-            if (!isClosed) sendNext();
+            if (!closing.signal.aborted) sendNext();
           }),
       );
     }
   }
 
   function retryAt(id: string, atMs: number): void {
-    if (isClosed) return;
+    if (closing.signal.aborted) return;
     waiting.set(
       id,
       clock.after(Math.min(Math.max(atMs - clock.now(), 0), PAUSE_MS_MAX), () => become(id)),
@@ -94,7 +97,8 @@ export function createDeliveries({ documents, places, send, clock, log }: Delive
     const delivery = stored === undefined || 'unreadable' in stored ? undefined : readDelivery(stored.body, id);
     if (delivery === undefined) return;
     // The operator may have taken the host from the list since.
-    const failure = places.problemOf(delivery.url) ?? (await send(delivery));
+    const failure = places.problemOf(delivery.url) ?? (await send(delivery, closing.signal));
+    if (failure !== undefined && closing.signal.aborted) return; // its receiver had no time to answer
     const after = outcomeOf(delivery, failure, clock.now());
     await documents.transaction((tx) => record(tx, delivery, after), { reserve: true });
     const { state, attempts, next_attempt_at: next, last_error: error } = after;
@@ -119,7 +123,7 @@ export function createDeliveries({ documents, places, send, clock, log }: Delive
         if (!due.has(id) && !sending.has(id)) retryAt(id, Date.parse(at));
     },
     async close() {
-      isClosed = true;
+      closing.abort();
       unsubscribe();
       for (const callOff of waiting.values()) callOff();
       await Promise.allSettled(sending.values());

@@ -32,7 +32,7 @@ export function createSend({ places, secrets, now }: SendOptions): Send {
     });
   };
 
-  return async (delivery) => {
+  return async (delivery, closing) => {
     const { url, body } = delivery;
     const seconds = Math.floor(now() / 1000);
     const send = url.startsWith('https:') ? httpsRequest : httpRequest;
@@ -44,7 +44,7 @@ export function createSend({ places, secrets, now }: SendOptions): Send {
             method: 'POST',
             agent: false,
             lookup: checkedLookup,
-            signal: AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000),
+            signal: AbortSignal.any([closing, AbortSignal.timeout(LIMITS.MAX_CALLBACK_SECONDS * 1000)]),
             headers: {
               'Content-Type': 'application/json',
               'Content-Length': Buffer.byteLength(body),

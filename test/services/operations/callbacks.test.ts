@@ -16,14 +16,15 @@ interface Received {
 /** A receiver that answers as the test says. */
 async function receiver() {
   const received: Received[] = [];
-  const state = { status: 204, redirect: '' };
+  const state = { status: 204, redirect: '', isSilent: false };
   let arrived = (): void => {};
   const server = createServer((incoming, outgoing) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
       received.push({ headers: incoming.headers, body: Buffer.concat(chunks).toString() });
-      outgoing.writeHead(state.status, state.redirect === '' ? {} : { Location: state.redirect }).end();
+      if (!state.isSilent)
+        outgoing.writeHead(state.status, state.redirect === '' ? {} : { Location: state.redirect }).end();
       arrived();
     });
   });
@@ -101,6 +102,18 @@ test('what was not accepted before a stop is delivered after the start, once the
   });
   expect((await reached(jobId, 'delivered')).attempts).toBeGreaterThan(1);
   expect(hooks.received.at(-1)!.headers['webhook-id']).toBe(callbacks[0]!.delivery_id);
+}, 60_000);
+
+test('a stop does not wait for a receiver that does not answer, and the message is not lost', async () => {
+  hooks.state.isSilent = true;
+  const before = hooks.received.length;
+  const { job_id: jobId } = await generate('silent', '/hook');
+  await hooks.count(before + 1);
+  await service.restart(async () => {
+    Object.assign(hooks.state, { isSilent: false, status: 204 });
+  });
+  // The attempt that was broken off does not count.
+  expect(await reached(jobId, 'delivered')).toMatchObject({ attempts: 1 });
 }, 60_000);
 
 test('a redirect is a failure, and what is gone is not tried again', async () => {

@@ -10,6 +10,9 @@ import { BaseSequencer } from 'vitest/node';
  */
 const MOCKING = ['durability/every-call.test.js'];
 
+/** These look at what their own process has started and left: they share it with no other file. */
+const ALONE = ['market/process/**/*.test.js'];
+
 /** The longest files begin first, so that no worker is left with one of them at the end. */
 const LONGEST = [
   'job-commands.test.js',
@@ -51,7 +54,7 @@ class LongestFirst extends BaseSequencer {
   async sort(files) {
     const place = ({ moduleId }) => (LONGEST.indexOf(basename(moduleId)) + LONGEST.length + 1) % (LONGEST.length + 1);
     // Files of one kind of worker follow each other: a worker is handed on only to the next file of its kind.
-    const kindOf = ({ project }) => ['mocking', 'shared'].indexOf(project.name);
+    const kindOf = ({ project }) => ['mocking', 'alone', 'shared'].indexOf(project.name);
     return files.toSorted((a, b) => place(a) - place(b) || kindOf(a) - kindOf(b));
   }
 }
@@ -80,7 +83,8 @@ export default defineConfig({
     globalSetup: 'test/run-folder.mjs',
     projects: [
       kind('mocking', { include: MOCKING }),
-      kind('shared', { include: ['**/*.test.js'], exclude: MOCKING, isolate: false, server }),
+      kind('alone', { include: ALONE, server }),
+      kind('shared', { include: ['**/*.test.js'], exclude: [...MOCKING, ...ALONE], isolate: false, server }),
     ],
   },
 });

@@ -103,6 +103,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     version,
     log,
     dataSettled: () => markets.settled(),
+    dataWaitMs: settings.dataWaitMs,
     assertCallback: rooms.deliveries.assertAccepted,
     observe: metrics.observe,
   });

@@ -179,6 +179,14 @@ export const SETTINGS = {
     help: 'Least severity that is logged, to standard error.',
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   }),
+  dataWaitMs: declare({
+    flag: 'data-wait-ms',
+    variable: 'DIVISOR_DATA_WAIT_MS',
+    // Most stores are read by then, and a client with a timeout still gets an answer.
+    otherwise: () => '2000',
+    help: 'Longest wait of a request, after a restart, for the data that was served before.',
+    schema: whole(0, 60_000),
+  }),
   drainMs: declare({
     flag: 'drain-ms',
     variable: 'DIVISOR_DRAIN_MS',

@@ -23,6 +23,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly keyRates?: KeyRates;
   /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
   readonly dataSettled?: () => Promise<void>;
+  /** Longest wait of a request for that data; then it is refused. */
+  readonly dataWaitMs?: number;
   /** Checks the callbacks of jobs; all are refused unless given. */
   readonly assertCallback?: AssertCallback;
   /** Called for every answer, for the metrics. */
@@ -60,12 +62,6 @@ const SECURE_HEADERS: Headers = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/**
- * Longest wait of a request for the data of before a restart: most stores are read by then, and a client with a timeout
- * still gets an answer.
- */
-const DATA_WAIT_MS = 2000;
-
 const NOBODY: Principal = { keyId: null, name: null, scopes: new Set() };
 
 /**
@@ -82,6 +78,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     log,
     observe,
     dataSettled = async () => {},
+    dataWaitMs = 0,
     assertCallback = noCallbacks,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
   } = dependencies;
@@ -93,7 +90,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const requestLog = log.child({}, { redact: [] });
   const failedKeys = createFailedKeys(() => performance.now());
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
-  const options = { dataSettled: () => settledWithin(dataSettled(), DATA_WAIT_MS), assertCallback };
+  const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), assertCallback };
   for (const [path, operations] of byPath(api, handlers, options)) {
     hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
   }

@@ -16,10 +16,11 @@ export interface Run {
   readonly ended: Promise<number | string>;
 }
 
+/** Its requests wait for the data of before a restart however busy the machine is. */
 export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
   const child = spawn(process.execPath, [MAIN, ...words], {
-    env: { PATH, ...environment },
+    env: { PATH, DIVISOR_DATA_WAIT_MS: '60000', ...environment },
     ...(folder !== undefined && { cwd: folder }),
   });
   let out = '';

@@ -38,6 +38,8 @@ export async function liveService(words: readonly string[] = []): Promise<LiveSe
       join(folder, 'home'),
       '--port',
       '0',
+      '--data-wait-ms',
+      '60000',
       '--drain-ms',
       '0',
       '--workers',

@@ -52,6 +52,8 @@ export async function runService(
       '0',
       '--workers',
       '1',
+      '--data-wait-ms',
+      '60000',
       '--drain-ms',
       '0',
       '--warm-up',

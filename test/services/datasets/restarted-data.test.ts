@@ -120,6 +120,7 @@ test('a request waits two seconds for data that is being read, and is then asked
       version: '1.0.0',
       log: pino({ level: 'silent' }),
       dataSettled: () => markets.settled(),
+      dataWaitMs: 2000,
     });
     let answer: Response | undefined;
     const answering = Promise.resolve(app.fetch(new Request('http://localhost/ask'))).then(

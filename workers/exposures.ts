@@ -8,6 +8,7 @@ import { latest } from '#domain/rules/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
 import type { ExposuresViewInput } from '#jobs/tasks/views.js';
+import { csvTable } from '#views/csv-table.js';
 import { exposuresView } from '#views/exposures/exposures-view.js';
 import type { FieldReader, SideName } from '#views/exposures/field-series.js';
 import { comparedWith } from './compared.js';
@@ -17,11 +18,13 @@ import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 
+type Exposures = ReturnType<typeof exposuresView>;
+
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
 
 /** Exposures of a stored run. @throws Refusal as `exposuresView`, and what running the benchmark refuses */
-export function showExposures({ columns, market: handle, ...input }: ExposuresViewInput): Promise<object> {
+export function showExposures({ columns, market: handle, ...input }: ExposuresViewInput): Promise<Exposures> {
   const served = handle && openedMarket(handle);
   return onEngine((engine) =>
     withRunFile(columns, (run) => {
@@ -39,6 +42,14 @@ export function showExposures({ columns, market: handle, ...input }: ExposuresVi
       });
     }),
   );
+}
+
+/** Weights of the groups as CSV, a row a date and group. */
+export function exposuresCsv({ dates, groups }: Exposures): string {
+  const rows = dates.flatMap((date, t) =>
+    groups.map(({ group, weights, benchmark_weights: others }) => [date, group, weights[t]!, others?.[t] ?? null]),
+  );
+  return csvTable(['date', 'group', 'weight', 'benchmark_weight'], rows);
 }
 
 interface Read {

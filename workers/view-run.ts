@@ -27,7 +27,7 @@ import { summaryView } from '#views/summary-view.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkWeights } from './benchmark-books.js';
 import { comparedWith } from './compared.js';
-import { showExposures } from './exposures.js';
+import { exposuresCsv, showExposures } from './exposures.js';
 import { groupOf } from './groups.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
@@ -77,8 +77,11 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, rebalancesView));
     case 'rebalance':
       return document(withRunFile(input.columns, (run) => rebalanceView(run, input.date)));
-    case 'exposures':
-      return document(await showExposures(input));
+    case 'exposures': {
+      const exposures = await showExposures(input);
+      if (input.format === 'csv') return { write: (json) => json.raw(exposuresCsv(exposures)) };
+      return document(exposures);
+    }
     case 'scenarios':
       return document(showScenarios(input));
     case 'limits':

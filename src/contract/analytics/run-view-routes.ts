@@ -71,7 +71,7 @@ export const runViewRoutes = routes({
     path: '/analytics/{index_id}/exposures',
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
     description:
-      'Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date.',
+      'Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date. With `Accept: text/csv` the weights of the groups, a row a date and group.',
     params,
     query: z.strictObject({
       by: z
@@ -100,8 +100,9 @@ export const runViewRoutes = routes({
       }),
       ...window,
     }),
-    success: { status: 200, description: 'The exposures.', schema: ExposuresView },
+    success: { status: 200, description: 'The exposures.', schema: ExposuresView, media: ['text/csv'] },
     errors: [
+      'NOT_ACCEPTABLE',
       ...errors,
       ...compositionErrors,
       'BENCHMARK_NOT_FOUND',

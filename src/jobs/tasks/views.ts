@@ -71,6 +71,8 @@ export interface ExposuresViewInput {
   readonly benchmark: ComparedWith | null;
   /** Null where names are groups themselves, no datapoint is read and nothing is compared with. */
   readonly market: MarketHandle | null;
+  /** CSV has the weights of the groups alone. */
+  readonly format: 'json' | 'csv';
 }
 
 export interface LimitsViewInput {

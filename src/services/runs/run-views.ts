@@ -39,6 +39,7 @@ export interface ExposuresQuery extends DateWindow {
   readonly interval: 'native' | 'weekly' | 'monthly';
   readonly fields: readonly string[];
   readonly benchmark?: string | undefined;
+  readonly format: 'json' | 'csv';
 }
 
 export interface LimitsQuery extends DateWindow {
@@ -133,7 +134,8 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const run = await requireRun(documents, runId);
       return maker.stamped(run, maker.held({ view: 'rebalance', columns: maker.columnsOf(run), date }, signal));
     },
-    async exposures(runId, { by, groups, interval, fields, benchmark: other, start = null, end = null }, signal) {
+    async exposures(runId, query, signal) {
+      const { by, groups, interval, fields, benchmark: other, start = null, end = null, format } = query;
       const run = await requireRun(documents, runId);
       assertOrder({ start, end });
       const readsMarket = by !== OWN_GROUPS || fields.length > 0 || other !== undefined;
@@ -144,8 +146,9 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
         other === undefined ? null : await plans.comparedWith(other, () => Promise.resolve(served?.market));
       const columns = maker.columnsOf(run);
       const market = served && served.handle;
-      const asked = { by, groups, interval, fields, benchmark, start, end, market };
-      return maker.stamped(run, maker.held({ view: 'exposures', columns, ...asked }, signal));
+      const asked = { by, groups, interval, fields, benchmark, start, end, market, format };
+      const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
+      return format === 'csv' ? view : maker.stamped(run, view);
     },
     async limits(runId, { rule, by: asked, start = null, end = null }, signal) {
       const run = await requireRun(documents, runId);

@@ -160,6 +160,17 @@ test('exposures of a date are the weights of its names, summed by what they were
   });
 });
 
+test('exposures as CSV have a row a date and group, with the weights of the JSON', async () => {
+  const query = { by: 'SECTOR', interval: 'monthly' } as const;
+  const { dates, groups } = await client.call('getExposures', { params, query });
+  const text = Buffer.from(await client.download('getExposures', 'text/csv', { params, query })).toString();
+  const [header, ...lines] = text.trimEnd().split('\r\n');
+  expect(header).toBe('date,group,weight,benchmark_weight');
+  expect(lines.map((line) => [line.split(',')[0], Number(line.split(',').at(-2)), line.split(',').at(-1)])).toEqual(
+    dates.flatMap((date, t) => groups.map(({ weights }) => [date, weights[t], ''])),
+  );
+});
+
 test('limits are watched on the weights of every session, with the cause of each breach', async () => {
   const exposures = await client.call('getExposures', { params, query: { by: 'ISSUER', groups: 100 } });
   const query = { rule: 'RIC_25_5_50' } as const;

@@ -346,6 +346,20 @@ class Operations:
         """
         return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "start": start, "end": end}))
 
+    def get_exposures_content(self, index_id: str, media: Literal["text/csv"], *, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+        """Weights by group and averages of datapoints through time, with concentration and turnover.
+
+        :param media: What is wanted instead of JSON.
+        :param by: Reference column to group by; IDENTIFIER for the names themselves.
+        :param groups: Most groups listed; the others together are OTHERS.
+        :param interval: Every date, or the last of each week or month.
+        :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
+        :param benchmark: Index to compare with; otherwise an identifier of the served store: one name or one series.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "start": start, "end": end}, accept=media)
+
     def get_limits(self, index_id: str, *, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { LIMITS } from '#domain/limits.js';
+import { Refusal } from '#domain/refusal.js';
 import type { BodyReader, DocumentTransaction } from '#store/port.js';
 import type { JobCallback, JobStatus } from './status.js';
 
@@ -23,6 +25,12 @@ export function newCallback(url: string): JobCallback {
     last_error: null,
     next_attempt_at: null,
   };
+}
+
+/** Whether a job may have another callback. @throws Refusal OVERLOADED */
+export function assertRoom(jobId: string, count: number): void {
+  if (count < LIMITS.MAX_JOB_CALLBACKS) return;
+  throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);
 }
 
 /**

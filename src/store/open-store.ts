@@ -5,7 +5,7 @@ import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
 import { adoptDocuments, createVersionedStore } from './history/versioned-store.js';
 import type { Home } from './home/home.js';
-import { openDatabaseDocuments, type DatabasePlace } from './postgres/open-documents.js';
+import { openDatabaseDocuments, type DatabaseDocuments, type DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
@@ -14,6 +14,8 @@ export interface Store {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly freeSpace: FreeSpace;
+  /** The documents again, where they are in a database, with what a queue there needs. */
+  readonly shared: DatabaseDocuments | undefined;
   close(): Promise<void>;
 }
 
@@ -52,10 +54,9 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
       removals.set(timer, names);
     },
   };
+  const shared = database && (await openDatabaseDocuments({ ...options, place: database }));
   const documents: DocumentEngine =
-    database === undefined
-      ? await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace })
-      : await openDatabaseDocuments({ ...options, place: database });
+    shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   try {
     await artifacts.sweep(await documents.referencedArtifacts());
     await adoptDocuments(documents);
@@ -68,6 +69,7 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
     documents: createVersionedStore(documents),
     artifacts,
     freeSpace,
+    shared,
     async close() {
       await documents.close();
       for (const [timer, names] of removals) {

@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
-import { temporaryFolders } from '../store/temporary-folder.js';
+import { temporaryFolder } from '../store/temporary-folder.js';
 import { finished, serving, type Run } from './process.js';
 
-const newFolder = temporaryFolders();
 const FLAGS = ['--log-level', 'info', '--workers', '1', '--drain-ms', '0'];
 const INDEX = {
   id: 'EVEN',
@@ -51,7 +50,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   afterAll(() => place?.drop());
 
   test('computes the same, keeps it through a kill, and is alone on the database', async () => {
-    const [home, embeddedHome, otherHome] = [await newFolder(), await newFolder(), await newFolder()];
+    const [home, embeddedHome, otherHome] = [await temporaryFolder(), await temporaryFolder(), await temporaryFolder()];
     const environment = { DATABASE_URL: place.url };
     expect(await finished(['serve', '--home', home], environment)).toMatchObject({
       status: 78,
@@ -85,7 +84,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   });
 
   test('is looked at by the commands of a home', async () => {
-    const home = await newFolder();
+    const home = await temporaryFolder();
     const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
     expect(await finished(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
     expect((await finished(['keys', 'list'], environment)).out).toContain('ci');

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
@@ -10,6 +11,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
+import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
 import { failureText } from '#market/serving/served-markets.js';
@@ -149,10 +151,17 @@ function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: Wor
   });
   const limits = nodeLimits({ workers, memoryBytes });
   const clock = systemClock;
-  const queue = createLocalQueue({ store: store.documents, clock, limits, log, onEnded });
-  const jobs = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log });
+  const { documents, shared, artifacts } = store;
+  const queue =
+    shared === undefined
+      ? createLocalQueue({ store: documents, clock, limits, log, onEnded })
+      : createPostgresQueue({ ...shared, documents: shared, node: nodeName(settings), clock, limits, log, onEnded });
+  const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log });
   return { pool, jobs };
 }
+
+/** Name of this machine's home, by which its attempts are known after a restart. */
+const nodeName = ({ home }: Settings): string => `${hostname()}:${home}`;
 
 interface DeliveriesInput {
   readonly settings: Settings;

@@ -1,10 +1,10 @@
-import { LIMITS } from '#domain/limits.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
-import { newCallback, putDeliveries } from '../callbacks.js';
+import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
+import { identityOf } from '../job-identity.js';
 import {
   readJobRecord,
   splitRecord,
@@ -278,28 +278,6 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       watch: watchers.watch,
       watchAll: watchers.watchAll,
     },
-  };
-}
-
-/** @throws Refusal OVERLOADED */
-function assertRoom(jobId: string, count: number): void {
-  if (count < LIMITS.MAX_JOB_CALLBACKS) return;
-  throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);
-}
-
-function identityOf(
-  { jobId, kind, inputHash, estimatedBytes, origin }: Omit<NewJob, 'request' | 'payload' | 'message'>,
-  submitted: Pick<JobIdentity, 'created_at' | 'sequence'>,
-): JobIdentity {
-  return {
-    job_id: jobId,
-    kind,
-    input_hash: inputHash,
-    estimated_bytes: estimatedBytes,
-    owner: origin?.owner ?? '',
-    request_id: origin?.requestId ?? null,
-    trace_id: origin?.traceId ?? null,
-    ...submitted,
   };
 }
 

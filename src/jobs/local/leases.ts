@@ -15,6 +15,8 @@ export interface Leases {
   silentSince(ms: number): readonly Lease[];
   /** Takes a lease back; one that its own node did not end is lost. */
   end(job: LiveJob, isLost: boolean): void;
+  /** Takes back a lease that another process has given to somebody else. */
+  lose(lease: Lease): void;
   readonly count: number;
 }
 
@@ -49,6 +51,12 @@ export function createLeases(): Leases {
       const own = leases.get(identity.job_id);
       leases.delete(identity.job_id);
       if (isLost) own?.giveUp();
+    },
+    lose(lease) {
+      const own = held(lease);
+      if (own === undefined) return;
+      leases.delete(lease.jobId);
+      own.giveUp();
     },
     get count() {
       return leases.size;

@@ -3,6 +3,7 @@ import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { admit } from '../admission.js';
 import type { Clock } from '../clock.js';
+import { endedJob, eventOf } from '../ending.js';
 import { traced } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
 import type {
@@ -209,33 +210,4 @@ async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<
   const job = table.live(jobId);
   const url = origin?.callback ?? null;
   if (job !== undefined && url !== null) await table.addCallback(job, url);
-}
-
-function eventOf(ending: Ending, attempt: number, at: string): LifeEvent {
-  switch (ending.type) {
-    case 'succeed': {
-      const { result, message } = ending;
-      return { type: 'succeed', attempt, result, message, at };
-    }
-    case 'fail':
-      return { type: 'fail', attempt, error: ending.error, at };
-    case 'crash':
-      return { type: 'crash', attempt, cause: ending.cause, at };
-    case 'release':
-      return { type: 'release', attempt };
-  }
-}
-
-/** How a job ended, by the times that are stored of it; undefined while it lives. */
-function endedJob({ identity, life: { status, started_at, finished_at } }: LiveJob): EndedJob | undefined {
-  if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
-  const { job_id: jobId, kind, created_at } = identity;
-  const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
-  return {
-    jobId,
-    kind,
-    outcome: status,
-    seconds: started_at === null ? null : seconds(started_at, finished_at),
-    waitSeconds: started_at === null ? null : seconds(created_at, started_at),
-  };
 }

@@ -7,8 +7,25 @@ import type { Draft } from './draft.js';
 export interface CommitOrder {
   readonly draft: Draft;
   readonly events: readonly CommitEvent[];
+  /** What becomes of the rows of jobs. */
+  readonly jobs: readonly JobRow[];
   /** Of the writes, ms since 1970. */
   readonly time: number;
+}
+
+/** What a queue asks of a job: written with the document of the job, and deleted with it. */
+export interface JobRow {
+  readonly job_id: string;
+  readonly kind: string;
+  readonly lane: string;
+  readonly owner: string;
+  readonly status: string;
+  readonly sequence: number;
+  readonly attempt: number;
+  readonly estimated_bytes: number;
+  /** Node of the attempt that runs, and how long its lease lasts from now; null otherwise. */
+  readonly node: string | null;
+  readonly lease_ms: number | null;
 }
 
 /** What became of a commit. Undefined: something it had read has changed, nothing was written. */
@@ -35,13 +52,14 @@ const CONFLICTS = ['40001', '40P01'];
 
 /** @param node of this process; its own events are not read back */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
-  const parameters = Array.from({ length: 16 }, (_, i) => `$${i + 1}`).join(', ');
+  const parameters = Array.from({ length: 17 }, (_, i) => `$${i + 1}`).join(', ');
   const statement = `SELECT is_committed, unreferenced FROM ${schema}.commit_1(${parameters})`;
 
   async function commit(order: CommitOrder): Promise<Committed> {
-    const { draft, events, time } = order;
+    const { draft, events, jobs, time } = order;
     const token = randomUUID();
-    const writes = [...draft.writeColumns(), events.map((event) => JSON.stringify(event))];
+    const rows = jobs.length === 0 ? null : JSON.stringify(jobs);
+    const writes = [...draft.writeColumns(), events.map((event) => JSON.stringify(event)), rows];
     try {
       return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
     } catch (thrown) {
@@ -79,7 +97,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
   return {
     commit,
     async holds(draft) {
-      const nothing = Array.from({ length: 8 }, () => []);
+      const nothing = [...Array.from({ length: 8 }, () => []), null];
       return (await call(randomUUID(), new Date(0), [...draft.readColumns(), ...nothing])) !== undefined;
     },
   };

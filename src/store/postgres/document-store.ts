@@ -3,22 +3,15 @@ import type { CommitEvent } from '#domain/commit-events.js';
 import { Refusal } from '#domain/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { isDocumentId } from '../document-id.js';
-import type {
-  BodyReader,
-  DocumentEngine,
-  DocumentEngineOptions,
-  Listing,
-  TransactionBody,
-  UnreadableCause,
-} from '../port.js';
-import { createCommits, type CommitOrder } from './commit.js';
+import type { BodyReader, DocumentEngine, DocumentEngineOptions, Listing, UnreadableCause } from '../port.js';
+import { createCommits, type CommitOrder, type JobRow } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
 import { openEventReader } from './event-reader.js';
 import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, openRow, type Row } from './rows.js';
-import { runBody } from './transaction.js';
+import { runBody, type JobTransactionBody } from './transaction.js';
 
 export interface PostgresStoreOptions extends DocumentEngineOptions {
   /** With the schema of `divisor migrate`; it stays open when the store is closed. */
@@ -26,10 +19,16 @@ export interface PostgresStoreOptions extends DocumentEngineOptions {
   readonly schema?: string;
 }
 
+/** The engine, and what a queue on the same database needs of it. */
+export interface PostgresDocuments extends DocumentEngine {
+  /** As `transaction`, rows of jobs included. */
+  jobTransaction<T>(change: JobTransactionBody<T>): Promise<T>;
+}
+
 const TIDY_MS = 60_000;
 
 /** Documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
-export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<DocumentEngine> {
+export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<PostgresDocuments> {
   const { database, onFailure } = options;
   const schema = `"${options.schema ?? SCHEMA}"`;
   const node = randomUUID();
@@ -61,6 +60,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     revision: (kind) => whileOpen(() => rows.revision(kind)),
     list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),
     transaction: (change) => whileOpen(() => transaction(change)),
+    jobTransaction: (change) => whileOpen(() => transaction(change)),
     subscribe: listeners.add,
     referencedArtifacts: () => whileOpen(() => rows.artifacts()),
     async close() {
@@ -108,21 +108,22 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
   /** Bodies that run again: those of one process do not get in each other's way. */
   const repeating = createLine();
 
-  async function run<T>(change: TransactionBody<T>, time: number): Promise<Outcome<T>> {
+  async function run<T>(change: JobTransactionBody<T>, time: number): Promise<Outcome<T>> {
     const draft = createDraft();
     const events: CommitEvent[] = [];
+    const jobs: JobRow[] = [];
     // A single reading always holds at one moment.
     const mayBeUnsound = (): boolean => draft.readCount > 1;
     let result: T;
     try {
-      result = await runBody(change, { rows, draft, time, events });
+      result = await runBody(change, { rows, draft, time, events, jobs });
     } catch (thrown) {
       const isOwn = thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
       if (isOwn || !mayBeUnsound() || (await commits.holds(draft))) throw thrown;
       return undefined;
     }
-    if (events.length > 0) return publishing.take(() => commit({ draft, events, time }, result));
-    return draft.isWritten || mayBeUnsound() ? commit({ draft, events, time }, result) : { result };
+    if (events.length > 0) return publishing.take(() => commit({ draft, events, jobs, time }, result));
+    return draft.isWritten || mayBeUnsound() ? commit({ draft, events, jobs, time }, result) : { result };
   }
 
   async function commit<T>(order: CommitOrder, result: T): Promise<Outcome<T>> {
@@ -133,7 +134,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     return { result };
   }
 
-  async function repeat<T>(change: TransactionBody<T>, time: number): Promise<T> {
+  async function repeat<T>(change: JobTransactionBody<T>, time: number): Promise<T> {
     for (let tries = 1; tries < TRIES_MAX; tries++) {
       const outcome = await run(change, time);
       if (outcome !== undefined) return outcome.result;
@@ -142,7 +143,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     throw new Refusal('STORE_UNAVAILABLE', 'Too many others write the documents of the change.');
   }
 
-  return async <T>(change: TransactionBody<T>): Promise<T> => {
+  return async <T>(change: JobTransactionBody<T>): Promise<T> => {
     const time = now();
     const outcome = await run(change, time);
     return outcome === undefined ? repeating.take(() => repeat(change, time)) : outcome.result;

@@ -1,8 +1,8 @@
 import pg from 'pg';
-import type { DocumentEngine, DocumentEngineOptions } from '../port.js';
+import type { DocumentEngineOptions } from '../port.js';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { clientOptions, openDatabase, stateOf } from './database.js';
-import { openPostgresDocuments } from './document-store.js';
+import { clientOptions, openDatabase, stateOf, type Database } from './database.js';
+import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
 import { takeAlone } from './sole-user.js';
 
@@ -20,11 +20,18 @@ export interface DatabaseEngineOptions extends DocumentEngineOptions {
   readonly onFailure: (cause: unknown) => void;
 }
 
+/** The engine with its connections, which a queue of jobs shares. */
+export interface DatabaseDocuments extends PostgresDocuments {
+  readonly database: Database;
+  /** Schema of the tables, as a quoted identifier. */
+  readonly schema: string;
+}
+
 /**
  * Opens the documents of a database for this process alone, and its connections with them.
  * @throws StartRefusal 75 when it cannot be reached or another process serves it, 78 when its schema does not fit
  */
-export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DocumentEngine> {
+export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { url, schema = SCHEMA } = place;
   await withClient(url, async (client) => {
     if (place.migrate === true) await migrate(client, schema);
@@ -36,6 +43,8 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     const documents = await openPostgresDocuments({ ...options, database, schema });
     return {
       ...documents,
+      database,
+      schema: `"${schema}"`,
       async close() {
         await documents.close();
         await database.close();

@@ -18,6 +18,8 @@ export interface Row {
 /** Reads of the table of documents, each as one moment had it. */
 export interface Rows {
   row(kind: DocumentKind, id: string): Promise<Row | undefined>;
+  /** Version of a document; undefined where there is none. */
+  version(kind: DocumentKind, id: string): Promise<string | undefined>;
   /** By id ascending. */
   rows(kind: DocumentKind): Promise<readonly Row[]>;
   /** In code-point order. */
@@ -38,6 +40,13 @@ export function createRows(database: Database, schema: string): Rows {
         [kind, id],
       );
       return row;
+    },
+    async version(kind, id) {
+      const [row] = await database.query<Pick<Row, 'version'>>(
+        `SELECT version FROM ${schema}.documents WHERE kind = $1 AND id = $2`,
+        [kind, id],
+      );
+      return row?.version;
     },
     rows: (kind) => database.query(`SELECT ${COLUMNS} FROM ${schema}.documents WHERE kind = $1 ORDER BY id`, [kind]),
     async ids(kind) {

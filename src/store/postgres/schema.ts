@@ -12,7 +12,8 @@ const STRIPES = 1024;
  * @param schema a quoted identifier
  */
 export function stepsOf(schema: string): readonly string[] {
-  return [[documentTables(schema), lockFunction(schema), commitFunction(schema), tidyFunction(schema)].join('')];
+  const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
+  return [parts.map((part) => part(schema)).join('')];
 }
 
 const documentTables = (schema: string): string => `
@@ -58,6 +59,70 @@ const documentTables = (schema: string): string => `
 `;
 
 /**
+ * What a queue asks of jobs whose documents say the rest: the order of those that wait, and the leases of those that
+ * run. Commits write it with the documents; heartbeats change a row alone.
+ */
+const jobTables = (schema: string): string => `
+  CREATE SEQUENCE ${schema}.job_sequence;
+  CREATE SEQUENCE ${schema}.job_revision;
+  CREATE TABLE ${schema}.jobs (
+    job_id text COLLATE "C" PRIMARY KEY,
+    kind text NOT NULL,
+    lane text NOT NULL,
+    owner text NOT NULL,
+    status text NOT NULL,
+    /* Order of submission. */
+    sequence bigint NOT NULL,
+    attempt int NOT NULL,
+    estimated_bytes bigint NOT NULL,
+    /* Order of starts: owners take turns. */
+    turn bigint NOT NULL,
+    /* Until when a node that asked for it decides whether it takes it. */
+    reserved_until timestamptz,
+    /* Of the attempt that runs. */
+    node text,
+    lease_until timestamptz,
+    beat_at timestamptz,
+    progress double precision NOT NULL DEFAULT 0,
+    message text,
+    /* Of a sequence: grows with every change. */
+    revision bigint NOT NULL
+  ) WITH (fillfactor = 70);
+  CREATE INDEX jobs_waiting ON ${schema}.jobs (lane, turn, sequence) WHERE status = 'pending';
+  CREATE INDEX jobs_of_owner ON ${schema}.jobs (owner, lane, turn) WHERE status = 'pending';
+  CREATE INDEX jobs_running ON ${schema}.jobs (job_id) WHERE status = 'running';
+  CREATE INDEX jobs_of_kind ON ${schema}.jobs (kind, sequence);
+  CREATE INDEX jobs_by_sequence ON ${schema}.jobs (sequence);
+`;
+
+/**
+ * A new job stands behind the others of its owner, and not before the turn that the line has come to; one that is
+ * queued again keeps its turn, and so comes first.
+ */
+const jobsFunction = (schema: string): string => `
+  CREATE FUNCTION ${schema}.put_jobs_1(job_rows jsonb) RETURNS void LANGUAGE sql AS $$
+    INSERT INTO ${schema}.jobs AS j (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn,
+        node, lease_until, revision)
+      SELECT r.job_id, r.kind, r.lane, r.owner, r.status, r.sequence, r.attempt, r.estimated_bytes,
+          greatest(
+            (SELECT max(turn) + 1 FROM ${schema}.jobs AS own
+              WHERE own.owner = r.owner AND own.lane = r.lane AND own.status = 'pending'),
+            (SELECT min(turn) FROM ${schema}.jobs AS every WHERE every.lane = r.lane AND every.status = 'pending'),
+            0
+          ),
+          r.node, clock_timestamp() + r.lease_ms * interval '1 ms', nextval('${schema}.job_revision')
+        FROM jsonb_to_recordset(job_rows) AS r(job_id text, kind text, lane text, owner text, status text,
+          sequence bigint, attempt int, estimated_bytes bigint, node text, lease_ms double precision)
+      ON CONFLICT (job_id) DO UPDATE SET kind = excluded.kind, lane = excluded.lane, owner = excluded.owner,
+        status = excluded.status, sequence = excluded.sequence, attempt = excluded.attempt,
+        estimated_bytes = excluded.estimated_bytes,
+        turn = CASE WHEN j.sequence = excluded.sequence THEN j.turn ELSE excluded.turn END,
+        reserved_until = NULL, node = excluded.node, lease_until = excluded.lease_until, beat_at = NULL,
+        progress = 0, message = NULL, revision = excluded.revision
+  $$;
+`;
+
+/**
  * Locks of a commit, until it ends: whoever writes a document is alone with it, and with those who have read it; whoever
  * has listed a kind is alone with those who write in it.
  */
@@ -97,7 +162,7 @@ const commitFunction = (schema: string): string => `
     listed_kinds text[], listed_digests text[],
     put_kinds text[], put_ids text[], put_schemas smallint[], put_bodies text[], put_artifacts text[],
     deleted_kinds text[], deleted_ids text[],
-    commit_events text[],
+    commit_events text[], job_rows jsonb,
     OUT is_committed boolean, OUT unreferenced text[]
   ) LANGUAGE plpgsql AS $$
   DECLARE
@@ -136,6 +201,12 @@ const commitFunction = (schema: string): string => `
         etag = excluded.etag, updated_at = excluded.updated_at, body = excluded.body, artifacts = excluded.artifacts;
     DELETE FROM ${schema}.documents AS d USING unnest(deleted_kinds, deleted_ids) AS gone(kind, id)
       WHERE d.kind = gone.kind AND d.id = gone.id;
+    IF 'job' = ANY(deleted_kinds) THEN
+      DELETE FROM ${schema}.jobs WHERE job_id IN (
+        SELECT id FROM unnest(deleted_kinds, deleted_ids) AS gone(kind, id) WHERE kind = 'job'
+      );
+    END IF;
+    IF job_rows IS NOT NULL THEN PERFORM ${schema}.put_jobs_1(job_rows); END IF;
     INSERT INTO ${schema}.events (node, event)
       SELECT commit_node, event FROM unnest(commit_events) WITH ORDINALITY AS e(event, place) ORDER BY place;
     SELECT array_agg(name) INTO unreferenced FROM unnest(named) AS n(name)

@@ -12,7 +12,7 @@ const ASK_MS = 2000;
 const ANSWER_MS = 10_000;
 
 /**
- * Takes a database for this process alone: the order of its waiting jobs lies in memory. The right ends with the
+ * Takes a database for this process alone: results, managed stores and the served market are those of one home. The right ends with the
  * connection, so a process that lost it has to end before it writes beside another one.
  *
  * @param onLost receives why the right is gone

@@ -1,21 +1,32 @@
 import type { CommitEvent } from '#domain/commit-events.js';
 import { isDocumentId } from '../document-id.js';
-import type { DocumentKind, DocumentTransaction, FoundDocument, TransactionBody } from '../port.js';
+import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
+import type { JobRow } from './commit.js';
 import { ABSENT, type Draft, type Write } from './draft.js';
 import { openRow, type Row, type Rows } from './rows.js';
 
 export interface TransactionParts {
-  readonly rows: Pick<Rows, 'row' | 'ids'>;
+  readonly rows: Pick<Rows, 'row' | 'version' | 'ids'>;
   readonly draft: Draft;
   /** Of its writes, ms since 1970. */
   readonly time: number;
   /** Receives what it publishes. */
   readonly events: CommitEvent[];
+  /** Receives what becomes of the rows of jobs. */
+  readonly jobs: JobRow[];
 }
 
+/** A transaction that may change rows of jobs beside documents. */
+export interface JobTransaction extends DocumentTransaction {
+  /** Writes the row of a job whose document it writes. */
+  putJob(row: JobRow): void;
+}
+
+export type JobTransactionBody<T> = (tx: JobTransaction) => Promise<T>;
+
 /** Runs the body of a transaction on a draft; what it has begun and not awaited changes nothing once it has ended. */
-export async function runBody<T>(change: TransactionBody<T>, parts: TransactionParts): Promise<T> {
+export async function runBody<T>(change: JobTransactionBody<T>, parts: TransactionParts): Promise<T> {
   let isOver = false;
   const assertOpen = (): void => {
     if (isOver) throw new Error('the transaction is over');
@@ -27,7 +38,10 @@ export async function runBody<T>(change: TransactionBody<T>, parts: TransactionP
   }
 }
 
-function transactionOver({ rows, draft, time, events }: TransactionParts, assertOpen: () => void): DocumentTransaction {
+function transactionOver(
+  { rows, draft, time, events, jobs }: TransactionParts,
+  assertOpen: () => void,
+): JobTransaction {
   const written = (id: string, { body, etag }: Write): FoundDocument => ({
     id,
     body: JSON.parse(body),
@@ -38,6 +52,11 @@ function transactionOver({ rows, draft, time, events }: TransactionParts, assert
     const row = await rows.row(kind, id);
     draft.hasRead(kind, id, row?.version ?? ABSENT);
     return row;
+  }
+  async function isStored(kind: DocumentKind, id: string): Promise<boolean> {
+    const version = await rows.version(kind, id);
+    draft.hasRead(kind, id, version ?? ABSENT);
+    return version !== undefined;
   }
 
   return {
@@ -63,7 +82,7 @@ function transactionOver({ rows, draft, time, events }: TransactionParts, assert
       assertOpen();
       if (!isDocumentId(id)) return false;
       const own = draft.own(kind, id);
-      const existed = own === undefined ? (await storedRow(kind, id)) !== undefined : own !== null;
+      const existed = own === undefined ? await isStored(kind, id) : own !== null;
       assertOpen();
       if (existed) draft.delete(kind, id);
       return existed;
@@ -71,6 +90,10 @@ function transactionOver({ rows, draft, time, events }: TransactionParts, assert
     publish(event) {
       assertOpen();
       events.push(event);
+    },
+    putJob(row) {
+      assertOpen();
+      jobs.push(row);
     },
   };
 }

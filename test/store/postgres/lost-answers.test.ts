@@ -37,7 +37,7 @@ describe.skipIf(!hasPostgresql)('a commit whose answer is lost', () => {
     const world = await openTestSchema();
     const none = Array.from({ length: 5 }, () => "'{}'").join(', ');
     const late = (token: string) =>
-      `SELECT $schema.commit_1('${token}', '${token}', now(), ${none}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}')`;
+      `SELECT $schema.commit_1('${token}', '${token}', now(), ${none}, '{run}', '{a}', '{1}', '{"{}"}', '{""}', '{}', '{}', '{}', NULL)`;
     const token = '00000000-0000-4000-8000-000000000001';
     await world.query(`INSERT INTO $schema.changes (kind, token) VALUES ('run', '${token}')`); // As the question does.
     await expect(world.query(late(token))).rejects.toMatchObject({ code: '23505' });

@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     for (const grant of [
       'USAGE ON SCHEMA $schema',
       'SELECT ON $schema.protocol',
-      'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events',
+      'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events, $schema.jobs',
       'USAGE ON ALL SEQUENCES IN SCHEMA $schema',
     ])
       await world.query(`GRANT ${grant} TO ${role}`);

@@ -1,0 +1,39 @@
+import type { JobIdentity } from './job-record.js';
+import type { Life, LifeEvent } from './life-cycle.js';
+import type { EndedJob, Ending } from './queue.js';
+
+/** The event that ends an attempt. @param at as the wire writes times */
+export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent {
+  switch (ending.type) {
+    case 'succeed': {
+      const { result, message } = ending;
+      return { type: 'succeed', attempt, result, message, at };
+    }
+    case 'fail':
+      return { type: 'fail', attempt, error: ending.error, at };
+    case 'crash':
+      return { type: 'crash', attempt, cause: ending.cause, at };
+    case 'release':
+      return { type: 'release', attempt };
+  }
+}
+
+/** How a job ended, by the times that are stored of it; undefined while it lives. */
+export function endedJob({
+  identity,
+  life: { status, started_at, finished_at },
+}: {
+  readonly identity: JobIdentity;
+  readonly life: Life;
+}): EndedJob | undefined {
+  if (status === 'pending' || status === 'running' || finished_at === null) return undefined;
+  const { job_id: jobId, kind, created_at } = identity;
+  const seconds = (from: string, to: string): number => (Date.parse(to) - Date.parse(from)) / 1000;
+  return {
+    jobId,
+    kind,
+    outcome: status,
+    seconds: started_at === null ? null : seconds(started_at, finished_at),
+    waitSeconds: started_at === null ? null : seconds(created_at, started_at),
+  };
+}

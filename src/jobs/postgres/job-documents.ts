@@ -1,0 +1,151 @@
+import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentTransaction, FoundDocument } from '#store/port.js';
+import type { PostgresDocuments } from '#store/postgres/document-store.js';
+import type { JobRow } from '#store/postgres/commit.js';
+import type { JobTransaction } from '#store/postgres/transaction.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
+import { readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
+import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
+import type { Ending, NewJob } from '../queue.js';
+import type { AttemptKey, Beat, JobRows } from './job-rows.js';
+
+/** A change of a job that has been committed. */
+export interface Moved {
+  readonly identity: JobIdentity;
+  readonly before: Life;
+  readonly life: Life;
+}
+
+export interface Move {
+  readonly jobId: string;
+  /** The attempt that the event is of; without it any attempt is meant. */
+  readonly attempt?: AttemptKey;
+  readonly event: LifeEvent;
+  readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
+  /** Node and length of the lease that a start gives. */
+  readonly lease?: { readonly node: string; readonly ms: number };
+}
+
+/** Jobs as documents: what a job is and has become. Every change writes its row along. */
+export interface JobDocuments {
+  /**
+   * The live job of an id, if there is one with the same input; otherwise `admit` lets a new one pass, which is written.
+   * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
+   */
+  add(job: NewJob, identity: JobIdentity, admit: () => void): Promise<JobRecord>;
+  /** Takes a job through an event. @returns the change, why it came too late, or undefined without a readable job */
+  move(move: Move): Promise<Moved | Impossible | undefined>;
+  /** Forgets a job that has ended, unless its id was submitted again. */
+  forget(ended: { readonly id: string; readonly sequence: number }): Promise<void>;
+}
+
+export interface JobDocumentsDependencies {
+  readonly documents: PostgresDocuments;
+  readonly rows: JobRows;
+  readonly attemptsMax: number;
+}
+
+export function createJobDocuments({ documents, rows, attemptsMax }: JobDocumentsDependencies): JobDocuments {
+  const limits = { attemptsMax };
+
+  async function write(tx: JobTransaction, record: JobRecord, lease?: Move['lease']): Promise<void> {
+    await tx.put('job', record.job_id, record);
+    tx.putJob(rowOf(record, lease));
+  }
+
+  return {
+    add: ({ payload, request, message, origin }, identity, admit) =>
+      documents.jobTransaction(async (tx) => {
+        const url = origin?.callback ?? null;
+        const before = recordOf(await tx.get('job', identity.job_id));
+        if (before !== undefined && !isTerminal(before.status)) {
+          if (before.input_hash !== identity.input_hash) throw otherRequest(identity.job_id);
+          return url === null ? before : addCallback(tx, before, url);
+        }
+        admit();
+        const callbacks = url === null ? [] : [newCallback(url)];
+        const record = { ...identity, ...newLife(message), request, callbacks };
+        await write(tx, record);
+        await tx.put('job-input', identity.job_id, { payload });
+        return record;
+      }),
+    move: ({ jobId, attempt, event, effect, lease }) =>
+      documents.jobTransaction(async (tx) => {
+        const record = recordOf(await tx.get('job', jobId));
+        if (record === undefined) return undefined;
+        if (attempt !== undefined && record.sequence !== attempt.sequence) return 'stale-attempt';
+        const { identity, life } = splitRecord(record);
+        const before = withBeat(life, life.status === 'running' ? await rows.beatOf(keyOfRecord(record)) : undefined);
+        if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
+        const next = advance(before, event, limits);
+        if (typeof next === 'string') return next;
+        await effect?.(tx);
+        const callbacks = isTerminal(next.status)
+          ? await putDeliveries(tx, toStatus(identity, next, record))
+          : record.callbacks;
+        await write(tx, { ...identity, ...next, request: record.request, callbacks }, lease);
+        if (isTerminal(next.status)) await tx.delete('job-input', jobId);
+        return { identity, before, life: next };
+      }),
+    forget: ({ id, sequence }) => documents.transaction((tx) => forgetIn(tx, id, sequence)),
+  };
+}
+
+/** Whoever submits a live job again may want word of its end, too. */
+async function addCallback(tx: DocumentTransaction, record: JobRecord, url: string): Promise<JobRecord> {
+  if (record.callbacks.some((callback) => callback.url === url)) return record;
+  assertRoom(record.job_id, record.callbacks.length);
+  const changed = { ...record, callbacks: [...record.callbacks, newCallback(url)] };
+  await tx.put('job', record.job_id, changed);
+  return changed;
+}
+
+const otherRequest = (jobId: string): Refusal =>
+  new Refusal('JOB_RUNNING', `The job ${jobId} runs with a different request.`, { job_id: jobId });
+
+async function forgetIn(tx: DocumentTransaction, id: string, sequence: number): Promise<void> {
+  const stored = await tx.get('job', id);
+  const record = recordOf(stored);
+  const isItself = record === undefined ? stored !== undefined : record.sequence === sequence;
+  if (isItself && (record === undefined || isTerminal(record.status))) await tx.delete('job', id);
+}
+
+/** The row of a job. @param lease of an attempt that begins now */
+export function rowOf(record: JobRecord, lease?: Move['lease']): JobRow {
+  const { job_id, kind, owner, status, sequence, attempt, estimated_bytes } = record;
+  const { lane } = JOB_KIND_CATALOGUE[kind];
+  const held = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
+  return { job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, ...held };
+}
+
+/** A stored job; undefined when there is none, or it cannot be read. */
+export function recordOf(stored: FoundDocument): JobRecord | undefined {
+  return stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, stored.id);
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE */
+export function requireRecord(stored: FoundDocument, jobId: string): JobRecord | undefined {
+  const record = recordOf(stored);
+  if (stored !== undefined && record === undefined)
+    throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
+  return record;
+}
+
+export const keyOfRecord = ({ job_id: jobId, sequence, attempt }: JobRecord): AttemptKey => ({
+  jobId,
+  sequence,
+  attempt,
+});
+
+/** A running life with what its attempt last said. */
+export function withBeat<L extends Life>(life: L, beat: Beat | undefined): L {
+  if (beat === undefined || life.status !== 'running') return life;
+  return {
+    ...life,
+    progress: Math.max(life.progress, beat.progress),
+    message: beat.message ?? life.message,
+    heartbeat_at: beat.beat_at === null ? life.heartbeat_at : formatTimestamp(beat.beat_at.getTime()),
+  };
+}

@@ -1,0 +1,191 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { Database } from '#store/postgres/database.js';
+import type { Lane, TaskProgress } from '../compute-pool.js';
+import type { JobCounts, JobQuery, Lease, WaitingJob } from '../queue.js';
+
+/** One attempt of one submission. */
+export type AttemptKey = Pick<Lease, 'jobId' | 'sequence' | 'attempt'>;
+
+/** What a running attempt last said of itself. */
+export interface Beat {
+  readonly progress: number;
+  readonly message: string | null;
+  readonly beat_at: Date | null;
+}
+
+/** The queue before a submission, and the number that it gets. */
+export interface Place {
+  readonly sequence: number;
+  readonly queued: number;
+  readonly queuedOfOwner: number;
+}
+
+export interface RunningJob extends AttemptKey {
+  readonly node: string;
+}
+
+/** Statements on the rows of jobs: what is asked often and is in no document. */
+export interface JobRows {
+  place(owner: string): Promise<Place>;
+  /** Keeps the next job of a lane from other nodes for a moment. */
+  reserve(lane: Lane, exceptOwners: readonly string[]): Promise<(WaitingJob & AttemptKey) | undefined>;
+  /** Gives a reserved job back. */
+  release(key: AttemptKey): Promise<void>;
+  /** Takes a job out of the line whose document cannot be read. */
+  drop(key: AttemptKey): Promise<void>;
+  hasWaiting(): Promise<boolean>;
+  /** Prolongs a lease. @returns whether the attempt is still the one */
+  beat(key: AttemptKey, progress: TaskProgress | undefined, leaseMs: number): Promise<boolean>;
+  beatOf(key: AttemptKey): Promise<Beat | undefined>;
+  /** Attempts whose lease has run out. */
+  silent(): Promise<readonly RunningJob[]>;
+  /** Attempts of a node, the newest job first. */
+  runningOn(node: string): Promise<readonly RunningJob[]>;
+  /** Ended jobs beyond those that are remembered, so many at most. */
+  surplus(endedMax: number, countMax: number): Promise<readonly { readonly id: string; readonly sequence: number }[]>;
+  revisions(jobIds: readonly string[] | 'live'): Promise<ReadonlyMap<string, number>>;
+  ids(kind: JobKindName): Promise<readonly string[]>;
+  liveIds(): Promise<readonly string[]>;
+  matching(query: JobQuery): Promise<readonly string[]>;
+  counts(): Promise<JobCounts>;
+}
+
+interface KeyRow {
+  readonly job_id: string;
+  readonly sequence: string;
+  readonly attempt: number;
+}
+
+/** A node that dies with one reserved keeps it from the others for so long. */
+const RESERVED_SECONDS = 10;
+/** Attempts that one look takes up. */
+const SILENT_MAX = 50;
+const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
+
+/** @param schema as a quoted identifier */
+export function createJobRows(database: Database, schema: string): JobRows {
+  const jobs = `${schema}.jobs`;
+  const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
+  const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
+    (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
+  const running = async (where: string, values: readonly unknown[]): Promise<readonly RunningJob[]> => {
+    const rows = await database.query<KeyRow & { readonly node: string }>(
+      `SELECT job_id, sequence, attempt, node FROM ${jobs} WHERE status = 'running' AND ${where}
+        ORDER BY jobs.sequence DESC LIMIT ${SILENT_MAX}`,
+      values,
+    );
+    return rows.map((row) => ({ ...keyOf(row), node: row.node }));
+  };
+
+  return {
+    ...waitingRows(database, { schema, jobs }),
+    async beat(key, progress, leaseMs) {
+      const beaten = await idsOf(
+        `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
+            progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
+            revision = nextval('${schema}.job_revision')
+          WHERE ${SAME} AND status = 'running' RETURNING job_id`,
+        [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null],
+      );
+      return beaten.length > 0;
+    },
+    async beatOf(key) {
+      const [beat] = await database.query<Beat>(
+        `SELECT progress, message, beat_at FROM ${jobs} WHERE ${SAME}`,
+        keyValues(key),
+      );
+      return beat;
+    },
+    silent: () => running('lease_until < clock_timestamp()', []),
+    runningOn: (node) => running('node = $1', [node]),
+    async surplus(endedMax, countMax) {
+      const rows = await database.query<KeyRow>(
+        `SELECT job_id, sequence FROM ${jobs} WHERE status NOT IN ('pending', 'running')
+          ORDER BY jobs.sequence DESC OFFSET $1 LIMIT $2`,
+        [endedMax, countMax],
+      );
+      return rows.map(({ job_id: id, sequence }) => ({ id, sequence: Number(sequence) }));
+    },
+    async revisions(jobIds) {
+      const where = jobIds === 'live' ? `status IN ('pending', 'running')` : 'job_id = ANY($1)';
+      const rows = await database.query<{ readonly job_id: string; readonly revision: string }>(
+        `SELECT job_id, revision FROM ${jobs} WHERE ${where}`,
+        jobIds === 'live' ? [] : [jobIds],
+      );
+      return new Map(rows.map(({ job_id: id, revision }) => [id, Number(revision)]));
+    },
+    ids: (kind) => idsOf(`SELECT job_id FROM ${jobs} WHERE kind = $1 ORDER BY jobs.sequence`, [kind]),
+    liveIds: () =>
+      idsOf(`SELECT job_id FROM ${jobs} WHERE status IN ('pending', 'running') ORDER BY jobs.sequence`, []),
+    matching: ({ kinds, statuses, before, limit }) =>
+      idsOf(
+        `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR kind = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
+            AND ($3::text IS NULL OR sequence < (SELECT sequence FROM ${jobs} AS b WHERE b.job_id = $3))
+          ORDER BY jobs.sequence DESC LIMIT $4`,
+        [kinds ?? null, statuses ?? null, before ?? null, limit],
+      ),
+    async counts() {
+      const [row] = await database.query<{ readonly pending: number; readonly running: number }>(
+        `SELECT (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS pending,
+          (SELECT count(*) FROM ${jobs} WHERE status = 'running')::int AS running`,
+        [],
+      );
+      return row!; // One row always.
+    },
+  };
+}
+
+type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop' | 'hasWaiting'>;
+
+/** Statements on jobs that wait. */
+function waitingRows(database: Database, { schema, jobs }: { schema: string; jobs: string }): WaitingRows {
+  return {
+    async place(owner) {
+      const [row] = await database.query<{ sequence: string; queued: number; of_owner: number }>(
+        `SELECT nextval('${schema}.job_sequence') AS sequence,
+          (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS queued,
+          (SELECT count(*) FROM ${jobs} WHERE status = 'pending' AND owner = $1)::int AS of_owner`,
+        [owner],
+      );
+      const { sequence, queued, of_owner: queuedOfOwner } = row!; // One row always.
+      return { sequence: Number(sequence), queued, queuedOfOwner };
+    },
+    async reserve(lane, exceptOwners) {
+      const [row] = await database.query<KeyRow & { kind: JobKindName; owner: string; estimated_bytes: string }>(
+        `UPDATE ${jobs} SET reserved_until = clock_timestamp() + interval '${RESERVED_SECONDS} s'
+          WHERE job_id = (
+            SELECT job_id FROM ${jobs} WHERE lane = $1 AND status = 'pending' AND NOT owner = ANY($2)
+              AND coalesce(reserved_until < clock_timestamp(), true)
+              ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
+          ) RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt`,
+        [lane, exceptOwners],
+      );
+      if (row === undefined) return undefined;
+      const { job_id, kind, owner, estimated_bytes: bytes } = row;
+      return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes) };
+    },
+    async release({ jobId, sequence, attempt }) {
+      await database.query(`UPDATE ${jobs} SET reserved_until = NULL WHERE ${SAME} AND status = 'pending'`, [
+        jobId,
+        sequence,
+        attempt,
+      ]);
+    },
+    async drop({ jobId, sequence, attempt }) {
+      await database.query(`DELETE FROM ${jobs} WHERE ${SAME} AND status = 'pending'`, [jobId, sequence, attempt]);
+    },
+    async hasWaiting() {
+      const found = await database.query(
+        `SELECT FROM ${jobs} WHERE status = 'pending' AND coalesce(reserved_until < clock_timestamp(), true) LIMIT 1`,
+        [],
+      );
+      return found.length > 0;
+    },
+  };
+}
+
+const keyOf = ({ job_id: jobId, sequence, attempt }: KeyRow): AttemptKey => ({
+  jobId,
+  sequence: Number(sequence),
+  attempt,
+});

@@ -1,0 +1,258 @@
+import { Refusal } from '#domain/refusal.js';
+import type { Database } from '#store/postgres/database.js';
+import type { PostgresDocuments } from '#store/postgres/document-store.js';
+import { createLine } from '#store/postgres/line.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import { admit } from '../admission.js';
+import type { Clock } from '../clock.js';
+import { endedJob, eventOf } from '../ending.js';
+import { createLeases } from '../local/leases.js';
+import { identityOf } from '../job-identity.js';
+import { toStatus, traced } from '../job-record.js';
+import type { LifeEvent } from '../life-cycle.js';
+import type {
+  Claim,
+  ClaimOrder,
+  EndedJob,
+  Ending,
+  JobLog,
+  JobQueue,
+  Lease,
+  NewJob,
+  Node,
+  QueueLimits,
+} from '../queue.js';
+import type { JobStatus } from '../status.js';
+import { createJobDocuments, type JobDocuments, type Moved } from './job-documents.js';
+import { createJobReader } from './job-reader.js';
+import { createJobRows, type JobRows } from './job-rows.js';
+import { createJobWatchers } from './job-watchers.js';
+
+export interface PostgresQueueDependencies {
+  readonly documents: PostgresDocuments;
+  readonly database: Database;
+  /** Schema of the tables, as a quoted identifier. */
+  readonly schema: string;
+  /** Name of this node, over restarts. */
+  readonly node: string;
+  readonly clock: Clock;
+  readonly limits: QueueLimits;
+  readonly log: JobLog;
+  /** Receives every job that this process has ended. */
+  readonly onEnded?: (job: EndedJob) => void;
+}
+
+/** How often leases that ran out are looked for, and an attempt that has nothing new says that it lives. */
+const LEASE_TICK_MS = 2000;
+/** How often a node looks for work that another process has submitted. */
+const WORK_TICK_MS = 250;
+/** How long the end of an attempt waits before it tries the database again. */
+const AGAIN_MS = 500;
+/** Ended jobs forgotten at a time. */
+const FORGOTTEN_AT_ONCE_MAX = 400;
+
+export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
+  const { documents, database, schema, clock, limits, log, onEnded } = dependencies;
+  const rows = createJobRows(database, schema);
+  const jobs = createJobDocuments({ documents, rows, attemptsMax: limits.attemptsMax });
+  const reader = createJobReader(documents, rows);
+  const watchers = createJobWatchers(rows, clock);
+  const leases = createLeases();
+  const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
+  /** Submissions of this process, in their order: limits count all that came before. */
+  const submissions = createLine();
+  const said = new WeakMap<Lease, string>();
+  let node: Node | undefined;
+  let isDraining = false;
+  let isClosed = false;
+  /** Leases may have run out because nobody could prolong them: none is taken before. */
+  let takesFromMs = -Infinity;
+
+  const timestamp = (): string => formatTimestamp(clock.now());
+
+  /** Does what follows from a change that this process has committed. */
+  function follow({ identity, before, life }: Moved, event: LifeEvent): void {
+    const changed = { identity, life };
+    const { job_id: jobId } = identity;
+    log.info(
+      { ...traced(identity), status: life.status, attempt: life.attempt, code: life.error?.code },
+      'job changed',
+    );
+    if (life.status === 'running') leases.grant(changed, clock.monotonicMs());
+    else if (before.status === 'running') leases.end(changed, event.type === 'cancel' || event.type === 'crash');
+    watchers.notify(jobId);
+    const ended = endedJob(changed);
+    if (ended !== undefined) onEnded?.(ended);
+    node?.onWork();
+  }
+
+  async function write(job: NewJob): Promise<JobStatus> {
+    const place = await rows.place(job.origin?.owner ?? '');
+    await forgetSurplus();
+    const identity = identityOf(job, { created_at: timestamp(), sequence: place.sequence });
+    const record = await jobs.add(job, identity, () => {
+      if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
+      admit(job, place, limits);
+    });
+    if (record.sequence === identity.sequence) {
+      log.info(traced(identity), 'job accepted');
+      watchers.notify(job.jobId);
+      node?.onWork();
+    }
+    return (await reader.find(job.jobId))?.status ?? toStatus(record, record, record);
+  }
+
+  async function cancel(jobId: string): Promise<JobStatus> {
+    await submissions.idle(); // One on its way is cancelled once it is there.
+    const event: LifeEvent = { type: 'cancel', at: timestamp() };
+    const moved = await jobs.move({ jobId, event });
+    if (typeof moved === 'object') follow(moved, event);
+    const found = await reader.find(jobId);
+    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+    return found.status;
+  }
+
+  async function join(joining: Node): Promise<number> {
+    node = joining;
+    const left = await rows.runningOn(dependencies.node);
+    for (const key of left) await crash(key, 'the service ended while the job ran');
+    keepLooking();
+    return left.length;
+  }
+
+  async function crash(key: Pick<Lease, 'jobId' | 'sequence' | 'attempt'>, cause: string): Promise<void> {
+    const event = eventOf({ type: 'crash', cause }, key.attempt, timestamp());
+    const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
+    if (typeof moved === 'object') follow(moved, event);
+  }
+
+  async function claim({ lane, exceptOwners, take }: ClaimOrder): Promise<Claim | undefined> {
+    const offered = isDraining ? undefined : await rows.reserve(lane, [...exceptOwners]);
+    if (offered === undefined) return undefined;
+    if (isDraining || !take(offered)) {
+      await rows.release(offered);
+      return undefined;
+    }
+    const event: LifeEvent = { type: 'start', at: timestamp() };
+    const lease = { node: dependencies.node, ms: limits.leaseMs };
+    const moved = await jobs.move({ jobId: offered.jobId, attempt: offered, event, lease });
+    if (moved === undefined) await rows.drop(offered);
+    if (typeof moved !== 'object') return undefined;
+    follow(moved, event);
+    const granted = leases.of(moved);
+    if (granted === undefined) return undefined;
+    return { lease: granted, job: moved.identity, input: await inputOf(offered.jobId) };
+  }
+
+  async function inputOf(jobId: string): Promise<Claim['input']> {
+    const stored = await documents.get('job-input', jobId);
+    // Written by `add` and checked by the store.
+    return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
+  }
+
+  async function heartbeat(lease: Lease): Promise<boolean> {
+    if (!leases.isHeld(lease)) return false;
+    const progress = node?.progressOf(lease);
+    const text = JSON.stringify(progress ?? null);
+    const now = clock.monotonicMs();
+    const hasNews = said.get(lease) !== text;
+    if (!hasNews && !leases.silentSince(now - LEASE_TICK_MS + 1).includes(lease)) return true;
+    if (!(await rows.beat(lease, progress, limits.leaseMs))) {
+      leases.lose(lease);
+      return false;
+    }
+    leases.beat(lease, now);
+    said.set(lease, text);
+    if (hasNews) watchers.notify(lease.jobId);
+    return true;
+  }
+
+  async function complete(lease: Lease, ending: Ending): Promise<boolean> {
+    const effect = ending.type === 'succeed' ? ending.effect : undefined;
+    const untilMs = clock.monotonicMs() + limits.leaseMs;
+    for (;;) {
+      if (!leases.isHeld(lease)) return false;
+      const event = eventOf(ending, lease.attempt, timestamp());
+      try {
+        const moved = await jobs.move({ jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }) });
+        if (typeof moved === 'object') follow(moved, event);
+        else leases.lose(lease);
+        return typeof moved === 'object';
+      } catch (thrown) {
+        // The attempt is behind its fence: however often it is tried, it ends once.
+        if (!isUnavailable(thrown) || isClosed || clock.monotonicMs() > untilMs) throw thrown;
+      }
+      await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
+    }
+  }
+
+  function keepLooking(): void {
+    every(LEASE_TICK_MS, async () => {
+      const silent = await rows.silent();
+      if (clock.monotonicMs() < takesFromMs) return;
+      const cause = `no sign of life for ${limits.leaseMs / 1000} seconds`;
+      for (const key of silent) await crash(key, cause);
+    });
+    every(WORK_TICK_MS, async () => {
+      if (!isDraining && (await rows.hasWaiting())) node?.onWork();
+    });
+  }
+
+  const every = (ms: number, work: () => Promise<void>): void =>
+    repeat({ clock, ms, isOver: () => isClosed, work }, (thrown) => {
+      takesFromMs = clock.monotonicMs() + limits.leaseMs;
+      if (!isUnavailable(thrown)) log.error({ err: thrown }, 'the queue could not be looked at');
+    });
+
+  return {
+    submit: (job) => submissions.take(() => write(job)),
+    cancel,
+    join,
+    claim,
+    heartbeat,
+    complete,
+    ...reader,
+    async isLive(jobId) {
+      await submissions.idle();
+      return reader.isLive(jobId);
+    },
+    watch: watchers.watch,
+    watchAll: watchers.watchAll,
+    drain: () => void (isDraining = true),
+    async close() {
+      await submissions.idle();
+      isClosed = true;
+      watchers.close();
+    },
+  };
+}
+
+const isUnavailable = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
+
+interface Repeated {
+  readonly clock: Pick<Clock, 'after'>;
+  readonly ms: number;
+  readonly isOver: () => boolean;
+  readonly work: () => Promise<void>;
+}
+
+/** Does something again and again, a failure or not. */
+function repeat(repeated: Repeated, onFailure: (thrown: unknown) => void): void {
+  const { clock, ms, isOver, work } = repeated;
+  clock.after(ms, () => {
+    if (isOver()) return;
+    void work()
+      .catch(onFailure)
+      .finally(() => repeat(repeated, onFailure));
+  });
+}
+
+/** @returns what forgets the oldest ended jobs; a look at all that are remembered is not for every submission */
+function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {
+  const submissions = Math.max(1, Math.floor(endedMax / 100));
+  let count = 0;
+  return async (): Promise<void> => {
+    if (count++ % submissions !== 0) return;
+    for (const ended of await rows.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX)) await jobs.forget(ended);
+  };
+}

@@ -1,0 +1,185 @@
+import { describe, expect, test } from 'vitest';
+import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
+import type { JobQueue, QueueLimits } from '#jobs/queue.js';
+import type { DocumentTransaction } from '#store/port.js';
+import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
+import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
+import { describeJobQueue } from '../queue-port-contract.js';
+import { createQueues, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
+import { createTestClock, type TestClock } from '../test-clock.js';
+
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+
+interface OpenedNode {
+  readonly queue: JobQueue;
+  readonly documents: PostgresDocuments;
+  close(): Promise<void>;
+}
+
+/** A process of the cluster. */
+async function openNode(world: TestSchema, limits: QueueLimits, time: TestClock, name = 'node'): Promise<OpenedNode> {
+  const database = world.another();
+  const documents = await openPostgresDocuments({ database, schema: world.schema });
+  const { clock } = time;
+  const schema = `"${world.schema}"`;
+  const queue = createPostgresQueue({ documents, database, schema, node: name, clock, limits, log: quiet });
+  return {
+    queue,
+    documents,
+    async close() {
+      await queue.close();
+      await documents.close();
+    },
+  };
+}
+
+/** Lets time pass on the database's clock of leases and on the process's clock of timers. */
+async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
+  await world.query(`UPDATE $schema.jobs SET lease_until = lease_until - ${ms} * interval '1 ms'`);
+  await time.pass(ms);
+}
+
+async function openOn(world: TestSchema, limits: QueueLimits, time: TestClock): Promise<OpenedQueue> {
+  const own = await openNode(world, limits, time);
+  let end = own.close;
+  return {
+    ...own,
+    pass: (ms) => passBoth(world, time, ms),
+    async reopen() {
+      await own.close();
+      const next = await openOn(world, limits, time);
+      end = next.discard;
+      return { ...next, discard: async () => {} };
+    },
+    discard: () => end(),
+  };
+}
+
+describe.skipIf(!hasPostgresql)('on PostgreSQL', () => {
+  describeJobQueue('the queue', async (limits) => {
+    const world = await openTestSchema();
+    const opened = await openOn(world, limits, createTestClock());
+    return {
+      ...opened,
+      async discard() {
+        await opened.discard();
+        await world.drop();
+      },
+    };
+  });
+});
+
+describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
+  const LIMITS: QueueLimits = {
+    attemptsMax: 3,
+    queueMax: 1000,
+    ownerQueueMax: 1000,
+    endedMax: 1000,
+    jobBytesMax: 1000,
+    leaseMs: LEASE_MS,
+  };
+  const { joinAs } = createQueues(() => Promise.reject(new Error('opened below')));
+
+  /** Runs a test with two nodes that have joined. */
+  async function withNodes(
+    run: (
+      nodes: readonly (OpenedNode & Awaited<ReturnType<typeof joinAs>>)[],
+      pass: (ms: number) => Promise<void>,
+    ) => Promise<void>,
+  ): Promise<void> {
+    const world = await openTestSchema();
+    const time = createTestClock();
+    const nodes = await Promise.all(
+      ['one', 'other'].map(async (name) => {
+        const node = await openNode(world, LIMITS, time, name);
+        return { ...node, ...(await joinAs(node.queue)) };
+      }),
+    );
+    try {
+      await run(nodes, (ms) => passBoth(world, time, ms));
+    } finally {
+      for (const node of nodes) await node.close();
+      await world.drop();
+    }
+  }
+
+  test('take each job once, whoever submitted it', async () => {
+    await withNodes(async ([one, other]) => {
+      const ids = Array.from({ length: 40 }, (_, i) => `j${i}`);
+      await Promise.all(ids.map((id, i) => (i % 2 === 0 ? one! : other!).queue.submit(job(id))));
+      const claims = await Promise.all(Array.from({ length: 60 }, (_, i) => (i % 2 === 0 ? one! : other!).claim()));
+      const taken = claims.flatMap((claim) => claim?.lease.jobId ?? []);
+      expect(taken.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
+      expect(await one!.queue.counts()).toEqual({ pending: 0, running: 40 });
+    });
+  });
+
+  test('answer an equal submission with one job, and refuse another under its id', async () => {
+    await withNodes(async ([one, other]) => {
+      const both = await Promise.all([one!, other!].map(({ queue }) => queue.submit(job('a'))));
+      expect(both.map(({ status }) => status)).toEqual(['pending', 'pending']);
+      expect(await one!.queue.liveIds()).toEqual(['backtest:a']);
+      await expect(other!.queue.submit(job('a', { inputHash: 'other' }))).rejects.toMatchObject({
+        code: 'JOB_RUNNING',
+      });
+    });
+  });
+
+  test('show the progress and the end of what another runs, and hear of both', async () => {
+    await withNodes(async ([front, worker], pass) => {
+      await front!.queue.submit(job('a'));
+      const { lease } = await worker!.claimed();
+      worker!.state.progress = { fraction: 0.5, message: 'Half.' };
+      await worker!.queue.heartbeat(lease);
+      expect(await front!.statusOf('a')).toMatchObject({ status: 'running', progress: 0.5, message: 'Half.' });
+      const seen: (string | undefined)[] = [];
+      const stop = front!.queue.watch('backtest:a', () => {
+        void front!.statusOf('a').then((status) => void seen.push(status?.status));
+      });
+      expect(await worker!.queue.complete(lease, succeed)).toBe(true);
+      while (!seen.includes('succeeded')) await pass(250);
+      stop();
+    });
+  });
+
+  test('learn of a cancellation elsewhere at the next heartbeat, and their late end changes nothing', async () => {
+    await withNodes(async ([front, worker], pass) => {
+      await front!.queue.submit(job('a'));
+      const { lease } = await worker!.claimed();
+      expect(await front!.queue.cancel('backtest:a')).toMatchObject({ status: 'cancelled' });
+      const effect = { ...succeed, effect: async (tx: DocumentTransaction) => void (await tx.put('run', 'a', {})) };
+      expect(await worker!.queue.complete(lease, effect)).toBe(false);
+      expect([lease.isLost, await front!.documents.get('run', 'a')]).toEqual([true, undefined]);
+      await front!.queue.submit(job('b'));
+      const next = await worker!.claimed();
+      await front!.queue.cancel('backtest:b');
+      await pass(2000);
+      expect([await worker!.queue.heartbeat(next.lease), next.lease.isLost]).toEqual([false, true]);
+    });
+  });
+
+  test('redo what a silent one ran, and refuse what it says later', async () => {
+    await withNodes(async ([silent, other], pass) => {
+      await silent!.queue.submit(job('a'));
+      const { lease } = await silent!.claimed();
+      let calls = other!.state.calls;
+      await pass(LEASE_MS + 2000);
+      while ((await other!.statusOf('a'))?.status !== 'pending') await pass(2000);
+      const again = await other!.claimed();
+      expect(again.lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
+      expect(await silent!.queue.complete(lease, succeed)).toBe(false);
+      expect(await other!.queue.complete(again.lease, succeed)).toBe(true);
+      calls = other!.state.calls - calls;
+      expect(calls).toBeGreaterThan(0);
+    });
+  });
+
+  test('hear of work that another submits', async () => {
+    await withNodes(async ([front, worker], pass) => {
+      await front!.queue.submit(job('a'));
+      const before = worker!.state.calls;
+      while (worker!.state.calls === before) await pass(250);
+      expect((await worker!.claimed()).lease.jobId).toBe('backtest:a');
+    });
+  });
+});

@@ -49,6 +49,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./migrate.js')).MIGRATE_HELP,
     run: async (argv, environment) => (await import('./migrate.js')).migrate(argv, environment),
   },
+  copy: {
+    summary: 'Copy the documents of a home into a database, or back.',
+    help: async () => (await import('./copy.js')).COPY_HELP,
+    run: async (argv, environment) => (await import('./copy.js')).copy(argv, environment),
+  },
   doctor: {
     summary: 'Say whether this machine and home are fit to serve.',
     help: async () => (await import('./doctor.js')).DOCTOR_HELP,

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { cp } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
@@ -81,6 +82,36 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(verified).toMatchObject({ status: 0 });
     expect(verified.out).toContain('"artifacts"');
     expect(`${first.err()}${second.err()}${second.out()}`).not.toContain(secret);
+  });
+
+  test('goes on with what a home held, and back again, with all times and hashes', async () => {
+    const [home, back] = [await temporaryFolder(), await temporaryFolder()];
+    const own = await openTestDatabase();
+    const embedded = await serving(home, FLAGS);
+    const expected = await levelsMade(embedded.url);
+    const shown = async (url: string) => [
+      await ask(url, 'GET', '/analytics/EVEN/levels'),
+      await ask(url, 'GET', '/indices/EVEN'),
+      await ask(url, 'GET', '/jobs'),
+    ];
+    const before = await shown(embedded.url);
+    expect(before[0]).toEqual(expected);
+    await end(embedded);
+    expect(await finished(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
+    expect(await finished(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
+    const shared = await serving(home, FLAGS, { DATABASE_URL: own.url });
+    expect(await shown(shared.url)).toEqual(before);
+    await done(shared.url, '/analytics/EVEN/backtest', {}); // It is submitted behind the jobs that were copied.
+    expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
+    const after = await shown(shared.url);
+    await end(shared);
+    expect(await finished(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
+    for (const folder of ['artifacts', 'stores'])
+      await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
+    const again = await serving(back, FLAGS);
+    expect(await shown(again.url)).toEqual(after);
+    await end(again);
+    await own.drop();
   });
 
   test('is looked at by the commands of a home', async () => {

@@ -135,6 +135,14 @@ export function createJobRows(database: Database, schema: string): JobRows {
   };
 }
 
+/** Puts the next submission behind those that were copied in. */
+export async function advanceSequence({ database, schema }: { database: Database; schema: string }): Promise<void> {
+  await database.query(
+    `SELECT setval('${schema}.job_sequence', greatest(1, (SELECT max(sequence) FROM ${schema}.jobs)))`,
+    [],
+  );
+}
+
 type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop' | 'hasWaiting'>;
 
 /** Statements on jobs that wait. */

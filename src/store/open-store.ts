@@ -5,7 +5,7 @@ import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
 import { adoptDocuments, createVersionedStore } from './history/versioned-store.js';
 import type { Home } from './home/home.js';
-import { openDatabaseDocuments, type DatabaseDocuments, type DatabasePlace } from './postgres/open-documents.js';
+import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
@@ -54,7 +54,7 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
       removals.set(timer, names);
     },
   };
-  const shared = database && (await openDatabaseDocuments({ ...options, place: database }));
+  const shared = database && (await openShared({ ...options, place: database }));
   const documents: DocumentEngine =
     shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   try {
@@ -78,6 +78,12 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
       }
     },
   };
+}
+
+/** The driver of PostgreSQL is loaded by those alone who use it. */
+async function openShared(options: DatabaseEngineOptions): Promise<DatabaseDocuments> {
+  const { openDatabaseDocuments } = await import('./postgres/open-documents.js');
+  return openDatabaseDocuments(options);
 }
 
 const isThere = (path: string): Promise<boolean> =>

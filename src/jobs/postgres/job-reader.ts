@@ -8,22 +8,25 @@ import type { JobRows } from './job-rows.js';
 
 /** Statuses of jobs: their documents, with what running attempts last said. */
 export function createJobReader(documents: Pick<DocumentStore, 'get'>, rows: JobRows): JobReader {
-  async function find(jobId: string): Promise<FoundJob | undefined> {
-    const revision = (await rows.revisions([jobId])).get(jobId) ?? 0;
+  async function found(jobId: string): Promise<Omit<FoundJob, 'revision'> | undefined> {
     const record = requireRecord(await documents.get('job', jobId), jobId);
     if (record === undefined) return undefined;
     const beat = record.status === 'running' ? await rows.beatOf(keyOfRecord(record)) : undefined;
     const artifact = record.result !== null && 'artifact' in record.result ? record.result.artifact : null;
-    return { status: toStatus(record, withBeat(record, beat), record), artifact, revision };
+    return { status: toStatus(record, withBeat(record, beat), record), artifact };
+  }
+
+  async function find(jobId: string): Promise<FoundJob | undefined> {
+    // Read first: a status that is newer than its revision is read once more, an older one never again.
+    const revision = (await rows.revisions([jobId])).get(jobId) ?? 0;
+    const job = await found(jobId);
+    return job && { ...job, revision };
   }
 
   async function list(query: JobQuery): Promise<JobStatus[]> {
-    const listed: JobStatus[] = [];
-    for (const jobId of await rows.matching(query)) {
-      const found = await find(jobId).catch(leaveOut);
-      if (found !== undefined) listed.push({ ...found.status, result: null });
-    }
-    return listed;
+    const jobIds = await rows.matching(query);
+    const listed = await Promise.all(jobIds.map((jobId) => found(jobId).catch(leaveOut)));
+    return listed.flatMap((job) => (job === undefined ? [] : [{ ...job.status, result: null }]));
   }
 
   return {

@@ -20,6 +20,13 @@ export interface Place {
   readonly queuedOfOwner: number;
 }
 
+export interface BeatOrder {
+  readonly progress: TaskProgress | undefined;
+  /** Whether the progress is another one than before. */
+  readonly hasNews: boolean;
+  readonly leaseMs: number;
+}
+
 export interface RunningJob extends AttemptKey {
   readonly node: string;
 }
@@ -35,7 +42,7 @@ export interface JobRows {
   drop(key: AttemptKey): Promise<void>;
   hasWaiting(): Promise<boolean>;
   /** Prolongs a lease. @returns whether the attempt is still the one */
-  beat(key: AttemptKey, progress: TaskProgress | undefined, leaseMs: number): Promise<boolean>;
+  beat(key: AttemptKey, order: BeatOrder): Promise<boolean>;
   beatOf(key: AttemptKey): Promise<Beat | undefined>;
   /** Attempts whose lease has run out. */
   silent(): Promise<readonly RunningJob[]>;
@@ -79,13 +86,13 @@ export function createJobRows(database: Database, schema: string): JobRows {
 
   return {
     ...waitingRows(database, { schema, jobs }),
-    async beat(key, progress, leaseMs) {
+    async beat(key, { progress, hasNews, leaseMs }) {
       const beaten = await idsOf(
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
-            revision = nextval('${schema}.job_revision')
+            revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
           WHERE ${SAME} AND status = 'running' RETURNING job_id`,
-        [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null],
+        [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
       );
       return beaten.length > 0;
     },

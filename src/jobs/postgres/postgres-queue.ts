@@ -45,7 +45,7 @@ export interface PostgresQueueDependencies {
 /** How often leases that ran out are looked for, and an attempt that has nothing new says that it lives. */
 const LEASE_TICK_MS = 2000;
 /** How often a node looks for work that another process has submitted. */
-const WORK_TICK_MS = 250;
+const WORK_TICK_MS = 1000;
 /** How long the end of an attempt waits before it tries the database again. */
 const AGAIN_MS = 500;
 /** Ended jobs forgotten at a time. */
@@ -157,7 +157,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
     const now = clock.monotonicMs();
     const hasNews = said.get(lease) !== text;
     if (!hasNews && !leases.silentSince(now - LEASE_TICK_MS + 1).includes(lease)) return true;
-    if (!(await rows.beat(lease, progress, limits.leaseMs))) {
+    if (!(await rows.beat(lease, { progress, hasNews, leaseMs: limits.leaseMs }))) {
       leases.lose(lease);
       return false;
     }

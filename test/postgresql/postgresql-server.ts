@@ -20,6 +20,8 @@ export interface PostgresqlServer {
   query(sql: string): Promise<void>;
   /** Ends the server at once, as a crash does. */
   kill(): void;
+  /** Ends the server as a crash does, and starts it again on its data. */
+  crash(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -47,23 +49,22 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     { stdio: 'pipe', ...user, cwd: folder },
   );
   const port = await freePort();
-  const server: ChildProcess = spawn(
-    join(programs, 'postgres'),
-    [
-      '-D',
-      data,
-      '-p',
-      String(port),
-      '-c',
-      'listen_addresses=127.0.0.1',
-      '-c',
-      'unix_socket_directories=',
-      '-F',
-      ...settings,
-    ],
-    { stdio: 'ignore', ...user, cwd: folder, detached: outlives },
-  );
+  const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
+  const launch = (): ChildProcess =>
+    spawn(join(programs, 'postgres'), [...words, ...settings], {
+      stdio: 'ignore',
+      ...user,
+      cwd: folder,
+      detached: outlives,
+    });
+  let server = launch();
   const end = () => void server.kill('SIGQUIT');
+  async function ended(): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exit = new Promise((resolve) => server.once('exit', resolve));
+    end();
+    await exit;
+  }
   if (outlives) server.unref();
   else process.once('exit', end);
   const connect = async () => {
@@ -72,17 +73,20 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     await client.connect();
     return client;
   };
-  for (let tries = 0; ; tries++) {
-    try {
-      const client = await connect();
-      await client.query(`ALTER USER tester PASSWORD '${PASSWORD}'`);
-      await client.end();
-      break;
-    } catch (error) {
-      if (tries === 200 || server.exitCode !== null) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 50));
+  async function answering(): Promise<void> {
+    for (let tries = 0; ; tries++) {
+      try {
+        const client = await connect();
+        await client.query(`ALTER USER tester PASSWORD '${PASSWORD}'`);
+        await client.end();
+        return;
+      } catch (error) {
+        if (tries === 200 || server.exitCode !== null) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
     }
   }
+  await answering();
   return {
     port,
     url: `postgresql://tester:${PASSWORD}@127.0.0.1:${port}/postgres`,
@@ -95,13 +99,14 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
       }
     },
     kill: end,
+    async crash() {
+      await ended();
+      server = launch();
+      await answering();
+    },
     async stop() {
       process.off('exit', end);
-      if (server.exitCode === null && server.signalCode === null) {
-        const ended = new Promise((resolve) => server.once('exit', resolve));
-        end();
-        await ended;
-      }
+      await ended();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,78 @@
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentStore, StoredDocument } from '#store/port.js';
+import { openDatabase, OutcomeUnknown } from '#store/postgres/database.js';
+import { openPostgresDocuments } from '#store/postgres/document-store.js';
+import { migrate, SCHEMA } from '#store/postgres/migrate.js';
+import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../postgresql/postgresql-server.js';
+
+const CRASHES = process.env['SOAK'] === '1' ? 20 : 2;
+const WRITERS = 6;
+/** Acknowledged writes of each writer between two crashes, at least. */
+const WRITES = 15;
+
+describe.skipIf(!hasPostgresql)('a PostgreSQL that crashes under its writers', () => {
+  let server: PostgresqlServer;
+  beforeAll(async () => {
+    server = await startPostgresql();
+    const client = new Client(server.url);
+    await client.connect();
+    await migrate(client);
+    await client.end();
+  });
+  afterAll(() => server?.stop());
+
+  test('loses no acknowledged write, and none happens twice', async () => {
+    const processes = Array.from({ length: 2 }, () => openDatabase({ url: server.url }));
+    const stores = await Promise.all(processes.map((database) => openPostgresDocuments({ database, schema: SCHEMA })));
+    await stores[0]!.transaction((tx) => tx.put('index', 'shared', { n: 0 }));
+    const state = { isOver: false, acknowledged: () => {} };
+    const acknowledged = new Set<string>();
+    let unknown = 0;
+
+    /** Writes a document of its own and counts it in the shared one, in one transaction, again and again. */
+    async function write(store: DocumentStore, writer: number): Promise<void> {
+      for (let n = 0; !state.isOver; n++) {
+        const id = `w${writer}-${n}`;
+        const change = store.transaction(async (tx) => {
+          const { body } = (await tx.get('index', 'shared')) as StoredDocument;
+          await tx.put('index', 'shared', { n: (body as { readonly n: number }).n + 1 });
+          await tx.put('run', id, { n });
+        });
+        await change.then(
+          () => {
+            acknowledged.add(id);
+            state.acknowledged();
+          },
+          (thrown: unknown) => {
+            expect((thrown as Refusal).code).toBe('STORE_UNAVAILABLE');
+            if (thrown instanceof OutcomeUnknown) unknown++;
+          },
+        );
+      }
+    }
+
+    const writers = Array.from({ length: WRITERS }, (_, i) => write(stores[i % 2]!, i));
+    const reached = (count: number): Promise<void> =>
+      new Promise((resolve) => {
+        state.acknowledged = () => acknowledged.size >= count && resolve();
+      });
+    for (let crash = 0; crash < CRASHES; crash++) {
+      await reached(acknowledged.size + WRITERS * WRITES);
+      await server.crash();
+    }
+    await reached(acknowledged.size + WRITERS * WRITES);
+    state.isOver = true;
+    await Promise.all(writers);
+
+    const stored = new Set(await stores[0]!.ids('run'));
+    expect([...acknowledged].filter((id) => !stored.has(id))).toEqual([]);
+    const { body } = (await stores[1]!.get('index', 'shared')) as StoredDocument;
+    // Each transaction wrote one document and counted one: half of it would show here.
+    expect(body).toEqual({ n: stored.size });
+    expect(stored.size - acknowledged.size).toBeLessThanOrEqual(unknown);
+    for (const store of stores) await store.close();
+    for (const database of processes) await database.close();
+  });
+});

@@ -50,7 +50,7 @@ const lively: Omit<Market, 'variant'> = {
       seed: 11,
       assets: 60,
       start: '2022-01-03',
-      end: '2024-06-28',
+      end: '2023-12-29',
       missing_rate: 0.002,
       delistings_per_year: 0.08,
       listings_per_year: 0.08,

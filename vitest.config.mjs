@@ -3,15 +3,22 @@ import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 
-/**
- * Puts a module of its own in place of one of the program's: for that the program is loaded by vitest, not by Node. All
- * other files share workers, in which the program is loaded and compiled once instead of once a file: a file leaves its
- * process as it found it, and what several of them import registers nothing for the file that imports it first.
- */
+/** Puts a module of its own in place of one of the program's: for that the program is loaded by vitest, not by Node. */
 const MOCKING = ['durability/every-call.test.js'];
 
-/** These look at what their own process has started and left: they share it with no other file. */
-const ALONE = ['market/process/**/*.test.js'];
+/**
+ * Count or kill what their own process has started or opened: they get a process each, as other files leave servers, idle
+ * processes and connections in theirs. All further files share workers, in which the program is loaded and compiled once
+ * instead of once a file: a file leaves its process as it found it, and what several of them import registers nothing for
+ * the file that imports it first.
+ */
+const ALONE = [
+  'market/process/*.test.js',
+  'services/datasets/folder-refresh.test.js',
+  'services/runs/export-stream.test.js',
+  'store/files/artifact-store.test.js',
+  'store/home/home.test.js',
+];
 
 /** The longest files begin first, so that no worker is left with one of them at the end. */
 const LONGEST = [

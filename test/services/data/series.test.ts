@@ -298,6 +298,7 @@ test('a store of its own keeps its series across a restart and an append', async
   const before = await get<DataStore>('/data/stores/apart');
   expect(before.rows).toMatchObject({ series: EXTERNAL.length * DAYS.length });
   await service.restart();
+  await service.resumed();
   expect(await get('/data/series')).toEqual(held);
   expect((await get<DataStore>('/data/stores/apart')).content_hash).toBe(before.content_hash);
   const later = {

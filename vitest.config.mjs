@@ -7,13 +7,15 @@ import { BaseSequencer } from 'vitest/node';
 const MOCKING = ['durability/every-call.test.js'];
 
 /**
- * Count or kill what their own process has started or opened: they get a process each, as other files leave servers, idle
- * processes and connections in theirs. All further files share workers, in which the program is loaded and compiled once
+ * Count, time or kill what their own process does, has started or opened: they get a process each, as other files leave
+ * servers, idle processes and connections in theirs. All further files share workers, in which the program is loaded and compiled once
  * instead of once a file: a file leaves its process as it found it, and what several of them import registers nothing for
  * the file that imports it first.
  */
 const ALONE = [
   'market/process/*.test.js',
+  'security/json.test.js',
+  'security/regexes.test.js',
   'services/datasets/folder-refresh.test.js',
   'services/runs/export-stream.test.js',
   'store/files/artifact-store.test.js',

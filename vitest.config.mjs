@@ -8,9 +8,9 @@ const MOCKING = ['durability/every-call.test.js'];
 
 /**
  * Count, time or kill what their own process does, has started or opened: they get a process each, as other files leave
- * servers, idle processes and connections in theirs. All further files share workers, in which the program is loaded and compiled once
- * instead of once a file: a file leaves its process as it found it, and what several of them import registers nothing for
- * the file that imports it first.
+ * servers, idle processes and connections in theirs. All further files share workers, in which the program is loaded and
+ * compiled once instead of once a file: a file leaves its process as it found it, and what several of them import
+ * registers nothing for the file that imports it first.
  */
 const ALONE = [
   'market/process/*.test.js',
@@ -64,7 +64,7 @@ class LongestFirst extends BaseSequencer {
     const place = ({ moduleId }) => (LONGEST.indexOf(basename(moduleId)) + LONGEST.length + 1) % (LONGEST.length + 1);
     // Files of one kind of worker follow each other: a worker is handed on only to the next file of its kind.
     const kindOf = ({ project }) => ['mocking', 'alone', 'shared'].indexOf(project.name);
-    return files.toSorted((a, b) => place(a) - place(b) || kindOf(a) - kindOf(b));
+    return files.toSorted((a, b) => kindOf(a) - kindOf(b) || place(a) - place(b));
   }
 }
 

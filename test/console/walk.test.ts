@@ -4,6 +4,7 @@ import { whyNone } from './browser.js';
 import { openDesk, WAIT_MS, type Desk } from './desk.js';
 import { describeCrowd } from './walk/crowd.js';
 import { describeData } from './walk/data.js';
+import { describeDocuments } from './walk/documents.js';
 import { describeFirstMarket } from './walk/first-market.js';
 import { describeIndices } from './walk/indices.js';
 import { describeKeys } from './walk/keys.js';
@@ -37,6 +38,7 @@ describe.skipIf(why !== null)('the console', () => {
   describeFirstMarket(desk);
   describeIndices(desk);
   describeStudies(desk);
+  describeDocuments(desk);
   describeOperations(desk);
   describePages(desk);
   describeData(desk);

@@ -10,11 +10,11 @@ interface Entry {
 }
 
 const ENTRIES: readonly Entry[] = [
-  { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices'] },
+  { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices', '/console/strategies'] },
   { path: '/console/compare', text: 'Compare', icon: 'compare' },
   { path: '/console/optimise', text: 'Optimise', icon: 'optimise' },
   { path: '/console/sweeps', text: 'Sweeps', icon: 'sweeps' },
-  { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names'] },
+  { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names', '/console/watchlists'] },
   { path: '/console/reports', text: 'Reports', icon: 'reports' },
   { path: '/console/jobs', text: 'Jobs', icon: 'jobs' },
   { path: '/console/health', text: 'Health', icon: 'health' },

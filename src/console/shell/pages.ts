@@ -43,6 +43,34 @@ export const PAGES: readonly Page[] = [
   { path: '/console/data/stores/:id', load: async () => (await import('../pages/data/store-page.js')).StorePage },
   { path: '/console/jobs', load: async () => (await import('../pages/jobs/jobs-page.js')).JobsPage },
   { path: '/console/reports', load: async () => (await import('../pages/reports/reports-page.js')).ReportsPage },
+  {
+    path: '/console/reports/templates/new',
+    load: async () => (await import('../pages/reports/template-page.js')).TemplatePage,
+  },
+  {
+    path: '/console/reports/templates/:id',
+    load: async () => (await import('../pages/reports/template-page.js')).TemplatePage,
+  },
+  {
+    path: '/console/strategies/new',
+    load: async () => (await import('../pages/strategies/strategy-page.js')).StrategyPage,
+  },
+  {
+    path: '/console/strategies/:id/edit',
+    load: async () => (await import('../pages/strategies/strategy-page.js')).StrategyPage,
+  },
+  {
+    path: '/console/watchlists',
+    load: async () => (await import('../pages/watchlists/watchlists-page.js')).WatchlistsPage,
+  },
+  {
+    path: '/console/watchlists/new',
+    load: async () => (await import('../pages/watchlists/watchlist-page.js')).WatchlistPage,
+  },
+  {
+    path: '/console/watchlists/:id',
+    load: async () => (await import('../pages/watchlists/watchlist-page.js')).WatchlistPage,
+  },
   { path: '/console/health', load: async () => (await import('../pages/health/health-page.js')).HealthPage },
   { path: '/console/names', load: async () => (await import('../pages/names/names-page.js')).NamesPage },
   { path: '/console/names/:name', load: async () => (await import('../pages/names/name-page.js')).NamePage },

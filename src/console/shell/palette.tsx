@@ -18,6 +18,7 @@ const PLACES: readonly Target[] = [
   { address: '/console/optimise', text: 'Optimise', kind: 'page' },
   { address: '/console/sweeps', text: 'Sweeps', kind: 'page' },
   { address: '/console/data', text: 'Data', kind: 'page' },
+  { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
   { address: '/console/reports', text: 'Reports', kind: 'page' },
   { address: '/console/jobs', text: 'Jobs', kind: 'page' },
   { address: '/console/health', text: 'Health', kind: 'page' },

@@ -7,3 +7,9 @@ export const rebalanceAddress = (id: string, date: string): string => `${indexAd
 export const nameAddress = (identifier: string): string => `/console/names/${encodeURIComponent(identifier)}`;
 
 export const storeAddress = (id: string): string => `/console/data/stores/${encodeURIComponent(id)}`;
+
+export const templateAddress = (id: string): string => `/console/reports/templates/${encodeURIComponent(id)}`;
+
+export const strategyAddress = (id: string): string => `/console/strategies/${encodeURIComponent(id)}/edit`;
+
+export const watchlistAddress = (id: string): string => `/console/watchlists/${encodeURIComponent(id)}`;

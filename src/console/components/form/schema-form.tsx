@@ -18,12 +18,14 @@ interface SchemaFormProps {
   /** Where the value lies, as findings name it. */
   readonly path?: Path;
   readonly datapoints?: readonly string[];
+  /** Members that cannot be changed. */
+  readonly fixed?: readonly string[];
   onChange(value: JsonObject): void;
 }
 
 /** Members of a schema of the contract as fields: a member that is emptied leaves the value. */
 export function SchemaForm(props: SchemaFormProps) {
-  const { schema, names, changes = {}, value, findings = [], path = [], datapoints = [], onChange } = props;
+  const { schema, names, changes = {}, value, findings = [], path = [], datapoints = [], fixed = [], onChange } = props;
   const schemas = useSchemas();
   const put = (name: string, own: JsonObject[string]) => {
     const { [name]: _, ...others } = value;
@@ -40,6 +42,7 @@ export function SchemaForm(props: SchemaFormProps) {
               value={value[spec.name]}
               findings={within(findings, pathText([...path, spec.name]))}
               datapoints={datapoints}
+              isDisabled={fixed.includes(spec.name)}
               onChange={(own) => put(spec.name, own)}
             />
           ))}

@@ -25,16 +25,19 @@ export function DataPage() {
       title="Data"
       subtitle="One store is served at a time; every computation reads the served one"
       actions={
-        may('data') && (
-          <>
-            <LinkButton href="/console/data/connect">
-              <Icon name="data" /> Connect
-            </LinkButton>
-            <LinkButton kind="main" href="/console/data/import">
-              <Icon name="upload" /> Import
-            </LinkButton>
-          </>
-        )
+        <>
+          <LinkButton href="/console/watchlists">Watchlists</LinkButton>
+          {may('data') && (
+            <>
+              <LinkButton href="/console/data/connect">
+                <Icon name="data" /> Connect
+              </LinkButton>
+              <LinkButton kind="main" href="/console/data/import">
+                <Icon name="upload" /> Import
+              </LinkButton>
+            </>
+          )}
+        </>
       }
     >
       <Answered resource={stores} what="the data stores">

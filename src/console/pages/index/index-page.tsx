@@ -15,7 +15,8 @@ import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
-import { indexAddress } from '../../words/addresses.js';
+import { addressOf } from '../../state/place.js';
+import { indexAddress, strategyAddress } from '../../words/addresses.js';
 import { percent } from '../../words/numbers.js';
 import { Attribution } from './attribution.js';
 import { Constituents } from './constituents.js';
@@ -87,7 +88,16 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
           {description !== null && <span class="index-description">{description}</span>}
         </>
       }
-      actions={<RunActions id={id} />}
+      actions={
+        <>
+          {may('write') && (
+            <LinkButton href={strategyAddress(id)}>
+              <Icon name="edit" /> Edit
+            </LinkButton>
+          )}
+          <RunActions id={id} />
+        </>
+      }
     >
       {problems.length > 0 && (
         <Banner kind="bad" title="What it refers to is not all there">
@@ -138,7 +148,8 @@ function Actions({ id }: { readonly id: string }) {
           <Icon name="edit" /> Edit
         </LinkButton>
       )}
-      {may('write') && <LinkButton href={`/console/optimise?index=${encodeURIComponent(id)}`}>Optimise</LinkButton>}
+      {may('write') && <LinkButton href={addressOf('/console/optimise', { index: id })}>Optimise</LinkButton>}
+      {may('write') && <LinkButton href={addressOf('/console/strategies/new', { index: id })}>Follow</LinkButton>}
       <RunActions id={id} />
     </>
   );

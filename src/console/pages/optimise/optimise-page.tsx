@@ -9,6 +9,7 @@ import type {
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
+import { Confirm } from '../../components/confirm.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Field } from '../../components/form/field.js';
 import { RowList } from '../../components/form/row-list.js';
@@ -18,8 +19,9 @@ import { attempt, start } from '../../state/actions.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { useResource } from '../../state/resource.js';
+import { changed, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { DeriveForm } from './derive-form.js';
@@ -160,7 +162,9 @@ function Rows({ parent, set, specs }: RowsProps) {
             name={name}
             findings={findings.filter(({ path }) => path === 'id')}
             isValid={isValid}
+            stored={set?.id ?? null}
             onName={setName}
+            onSave={() => saved(body)}
             onRun={() =>
               start(async () => {
                 await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
@@ -179,6 +183,15 @@ function Rows({ parent, set, specs }: RowsProps) {
   );
 }
 
+/** Stores rows as a constraint set, which the page then shows. */
+const saved = (body: ConstraintSetBody) =>
+  attempt(async () => {
+    await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
+    changed();
+    setParameters({ set: body.id });
+    say('good', `The constraint set ${body.id} is saved.`);
+  });
+
 /** What the service says of rows, and of the terms beside them. */
 async function validated(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
   const [ofRows, ofTerms] = await Promise.all([
@@ -195,12 +208,15 @@ interface RunProps {
   readonly name: string;
   readonly findings: readonly Finding[];
   readonly isValid: boolean;
+  /** The set that the rows began with. */
+  readonly stored: string | null;
   onName(name: string): void;
+  onSave(): Promise<unknown>;
   onRun(): Promise<{ readonly job_id: string } | undefined>;
 }
 
 /** Stores the rows under a name, and solves in full. */
-function Run({ name, findings, isValid, onName, onRun }: RunProps) {
+function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProps) {
   return (
     <section class="designer-part" aria-label="Run">
       <h2>Run</h2>
@@ -214,6 +230,10 @@ function Run({ name, findings, isValid, onName, onRun }: RunProps) {
           findings={findings}
           onChange={(value) => onName(String(value ?? ''))}
         />
+        <Button disabled={!isValid} onClick={() => void onSave()}>
+          Save the rows
+        </Button>
+        {stored !== null && <DeleteSet id={stored} />}
         <Button
           kind="main"
           disabled={!isValid}
@@ -226,6 +246,31 @@ function Run({ name, findings, isValid, onName, onRun }: RunProps) {
         </Button>
       </div>
     </section>
+  );
+}
+
+function DeleteSet({ id }: { readonly id: string }) {
+  const [isAsking, setAsking] = useState(false);
+  const remove = () =>
+    attempt(async () => {
+      await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
+      setParameters({ set: null });
+      changed();
+    });
+  return (
+    <>
+      <Button onClick={() => setAsking(true)}>Delete {id}</Button>
+      {isAsking && (
+        <Confirm
+          title={`Delete ${id}?`}
+          action="Delete"
+          onConfirm={() => void remove()}
+          onClose={() => setAsking(false)}
+        >
+          <p>Runs that were made under it stay.</p>
+        </Confirm>
+      )}
+    </>
   );
 }
 

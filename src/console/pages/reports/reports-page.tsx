@@ -1,6 +1,6 @@
 import type { JobStatus, ReportTemplateCollection } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
+import { Button, LinkButton } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { GuideLink } from '../../components/guide-link.js';
@@ -10,10 +10,11 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { start } from '../../state/actions.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { templateAddress } from '../../words/addresses.js';
 import { jobIdent } from '../../words/jobs.js';
 import { count } from '../../words/numbers.js';
 import { Render } from './render.js';
@@ -127,13 +128,25 @@ function Templates({ templates: { templates, built_in: builtIn } }: { readonly t
     })),
   ];
   return (
-    <Section title="Templates" aside={<GuideLink page="reports">How one is written</GuideLink>}>
+    <Section
+      title="Templates"
+      aside={
+        <>
+          <GuideLink page="reports">How one is written</GuideLink>
+          {may('write') && <LinkButton href="/console/reports/templates/new">New template</LinkButton>}
+        </>
+      }
+    >
       <Table
         label="templates"
         columns={TEMPLATE_COLUMNS}
         rows={rows}
         keyOf={({ id }) => id}
-        onOpen={({ id }) => setParameters({ template: id })}
+        addressOf={({ id, isBuiltIn }) =>
+          isBuiltIn
+            ? addressOf('/console/reports/templates/new', { from: id, index: parameter('index') })
+            : templateAddress(id)
+        }
         height={320}
       />
     </Section>

@@ -1,0 +1,134 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { Button } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { fieldsOf } from '../../components/form/schema-fields.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Icon } from '../../components/icon.js';
+import { Answered } from '../../components/wait.js';
+import { useResource } from '../../state/resource.js';
+import { resolved, useSchemas, type Schemas } from '../../state/schemas.js';
+import { service } from '../../state/service.js';
+import { moved, type JsonObject } from '../../words/paths.js';
+import '../../components/form/row-list.css';
+
+interface BlockListProps {
+  readonly blocks: readonly JsonObject[];
+  readonly findings: readonly Finding[];
+  onChange(blocks: readonly JsonObject[]): void;
+}
+
+/** Kinds of blocks with the schema of each, as the contract has them. */
+function kindsIn(schemas: Schemas): ReadonlyMap<string, string> {
+  const all = schemas['ReportBlock']?.oneOf ?? [];
+  return new Map(
+    all.map((schema) => [
+      String(resolved(schemas, schema).properties?.['kind']?.const),
+      schema.$ref?.split('/').at(-1) ?? '',
+    ]),
+  );
+}
+
+/** The blocks of a template in their order, each a form of its kind. */
+export function BlockList({ blocks, findings, onChange }: BlockListProps) {
+  const schemas = useSchemas();
+  const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
+  const ids = (runs.data?.backtests ?? []).map(({ index_id: id }) => id);
+  return (
+    <Answered resource={schemas} what="the kinds of blocks">
+      {(all) => {
+        const kinds = kindsIn(all);
+        return (
+          <>
+            <ol class="row-list">
+              {blocks.map((block, at) => (
+                <Block
+                  key={at}
+                  block={block}
+                  at={at}
+                  last={blocks.length - 1}
+                  schema={kinds.get(String(block['kind'])) ?? ''}
+                  names={namesOf(all, kinds.get(String(block['kind'])) ?? '')}
+                  ids={ids}
+                  findings={findings}
+                  onChange={(next) => onChange(blocks.map((own, i) => (i === at ? next : own)))}
+                  onMove={(to) => onChange(moved(blocks, at, to))}
+                  onRemove={() => onChange(blocks.filter((_, i) => i !== at))}
+                />
+              ))}
+            </ol>
+            <Select
+              label="Add a block"
+              options={[
+                { value: '', text: '+ Add a block' },
+                ...[...kinds.keys()].map((kind) => ({ value: kind, text: wordOf(kind) })),
+              ]}
+              value=""
+              onChoose={(kind) => kind !== '' && onChange([...blocks, { kind, index_id: ids[0] ?? null }])}
+            />
+          </>
+        );
+      }}
+    </Answered>
+  );
+}
+
+const wordOf = (kind: string): string => kind.replaceAll('_', ' ');
+
+/** Every member but the kind, which is chosen when a block is added. */
+const namesOf = (schemas: Schemas, schema: string): readonly string[] =>
+  fieldsOf(schemas, schema).flatMap(({ name }) => (name === 'kind' ? [] : [name]));
+
+interface BlockProps {
+  readonly block: JsonObject;
+  readonly at: number;
+  readonly last: number;
+  readonly schema: string;
+  readonly names: readonly string[];
+  readonly ids: readonly string[];
+  readonly findings: readonly Finding[];
+  onChange(block: JsonObject): void;
+  onMove(to: number): void;
+  onRemove(): void;
+}
+
+function Block({ block, at, last, schema, names, ids, findings, onChange, onMove, onRemove }: BlockProps) {
+  const name = `block ${at + 1}`;
+  const own = block['index_id'];
+  const choices = typeof own === 'string' && !ids.includes(own) ? [own, ...ids] : ids;
+  return (
+    <li
+      class="row"
+      onKeyDown={(event) => {
+        if (!event.altKey || (event.key !== 'ArrowUp' && event.key !== 'ArrowDown')) return;
+        event.preventDefault();
+        onMove(event.key === 'ArrowUp' ? at - 1 : at + 1);
+      }}
+    >
+      <header>
+        <strong>
+          {at + 1}. {wordOf(String(block['kind']))}
+        </strong>
+        <span class="row-buttons">
+          <Button kind="bare" aria-label={`Move ${name} up`} disabled={at === 0} onClick={() => onMove(at - 1)}>
+            <Icon name="up" />
+          </Button>
+          <Button kind="bare" aria-label={`Move ${name} down`} disabled={at === last} onClick={() => onMove(at + 1)}>
+            <Icon name="down" />
+          </Button>
+          <Button kind="bare" aria-label={`Remove ${name}`} onClick={onRemove}>
+            <Icon name="close" />
+          </Button>
+        </span>
+      </header>
+      <SchemaForm
+        schema={schema}
+        names={names}
+        changes={{ index_id: { kind: 'choice', choices } }}
+        value={block}
+        findings={findings}
+        path={['blocks', at]}
+        onChange={onChange}
+      />
+    </li>
+  );
+}

@@ -1,0 +1,126 @@
+import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
+import { Button } from '../../components/button.js';
+import { Editor, type Edited, type Opened } from '../../components/editor.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { start } from '../../state/actions.js';
+import { addressOf, go, parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { templateAddress } from '../../words/addresses.js';
+import { jobIdent } from '../../words/jobs.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { BlockList } from './block-list.js';
+import { Render } from './render.js';
+import '../data/data.css';
+import './reports.css';
+
+/** A template of a report: its page and blocks, and the PDF that it makes. */
+export function TemplatePage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const [from, index] = [parameter('from'), parameter('index')];
+  const opened = useResource(
+    `template ${id} ${from} ${index}`,
+    (signal) => (id === null ? newTemplate(from, index, signal) : stored(id, signal)),
+    { follows: false },
+  );
+  const render = parameter('render');
+  return (
+    <Answered resource={opened} what="the template">
+      {(first) => (
+        <Editor
+          title={id ?? 'New template'}
+          above={[{ address: '/console/reports', text: 'Reports' }]}
+          opened={first}
+          actions={(edited) => may('run') && <Preview edited={edited} />}
+          save={put}
+          remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
+          onSaved={(document) => go(templateAddress(String(document['template_id'])))}
+          onRemoved={() => go('/console/reports')}
+          onReload={opened.reload}
+        >
+          {(edited) => (
+            <>
+              <Form edited={edited} isStored={id !== null} />
+              {render !== null && <Render key={render} ident={render} />}
+            </>
+          )}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+/** The service says what is wrong with it. */
+const bodyOf = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
+
+const put = (document: JsonObject, etag: string | null) =>
+  service.value.callWithEtag('putTemplate', {
+    params: { template_id: String(document['template_id']) },
+    body: bodyOf(document),
+    ifMatch: etag ?? undefined,
+  });
+
+async function stored(id: string, signal: AbortSignal): Promise<Opened> {
+  const { answer, etag } = await service.value.callWithEtag('getTemplate', { params: { template_id: id }, signal });
+  return { document: answer as unknown as JsonObject, etag }; // A document of JSON.
+}
+
+/** An empty template, or what a built-in one makes of the run of an index. */
+async function newTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<Opened> {
+  if (from === null) return { document: { template_id: 'MONTHLY', name: 'Monthly report', blocks: [] }, etag: null };
+  const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
+  const blocks = answer.blocks.map((block) => ({ ...block, index_id: index })) as unknown as Json[]; // Documents of JSON.
+  return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
+}
+
+/** What is rendered is what is stored: an unsaved draft is saved first. */
+function Preview({ edited }: { readonly edited: Edited }) {
+  const { document, isChanged, save } = edited;
+  const id = String(document['template_id']);
+  const render = async () => {
+    if (isChanged || location.pathname !== templateAddress(id)) if (!(await save())) return;
+    const job = await start(() => service.value.call('renderReport', { body: { template_id: id, index_id: null } }));
+    if (job === undefined) return;
+    if (location.pathname === templateAddress(id)) setParameters({ render: jobIdent(job) });
+    else go(addressOf(templateAddress(id), { render: jobIdent(job) }));
+  };
+  return <Button onClick={() => void render()}>Save and preview</Button>;
+}
+
+function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+  const { document, findings, set } = edited;
+  const { page, blocks } = document;
+  return (
+    <>
+      <div class="form-card">
+        <SchemaForm
+          schema="ReportTemplateDocument"
+          names={['template_id', 'name']}
+          changes={{ template_id: { label: 'Id' }, name: { help: 'Title of what is rendered.' } }}
+          fixed={isStored ? ['template_id'] : []}
+          value={document}
+          findings={findings}
+          onChange={set}
+        />
+        <SchemaForm
+          schema="ReportPage"
+          value={isObject(page) ? page : {}}
+          findings={findings}
+          path={['page']}
+          onChange={(own) => set({ ...document, page: own })}
+        />
+      </div>
+      <Section title="Blocks" aside="drawn from top to bottom">
+        <BlockList
+          blocks={Array.isArray(blocks) ? (blocks as readonly Json[]).filter(isObject) : []}
+          findings={findings}
+          onChange={(next) => set({ ...document, blocks: next })}
+        />
+      </Section>
+    </>
+  );
+}

@@ -1,0 +1,150 @@
+import type { StoredStrategy } from '#clients/typescript/divisor.js';
+import { Editor, type Edited, type Opened } from '../../components/editor.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { go, parameter } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { isObject, type JsonObject } from '../../words/paths.js';
+import '../data/data.css';
+
+/** A portfolio that follows an index under terms of its own. */
+export function StrategyPage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const followed = parameter('index');
+  const opened = useResource(
+    `strategy ${id} ${followed}`,
+    (signal) => (id === null ? newStrategy(followed, signal) : stored(id, signal)),
+    { follows: false },
+  );
+  return (
+    <Answered resource={opened} what="the strategy">
+      {(first) => (
+        <Editor
+          title={id === null ? 'New strategy' : `Edit ${id}`}
+          above={[{ address: '/', text: 'Indices' }, ...(id === null ? [] : [{ address: indexAddress(id), text: id }])]}
+          opened={first}
+          validate={async (document) =>
+            (await service.value.call('validateStrategy', { body: bodyOf(document) })).findings.filter(
+              ({ code }) => id === null || code !== 'DUPLICATE_ID',
+            )
+          }
+          save={(document, etag) =>
+            etag === null
+              ? service.value.callWithEtag('createStrategy', { body: bodyOf(document) })
+              : service.value.callWithEtag('putStrategy', {
+                  params: { strategy_id: String(document['id']) },
+                  body: bodyOf(document),
+                  ifMatch: etag,
+                })
+          }
+          remove={() => service.value.call('deleteStrategy', { params: { strategy_id: id ?? '' } })}
+          onSaved={(document) => go(indexAddress(String(document['id'])))}
+          onRemoved={() => go('/')}
+          onReload={opened.reload}
+        >
+          {(edited) => <Form edited={edited} isStored={id !== null} />}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+type StrategyDocument = StoredStrategy['strategy'];
+
+/** The service says what is wrong with it. */
+const bodyOf = (document: JsonObject): StrategyDocument => document as unknown as StrategyDocument;
+
+async function stored(id: string, signal: AbortSignal): Promise<Opened> {
+  const { answer, etag } = await service.value.callWithEtag('getStrategy', { params: { strategy_id: id }, signal });
+  return { document: answer.strategy as unknown as JsonObject, etag }; // A document of JSON.
+}
+
+async function newStrategy(followed: string | null, signal: AbortSignal): Promise<Opened> {
+  const { indices } = await service.value.call('listIndices', { signal });
+  const index = indices.find(({ id }) => id === followed) ?? indices[0];
+  const document = {
+    id: `${index?.id ?? 'INDEX'}-FUND`,
+    name: `${index?.name ?? 'Index'}, followed`,
+    index_id: index?.id,
+  };
+  return { document, etag: null };
+}
+
+/** Members that are one value each. */
+const PLAIN = [
+  'id',
+  'name',
+  'index_id',
+  'initial_capital',
+  'transaction_cost_bps',
+  'exposure',
+  'drift_tolerance',
+  'constraint_set_id',
+  'start',
+  'end',
+  'description',
+];
+
+function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+  const { document, findings, set } = edited;
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
+  const choices = (ids: readonly string[] | undefined) => ({ kind: 'choice' as const, choices: ids ?? [] });
+  const group = (name: string) => ({
+    value: isObject(document[name]) ? document[name] : {},
+    findings,
+    path: [name],
+    onChange: (own: JsonObject) => set({ ...document, [name]: Object.keys(own).length === 0 ? undefined : own }),
+  });
+  const { rebalance } = document;
+  const isOwn = isObject(rebalance);
+  return (
+    <div class="form-card">
+      <SchemaForm
+        schema="StrategyDocument"
+        names={PLAIN}
+        changes={{
+          index_id: choices(indices.data?.indices.map(({ id }) => id)),
+          constraint_set_id: choices(sets.data?.constraint_sets.map(({ id }) => id)),
+        }}
+        fixed={isStored ? ['id'] : []}
+        value={document}
+        findings={findings}
+        onChange={set}
+      />
+      <Section title="Benchmark" aside="beside the index it follows">
+        <SchemaForm schema="BenchmarkRef" {...group('benchmark')} />
+      </Section>
+      <Section title="Rebalance">
+        <FieldGrid>
+          <Field
+            spec={{
+              name: 'rebalance',
+              label: 'Own dates',
+              kind: 'boolean',
+              otherwise: false,
+              help: 'Dates of its own instead of those of the index.',
+            }}
+            value={isOwn ? true : undefined}
+            findings={findings.filter(({ path }) => path === 'rebalance')}
+            onChange={(value) => set({ ...document, rebalance: value === true ? {} : undefined })}
+          />
+        </FieldGrid>
+        {isOwn && (
+          <SchemaForm
+            schema="RebalanceSpec"
+            value={rebalance}
+            findings={findings}
+            path={['rebalance']}
+            onChange={(own) => set({ ...document, rebalance: own })}
+          />
+        )}
+      </Section>
+    </div>
+  );
+}

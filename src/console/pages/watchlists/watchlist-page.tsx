@@ -1,0 +1,110 @@
+import type { Operations } from '#clients/typescript/divisor.js';
+import { Banner } from '../../components/banner.js';
+import { Editor, type Edited, type Opened } from '../../components/editor.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { go } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { nameAddress, watchlistAddress } from '../../words/addresses.js';
+import type { JsonObject } from '../../words/paths.js';
+import '../data/data.css';
+
+/** The id of a list stands in its address and not in its body. */
+interface OpenedList extends Opened {
+  readonly unknown: readonly string[];
+  readonly identifiers: readonly string[];
+}
+
+/** One watchlist: its title and its names, each of which leads to its page. */
+export function WatchlistPage({ params }: PageProps) {
+  const id = params['id'] ?? null;
+  const opened = useResource(`watchlist ${id}`, (signal) => listOf(id, signal), { follows: false });
+  return (
+    <Answered resource={opened} what="the watchlist">
+      {(first) => (
+        <Editor
+          title={id ?? 'New watchlist'}
+          above={[
+            { address: '/console/data', text: 'Data' },
+            { address: '/console/watchlists', text: 'Watchlists' },
+          ]}
+          opened={first}
+          save={(document, etag) => put(document, etag)}
+          remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
+          onSaved={(document) => {
+            go(watchlistAddress(String(document['id'])));
+            opened.reload();
+          }}
+          onRemoved={() => go('/console/watchlists')}
+          onReload={opened.reload}
+        >
+          {(edited) => (
+            <>
+              <Form edited={edited} isStored={id !== null} />
+              <Names list={first} />
+            </>
+          )}
+        </Editor>
+      )}
+    </Answered>
+  );
+}
+
+async function listOf(id: string | null, signal: AbortSignal): Promise<OpenedList> {
+  if (id === null) return { document: { id: '', name: '', identifiers: [] }, etag: null, unknown: [], identifiers: [] };
+  const { answer, etag } = await service.value.callWithEtag('getWatchlist', { params: { watchlist_id: id }, signal });
+  const { name, description, identifiers, unknown } = answer;
+  return { document: { id, name, description, identifiers }, etag, unknown, identifiers };
+}
+
+type WatchlistBody = Operations['putWatchlist']['request']['body'];
+
+function put({ id, ...document }: JsonObject, etag: string | null) {
+  return service.value.callWithEtag('putWatchlist', {
+    params: { watchlist_id: String(id) },
+    body: document as unknown as WatchlistBody, // The service says what is wrong with it.
+    ifMatch: etag ?? undefined,
+  });
+}
+
+function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
+  const { document, findings, set } = edited;
+  return (
+    <div class="form-card">
+      <FieldGrid>
+        <Field
+          spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
+          value={document['id']}
+          findings={findings.filter(({ path }) => path === 'id' || path === 'watchlist_id')}
+          isDisabled={isStored}
+          onChange={(value) => set({ ...document, id: value })}
+        />
+      </FieldGrid>
+      <SchemaForm schema="WatchlistUpsert" value={document} findings={findings} onChange={set} />
+    </div>
+  );
+}
+
+function Names({ list: { identifiers, unknown } }: { readonly list: OpenedList }) {
+  const missing = new Set(unknown);
+  return (
+    <>
+      {unknown.length > 0 && <Banner kind="warning" title={`The served store does not hold ${unknown.join(', ')}.`} />}
+      {identifiers.length > 0 && (
+        <Section title="Names">
+          <p>
+            {identifiers.map((identifier) => (
+              <span key={identifier}>
+                {missing.has(identifier) ? identifier : <a href={nameAddress(identifier)}>{identifier}</a>}{' '}
+              </span>
+            ))}
+          </p>
+        </Section>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,77 @@
+import type { Watchlist } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { LinkButton } from '../../components/button.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Icon } from '../../components/icon.js';
+import { Page } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { watchlistAddress } from '../../words/addresses.js';
+import { moment } from '../../words/dates.js';
+import { count } from '../../words/numbers.js';
+
+/** Lists of names that somebody keeps an eye on. */
+export function WatchlistsPage() {
+  const lists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
+  const add = may('write') && (
+    <LinkButton kind="main" href="/console/watchlists/new">
+      <Icon name="plus" /> New watchlist
+    </LinkButton>
+  );
+  return (
+    <Page title="Watchlists" above={[{ address: '/console/data', text: 'Data' }]} actions={add}>
+      <Answered resource={lists} what="the watchlists">
+        {({ watchlists }) =>
+          watchlists.length === 0 ? (
+            <EmptyState title="No watchlist yet">A watchlist holds names in an order of its own.</EmptyState>
+          ) : (
+            <Table
+              label="watchlists"
+              name="lists"
+              columns={COLUMNS}
+              rows={watchlists}
+              keyOf={({ watchlist_id: id }) => id}
+              addressOf={({ watchlist_id: id }) => watchlistAddress(id)}
+              searchIn={({ watchlist_id: id, name }) => `${id} ${name}`}
+              sort={{ column: 'id', direction: 'asc' }}
+            />
+          )
+        }
+      </Answered>
+    </Page>
+  );
+}
+
+const COLUMNS: readonly Column<Watchlist>[] = [
+  { id: 'id', title: 'Id', width: 120, grow: 1, value: (row) => row.watchlist_id },
+  { id: 'name', title: 'Title', width: 140, grow: 2, priority: 2, value: ({ name }) => name },
+  {
+    id: 'names',
+    title: 'Names',
+    width: 76,
+    align: 'right',
+    value: ({ identifiers }) => identifiers.length,
+    show: ({ identifiers }) => count(identifiers.length),
+  },
+  {
+    id: 'unknown',
+    title: 'Unknown',
+    help: 'Names that the served store does not hold',
+    width: 96,
+    align: 'right',
+    value: ({ unknown }) => unknown.length,
+    show: ({ unknown }) => (unknown.length === 0 ? '–' : <Badge kind="warning">{count(unknown.length)}</Badge>),
+  },
+  {
+    id: 'at',
+    title: 'Saved',
+    width: 130,
+    priority: 3,
+    value: (row) => row.updated_at,
+    show: (row) => moment(row.updated_at),
+  },
+];

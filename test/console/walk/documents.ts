@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import type { StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
+import { downloaded, eventually, type Desk } from '../desk.js';
+
+/** Documents beside indices, each in forms of the contract: strategies, templates, watchlists, constraint sets. */
+export function describeDocuments(desk: () => Desk): void {
+  test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
+    const { page, service, complaints } = desk();
+    await page.goto(`${service.url()}/console/reports?index=CORE`);
+    await page.getByRole('row', { name: /^FACTSHEET-A4/ }).click();
+    await page.getByLabel('Id *').fill('DESK');
+    const blocks = page.getByRole('region', { name: 'Blocks' }).getByRole('listitem');
+    await blocks.first().waitFor();
+    const before = await blocks.count();
+    await page.getByLabel('Add a block').selectOption('text');
+    await blocks.last().getByLabel('Text *').fill('Reviewed **quarterly**.');
+    await page.getByRole('button', { name: `Move block ${before + 1} up` }).click();
+    await page.getByRole('button', { name: 'Save and preview' }).click();
+    const download = page.getByRole('link', { name: 'Download' });
+    await download.waitFor();
+    expect((await downloaded(page, () => download.click())).subarray(0, 5).toString()).toBe('%PDF-');
+    const { body } = await service.ask<{ blocks: { kind: string; index_id: string }[] }>(
+      'GET',
+      '/reports/templates/DESK',
+    );
+    expect(body.blocks).toHaveLength(before + 1);
+    expect([body.blocks.at(-2)!.kind, body.blocks[0]!.index_id]).toEqual(['text', 'CORE']);
+    // What another one has saved meanwhile is not overwritten.
+    await service.ask('PUT', '/reports/templates/DESK', { ...body, name: 'Theirs' });
+    await page.getByLabel('Name *').fill('Mine');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('Another version was saved').waitFor();
+    await page.getByRole('button', { name: 'Take theirs' }).click();
+    await eventually(() => page.getByLabel('Name *').inputValue()).toBe('Theirs');
+    expect(complaints).toEqual([]);
+  });
+
+  test('a strategy follows an index from its page, and what is wrong with it stands at its field', async () => {
+    const { page, service, complaints } = desk();
+    await page.goto(`${service.url()}/console/indices/CORE`);
+    await page.getByRole('link', { name: 'Follow' }).click();
+    await page.getByLabel('Exposure').fill('2');
+    await page
+      .getByText(/exposure is 2/)
+      .first()
+      .waitFor();
+    await page.getByLabel('Exposure').fill('0.98');
+    await page.getByLabel('Own dates').selectOption('true');
+    await page.getByLabel('Frequency').selectOption('annual');
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByRole('heading', { name: 'CORE-FUND' }).waitFor();
+    const { body } = await service.ask<StoredStrategy>('GET', '/strategies/CORE-FUND');
+    expect(body.strategy).toMatchObject({ index_id: 'CORE', exposure: 0.98, rebalance: { frequency: 'annual' } });
+    await page.getByRole('link', { name: 'Edit' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByRole('heading', { name: 'Indices' }).waitFor();
+    expect((await service.ask('GET', '/strategies/CORE-FUND')).status).toBe(404);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a watchlist keeps names, and tells those that the market does not have', async () => {
+    const { page, service, complaints } = desk();
+    const { body } = await service.ask<{ identifiers: { identifier: string }[] }>('GET', '/data/identifiers?limit=1');
+    const known = body.identifiers[0]!.identifier;
+    await page.getByRole('link', { name: 'Data', exact: true }).click();
+    await page.getByRole('link', { name: 'Watchlists' }).click();
+    await page.getByRole('link', { name: 'New watchlist' }).click();
+    await page.getByLabel('Id *').fill('desk');
+    await page.getByLabel('Name *').fill('Desk');
+    await page.getByLabel('Identifiers').fill(`${known}, A B Equity`);
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    await page.getByText('The served store does not hold A B Equity.').waitFor();
+    await page.getByRole('link', { name: known, exact: true }).waitFor();
+    const stored = await service.ask<Watchlist>('GET', '/data/watchlists/desk');
+    expect(stored.body).toMatchObject({ name: 'Desk', identifiers: [known, 'A B Equity'], unknown: ['A B Equity'] });
+    expect(complaints).toEqual([]);
+  });
+
+  test('a constraint set is saved without a run, and deleted', async () => {
+    const { page, service, complaints } = desk();
+    await page.goto(`${service.url()}/console/optimise?index=CORE`);
+    await page.getByLabel('Add a constraint').selectOption('PositionBounds');
+    await page.getByLabel('Upper').fill('0.07');
+    await page.getByLabel('Id of the constraint set').fill('desk');
+    await page.getByRole('button', { name: 'Save the rows' }).click();
+    await page.getByRole('button', { name: 'Delete desk' }).click();
+    expect((await service.ask('GET', '/optimise/constraint-sets/desk')).body).toMatchObject({
+      constraints: [{ type: 'PositionBounds', params: { upper: 0.07 } }],
+    });
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await eventually(() => new URL(page.url()).searchParams.has('set')).toBe(false);
+    expect((await service.ask('GET', '/optimise/constraint-sets/desk')).status).toBe(404);
+    expect(complaints).toEqual([]);
+  });
+}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
-import { AssetIdentifier, IsoDate } from '#domain/shape.js';
+import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { TableFrame } from './common.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
 import { routes } from './route.js';
@@ -136,6 +136,9 @@ const assetParams = z.strictObject({
 });
 
 const pricesQuery = z.strictObject({
+  store_id: Id.optional().meta({
+    description: 'The store; the served one unless given. Another one is read for the occasion.',
+  }),
   start: date('First date.'),
   end: date('Last date.'),
   interval: z.enum(['native', 'weekly', 'monthly']).default('native').meta({
@@ -214,7 +217,17 @@ export const dataRoutes = routes({
       schema: PricesResponse,
       media: ['text/csv', 'application/vnd.apache.arrow.stream'],
     },
-    errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE', 'OVERLOADED', 'NOT_ACCEPTABLE'],
+    errors: [
+      'IDENTIFIER_NOT_FOUND',
+      'INVALID_RANGE',
+      'NO_DATA_SOURCE',
+      'OVERLOADED',
+      'NOT_ACCEPTABLE',
+      'STORE_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'STORE_LOADING',
+      'STORE_REFRESHING',
+    ],
   },
   getAssetReferences: {
     method: 'GET',

@@ -3,7 +3,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
 import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
-import { createServedMarkets, type ServedMarkets } from '#market/serving/served-markets.js';
+import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
@@ -64,6 +64,12 @@ export function composeMarket(rooms: {
     calendarsInUse: inUse,
     timestamp,
   });
-  const data = createData({ markets, jobs, served: () => datasets.servedDataset(), now: Date.now });
+  /** The market of any store; another than the served one is read for the occasion, and let go. */
+  async function marketOf(datasetId: string) {
+    const served = markets.served();
+    if (served?.handle.datasetId === datasetId) return served;
+    return servedMarket(await datasets.panels(datasetId), timestamp());
+  }
+  const data = createData({ markets, jobs, marketOf, served: () => datasets.servedDataset(), now: Date.now });
   return { markets, datasets, data, jobKinds: kinds };
 }

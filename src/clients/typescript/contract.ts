@@ -6771,7 +6771,7 @@ export interface Operations {
   };
   /** Market data of one name, or the values of a series. */
   getPrices: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined } | undefined };
     answer: PricesResponse;
   };
   /** Reference data and derived figures of many names at one date. */

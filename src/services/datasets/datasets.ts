@@ -70,6 +70,8 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, signal: AbortSignal): Promise<DataAudit>;
+  /** The panels of a store, served or read for the occasion. @throws Refusal as `audit` */
+  panels(datasetId: string): Promise<MarketHandle>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest, by?: Authorship): Promise<ImportResult>;
   /**
@@ -167,6 +169,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     importData: imports.importData,
     inspect: createDatasetInspections(shared),
     template: (format) => ({ bytes: importTemplate(format), ...TEMPLATES[format] }),
+    panels: async (datasetId) => panelsOf((await activity.requireKnown(datasetId)).document),
     audit: async (datasetId, signal) => audits.audit((await activity.requireKnown(datasetId)).document, signal),
     repair,
     announce: resumption.announce,

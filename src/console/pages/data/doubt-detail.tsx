@@ -1,4 +1,4 @@
-import type { DataDoubt, DataRepair, PricesResponse } from '#clients/typescript/divisor.js';
+import type { DataDoubt, DataRepair, DataStore, PricesResponse } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import type { Line } from '../../components/chart/series.js';
@@ -16,23 +16,18 @@ const AROUND_MONTHS = 4;
 
 interface DoubtDetailProps {
   readonly doubt: DataDoubt;
-  /** Whether its store is the one whose prices the service can tell. */
-  readonly isServed: boolean;
+  readonly store: DataStore;
   readonly isChosen: boolean;
   onChoose(isIn: boolean): void;
 }
 
 /** One doubt: its sentence, the prices around it, its evidence, and the repair to take. */
-export function DoubtDetail({ doubt, isServed, isChosen, onChoose }: DoubtDetailProps) {
+export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailProps) {
   const { message, evidence, repair, confidence, identifier } = doubt;
   return (
     <>
       <p>{message}</p>
-      {isServed ? (
-        <DoubtChart doubt={doubt} />
-      ) : (
-        <p class="quiet">Its prices are drawn here while the store is served.</p>
-      )}
+      <DoubtChart doubt={doubt} store={store} />
       <Facts
         facts={[
           ['Certain', percent(confidence, 0)],
@@ -53,7 +48,7 @@ export function DoubtDetail({ doubt, isServed, isChosen, onChoose }: DoubtDetail
           Take this repair
         </label>
       )}
-      {isServed && (
+      {store.active && (
         <p>
           <a href={nameAddress(identifier)}>All of {identifier}</a>
         </p>
@@ -62,19 +57,22 @@ export function DoubtDetail({ doubt, isServed, isChosen, onChoose }: DoubtDetail
   );
 }
 
-function DoubtChart({ doubt }: { readonly doubt: DataDoubt }) {
+function DoubtChart({ doubt, store }: Pick<DoubtDetailProps, 'doubt' | 'store'>) {
   const { identifier, date, repair } = doubt;
   const start = monthsBefore(date, AROUND_MONTHS);
   const end = monthsBefore(date, -AROUND_MONTHS);
-  const prices = useResource(`prices ${identifier} ${start} ${end}`, (signal) =>
+  const prices = useResource(`prices ${store.store_id} ${store.content_hash} ${identifier} ${start} ${end}`, (signal) =>
     service.value.call('getPrices', {
       params: { identifier },
-      query: { start, end, columns: ['CLOSE'] },
+      query: { start, end, columns: ['CLOSE'], ...(store.active ? {} : { store_id: store.store_id }) },
       signal,
     }),
   );
   return (
-    <Answered resource={prices} what={`the prices of ${identifier}`}>
+    <Answered
+      resource={prices}
+      what={store.active ? `the prices of ${identifier}` : `the prices of ${identifier}, for which the store is read`}
+    >
       {(view) => <Prices view={view} date={date} repair={repair} />}
     </Answered>
   );

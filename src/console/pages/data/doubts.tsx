@@ -102,7 +102,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
         <SidePanel title={`${shown.identifier} on ${shown.date}`} onClose={() => setParameters({ doubt: null })}>
           <DoubtDetail
             doubt={shown}
-            isServed={store.active}
+            store={store}
             isChosen={chosen.has(shown.id)}
             onChoose={(isIn) => choose([shown.id], isIn)}
           />

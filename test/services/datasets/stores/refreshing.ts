@@ -140,6 +140,12 @@ export function describeRefreshing(): void {
       expect(
         (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A')).body.prices.data[30],
       ).toEqual([10]);
+      // The one that is not served any more is read for the occasion.
+      expect(
+        (await service.ask<{ prices: { data: number[][] } }>('GET', '/data/prices/A?store_id=doubtful')).body.prices
+          .data[30],
+      ).toEqual([1000]);
+      expect(await service.refusal('GET', '/data/prices/A?store_id=none')).toMatchObject({ code: 'STORE_NOT_FOUND' });
       expect((await service.ask<DataAudit>('GET', '/data/stores/doubtful-repaired-1/audit')).body.doubts).toEqual([]);
       expect((await store('doubtful')).content_hash).toBe(audit.content_hash);
       expect(findingsOf(await service.refusal('POST', '/data/stores/doubtful/repairs', { doubts: ['none'] }))).toEqual([

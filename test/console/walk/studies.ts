@@ -18,7 +18,6 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('combobox', { name: 'Objective' }).selectOption('max_utility');
     await page.getByRole('listitem').filter({ hasText: 'is required by the objective max_utility' }).first().waitFor();
     await page.getByRole('combobox', { name: 'Expected returns' }).selectOption('capm');
-    await page.getByLabel('Candidates').selectOption('universe');
     await page.getByRole('button', { name: 'Derive', disabled: false }).click();
     await page.getByRole('button', { name: 'Run CORE-OPT' }).click();
     await page.getByLabel(/^Figures from/).waitFor();
@@ -26,7 +25,6 @@ export function describeStudies(desk: () => Desk): void {
     expect(derived.derivation).toMatchObject({
       objective: { type: 'max_utility' },
       expected_returns: { type: 'capm' },
-      candidates: 'universe',
       constraints: [{ type: 'PositionBounds' }],
     });
     await page.getByRole('link', { name: 'Edit' }).click();

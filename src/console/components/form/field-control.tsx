@@ -58,7 +58,7 @@ export function FieldControl(props: ControlProps) {
     case 'numbers':
       return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} />;
     case 'prose':
-      return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={5} />;
+      return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={3} />;
     case 'list':
       return <TextArea {...props} common={common} toText={listText} toValue={parseList} rows={2} />;
     case 'json':
@@ -205,7 +205,8 @@ function parseList(text: string): Parsed {
   return { value: items.length === 0 ? undefined : items };
 }
 
-const jsonText = (value: Json | undefined): string => (value === undefined ? '' : JSON.stringify(value, null, 1));
+const jsonText = (value: Json | undefined): string =>
+  value === undefined || value === null ? '' : JSON.stringify(value, null, 1);
 
 function parseJson(text: string): Parsed {
   if (text.trim() === '') return { value: undefined };

@@ -1,6 +1,8 @@
 import { resolved, type Schema, type Schemas } from '../../state/schemas.js';
 import type { FieldKind, FieldSpec } from './field-spec.js';
 
+/** Characters of help that have room beside other fields. */
+const HELP_MAX = 200;
 /** Texts longer than this are paragraphs. */
 const LINE_MAX = 1000;
 
@@ -29,6 +31,7 @@ interface Member {
 function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Member): FieldSpec {
   const inner = valueOf(schemas, own);
   const otherwise = own.default ?? inner.default;
+  const help = name === 'name' ? null : (own.description ?? inner.description ?? null);
   return {
     name,
     label: labelOf(name),
@@ -36,7 +39,8 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
     isRequired: isRequired && !('default' in own) && !('default' in inner),
     otherwise,
     ...(inner.enum === undefined ? {} : { choices: inner.enum }),
-    help: name === 'name' ? null : (own.description ?? inner.description ?? null),
+    help,
+    isWide: (help?.length ?? 0) > HELP_MAX,
     unit: name.endsWith('_bps') ? 'bps' : null,
   };
 }

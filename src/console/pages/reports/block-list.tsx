@@ -47,7 +47,7 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
                   at={at}
                   last={blocks.length - 1}
                   schema={kinds.get(String(block['kind'])) ?? ''}
-                  names={namesOf(all, kinds.get(String(block['kind'])) ?? '')}
+                  names={namesOf(all, kinds.get(String(block['kind'])) ?? '', block)}
                   ids={ids}
                   findings={findings}
                   onChange={(next) => onChange(blocks.map((own, i) => (i === at ? next : own)))}
@@ -74,9 +74,15 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
 
 const wordOf = (kind: string): string => kind.replaceAll('_', ' ');
 
-/** Every member but the kind, which is chosen when a block is added. */
-const namesOf = (schemas: Schemas, schema: string): readonly string[] =>
-  fieldsOf(schemas, schema).flatMap(({ name }) => (name === 'kind' ? [] : [name]));
+/** What a block brings along where its source is itself. */
+const LITERAL = new Set(['values', 'frame']);
+
+/** Members of a block: its kind was chosen when it was added, and what it brings along is for those that do. */
+function namesOf(schemas: Schemas, schema: string, { source }: JsonObject): readonly string[] {
+  const names = fieldsOf(schemas, schema).map(({ name }) => name);
+  const isLiteral = source === 'literal' || !names.includes('source');
+  return names.filter((name) => name !== 'kind' && (isLiteral || !LITERAL.has(name)));
+}
 
 interface BlockProps {
   readonly block: JsonObject;

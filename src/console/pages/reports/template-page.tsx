@@ -16,6 +16,7 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { BlockList } from './block-list.js';
 import { Render } from './render.js';
 import '../data/data.css';
+import '../designer/designer.css';
 import './reports.css';
 
 /** A template of a report: its page and blocks, and the PDF that it makes. */
@@ -43,10 +44,16 @@ export function TemplatePage({ params }: PageProps) {
           onReload={opened.reload}
         >
           {(edited) => (
-            <>
-              <Form edited={edited} isStored={id !== null} />
-              {render !== null && <Render key={render} ident={render} />}
-            </>
+            <div class={render === null ? '' : 'designer'}>
+              <div class="designer-forms">
+                <Form edited={edited} isStored={id !== null} />
+              </div>
+              {render !== null && (
+                <aside class="designer-live" aria-label="Preview">
+                  <Render key={render} ident={render} />
+                </aside>
+              )}
+            </div>
           )}
         </Editor>
       )}

@@ -787,30 +787,32 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}, note=note))
 
-    def get_prices(self, identifier: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
+    def get_prices(self, identifier: str, *, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
+        :param store_id: The store; the served one unless given. Another one is read for the occasion.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns wanted, in this order; all unless given.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
         """
-        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}))
+        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}))
 
-    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
+    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
+        :param store_id: The store; the served one unless given. Another one is read for the occasion.
         :param start: First date.
         :param end: Last date.
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns wanted, in this order; all unless given.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
         """
-        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}, accept=media)
+        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}, accept=media)
 
     def get_asset_references(self, identifiers: Sequence[str], *, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> c.BatchReferenceResponse:
         """Reference data and derived figures of many names at one date.

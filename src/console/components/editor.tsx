@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { useOneAtATime } from '../state/one-at-a-time.js';
 import { may } from '../state/principal.js';
 import { changed } from '../state/resource.js';
@@ -94,7 +94,11 @@ function useEdited({ opened, validate, save }: EditorProps): {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
   const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const shown = useRef(opened);
+  // Another version was opened; not at the beginning, when somebody may have typed before the effect.
   useEffect(() => {
+    if (shown.current === opened) return;
+    shown.current = opened;
     setDocument(opened.document);
     setFirst(opened);
     setTrouble(null);

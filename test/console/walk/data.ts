@@ -127,10 +127,12 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Coverage' }).click();
     await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
     // The store it came from is not served any more: its doubts are drawn all the same.
+    const repaired = page.url();
     const [doubt] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
     await page.goto(`${service.url()}/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
-    await page.goto(`${service.url()}/console/data`);
+    await page.goto(repaired);
+    await page.getByRole('link', { name: 'Names', exact: true }).waitFor();
     expect(complaints).toEqual([]);
   });
 

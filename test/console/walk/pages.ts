@@ -59,6 +59,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     `/console/jobs?job=sweep:${swept}`,
     '/console/health',
     '/console/nowhere',
+    '/console/indices/NONE',
   ];
 }
 

@@ -6,6 +6,7 @@ import { Button } from '../../components/button.js';
 import { Confirm } from '../../components/confirm.js';
 import { JobState } from '../../components/job-state.js';
 import { Page } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
 import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
@@ -33,6 +34,13 @@ export function StorePage({ params }: PageProps) {
   const store = useResource(`store ${id}`, (signal) =>
     service.value.call('getStore', { params: { store_id: id }, signal }),
   );
+  const { data, trouble, reload } = store;
+  if (data === undefined && trouble !== null)
+    return (
+      <Page title={id} above={[{ address: '/console/data', text: 'Data' }]}>
+        <Problem trouble={trouble} onRetry={reload} />
+      </Page>
+    );
   return (
     <Answered resource={store} what={`the store ${id}`}>
       {(one) => <StoreOf store={one} />}

@@ -6,6 +6,7 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
 import { Progress } from '../../components/progress.js';
 import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
@@ -45,6 +46,13 @@ const TABS: readonly Tab[] = [
 export function IndexPage({ params }: PageProps) {
   const id = params['id']!; // The address has it.
   const definition = useResource(`definition ${id}`, (signal) => definitionOf(id, signal));
+  const { data, trouble, reload } = definition;
+  if (data === undefined && trouble !== null)
+    return (
+      <Page title={id} above={[{ address: '/', text: 'Indices' }]}>
+        <Problem trouble={trouble} onRetry={reload} />
+      </Page>
+    );
   return (
     <Answered resource={definition} what={`the index ${id}`}>
       {({ index, strategy }) => (index === null ? <StrategyOf stored={strategy} /> : <IndexOf index={index} />)}

@@ -80,7 +80,9 @@ async function stored(id: string, signal: AbortSignal): Promise<Opened> {
 async function newTemplate(from: string | null, index: string | null, signal: AbortSignal): Promise<Opened> {
   if (from === null) return { document: { template_id: 'MONTHLY', name: 'Monthly report', blocks: [] }, etag: null };
   const { answer } = await service.value.callWithEtag('getTemplate', { params: { template_id: from }, signal });
-  const blocks = answer.blocks.map((block) => ({ ...block, index_id: index })) as unknown as Json[]; // Documents of JSON.
+  const { backtests } = await service.value.call('listBacktests', { signal });
+  const shown = index ?? backtests[0]?.index_id ?? null;
+  const blocks = answer.blocks.map((block) => ({ ...block, index_id: shown })) as unknown as Json[]; // Documents of JSON.
   return { document: { ...(answer as unknown as JsonObject), template_id: `MY-${from}`, blocks }, etag: null };
 }
 

@@ -12,17 +12,23 @@ import {
   SweepPayload,
 } from './payloads.js';
 
+/**
+ * What a job is about, and where it names that: `ident` is the second half of the job's id, `request` is
+ * `index_id` of its request. Strategies count as indices.
+ */
+export type JobSubject =
+  | { readonly of: 'index'; readonly named: 'ident' | 'request'; readonly onDeletion: OnDeletion }
+  | { readonly of: 'dataset'; readonly named: 'ident'; readonly onDeletion: OnDeletion };
+
+/** `forget`: deletion of the subject cancels the job and deletes it in the same transaction. `keep`: it stays. */
+export type OnDeletion = 'forget' | 'keep';
+
 /** What every part of the service has to know of one kind of job. Its handler is made by `jobKind` with its name. */
 interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
   /** `light` jobs are answered while `heavy` ones run: each lane has its own queue and threads. */
   readonly lane: 'heavy' | 'light';
-  /**
-   * Where the job names the index or strategy it is about (no other kind of document): `ident`, the second half of the
-   * job's id, or `index_id` of its request.
-   * Deletion of the subject cancels the job and forgets it in the same transaction. Null: the job outlives any
-   * deletion.
-   */
-  readonly subject: 'ident' | 'request' | null;
+  /** Null: it is about no one document, and outlives any deletion. */
+  readonly subject: JobSubject | null;
   /** How its payload is read from the JSON that is stored. */
   readonly payload: z.ZodType<P>;
   /** Second half of the job's id: jobs with the same one replace each other. */
@@ -35,14 +41,19 @@ interface JobKindEntry<P, M extends 'tasks' | 'served-market' | null> {
 }
 
 const entry = <P, const M extends 'tasks' | 'served-market' | null>(given: JobKindEntry<P, M>) => given;
+const aboutRun = { of: 'index', named: 'ident', onDeletion: 'forget' } as const;
 /** Kinds that change the served market. */
-const ofStore = { lane: 'light', subject: null, sharedMemory: 'served-market' } as const;
+const ofDataset = {
+  lane: 'light',
+  subject: { of: 'dataset', named: 'ident', onDeletion: 'forget' },
+  sharedMemory: 'served-market',
+} as const;
 
 /** Every kind of job, in the order of the wire. A kind without a handler does not compile (`src/cli/compose.ts`). */
 export const JOB_KIND_CATALOGUE = {
   backtest: entry({
     lane: 'heavy',
-    subject: 'ident',
+    subject: aboutRun,
     payload: BacktestPayload,
     key: ({ plan }) => plan.runId,
     sharedMemory: null,
@@ -68,27 +79,27 @@ export const JOB_KIND_CATALOGUE = {
     key: ({ model_id }) => model_id,
     sharedMemory: null,
   }),
-  sync: entry({ ...ofStore, payload: RefreshPayload, key: ({ store_id }) => store_id }),
-  load: entry({ ...ofStore, payload: LoadPayload, key: ({ store_id }) => store_id }),
-  refresh: entry({ ...ofStore, payload: RefreshPayload, key: ({ store_id }) => store_id }),
-  generate: entry({ ...ofStore, payload: GeneratePayload, key: ({ store_id }) => store_id }),
+  sync: entry({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  load: entry({ ...ofDataset, payload: LoadPayload, key: ({ store_id }) => store_id }),
+  refresh: entry({ ...ofDataset, payload: RefreshPayload, key: ({ store_id }) => store_id }),
+  generate: entry({ ...ofDataset, payload: GeneratePayload, key: ({ store_id }) => store_id }),
   sweep: entry({
     lane: 'heavy',
-    subject: 'request',
+    subject: { of: 'index', named: 'request', onDeletion: 'forget' },
     payload: SweepPayload,
     key: ({ sweep_id }) => sweep_id,
     sharedMemory: null,
   }),
   simulate: entry({
     lane: 'heavy',
-    subject: 'ident',
+    subject: aboutRun,
     payload: SimulationPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: 'tasks',
   }),
   replay: entry({
     lane: 'heavy',
-    subject: 'ident',
+    subject: aboutRun,
     payload: ReplayPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: null,
@@ -104,7 +115,10 @@ export type JobPayload<K extends JobKindName> =
 // Object.keys forgets that the keys are those of the catalogue.
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE) as [JobKindName, ...JobKindName[]];
 
-/** Kinds whose jobs name their subject in one place. */
-export function kindsWithSubject(place: 'ident' | 'request'): JobKindName[] {
-  return JOB_KINDS.filter((kind) => JOB_KIND_CATALOGUE[kind].subject === place);
+/** Kinds whose jobs go with a subject, by where they name it. */
+export function kindsForgottenWith(of: JobSubject['of'], named: JobSubject['named']): JobKindName[] {
+  return JOB_KINDS.filter((kind) => {
+    const subject: JobSubject | null = JOB_KIND_CATALOGUE[kind].subject;
+    return subject?.of === of && subject.named === named && subject.onDeletion === 'forget';
+  });
 }

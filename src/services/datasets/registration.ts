@@ -13,6 +13,7 @@ import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { VersionContent } from '../history/versions.js';
 import type { Gate } from '../shared/gate.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { placedAt, refusedData } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
@@ -31,6 +32,7 @@ import { loadedFields, type DatasetLoading } from './loading.js';
 
 export interface DatasetRegistrationDependencies {
   readonly documents: DocumentStore;
+  readonly jobs: JobsAbout;
   readonly activity: DatasetActivity;
   readonly markets: ServedMarkets;
   readonly loading: DatasetLoading;
@@ -72,7 +74,7 @@ export interface DatasetRegistration {
 }
 
 export function createDatasetRegistration(dependencies: DatasetRegistrationDependencies): DatasetRegistration {
-  const { documents, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } =
+  const { documents, jobs, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } =
     dependencies;
 
   async function create(request: DataStoreCreate, by?: Authorship): Promise<DataStore> {
@@ -208,9 +210,14 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     if (activity.isServed(datasetId))
       throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`);
     await activity.assertIdle(datasetId);
+    // A refused deletion cancels nothing.
+    await assertPrecondition(documents, 'store', datasetId, ifMatch);
+    const deleted = { of: 'dataset', ids: [datasetId] } as const;
+    await cancelJobsAbout(jobs, deleted); // What has come since.
     const forget = async (tx: DocumentTransaction): Promise<void> => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       await tx.delete('store', datasetId);
+      await forgetJobsAbout(tx, jobs, deleted);
     };
     await documents.transaction(forget, { by });
     // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.

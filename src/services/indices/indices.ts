@@ -166,19 +166,12 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
       await requireStored(documents, indexId);
       // What is refused cancels nothing.
       await assertPrecondition(documents, 'index', indexId, ifMatch);
-      await cancelJobsAbout(
-        jobs,
-        (await familyOf(documents, indexId, null)).map(({ id }) => id),
-      );
+      await cancelJobsAbout(jobs, subjectsOf(await familyOf(documents, indexId, null)));
       const forget = async (tx: DocumentTransaction) => {
         await requireStored(tx, indexId);
         await assertPrecondition(tx, 'index', indexId, ifMatch);
         const family = await familyOf(tx, indexId, null);
-        const forgotten = await forgetJobsAbout(
-          tx,
-          jobs,
-          family.map(({ id }) => id),
-        );
+        const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
         const deleted: IndexDeletion['deleted'] = [];
         for (const member of family) deleted.push(await removeIn(tx, member, forgotten.get(member.id) ?? 0));
         return { deleted };
@@ -209,6 +202,8 @@ interface Member {
   readonly id: string;
   readonly derivedFrom: string | null;
 }
+
+const subjectsOf = (family: readonly Member[]) => ({ of: 'index', ids: family.map(({ id }) => id) }) as const;
 
 /** An index and everything derived from it, depth first in the order of ids. */
 async function familyOf(

@@ -130,13 +130,16 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
     },
     async remove(strategyId, ifMatch, by) {
       await requireStored(documents, strategyId);
-      await cancelJobsAbout(jobs, [strategyId]);
+      // A refused deletion cancels nothing.
+      await assertPrecondition(documents, 'strategy', strategyId, ofDocument(ifMatch));
+      const deleted = { of: 'index', ids: [strategyId] } as const;
+      await cancelJobsAbout(jobs, deleted);
       const forget = async (tx: DocumentTransaction) => {
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
         await tx.delete('strategy', strategyId);
         const hadRecord = await tx.delete('run', strategyId);
-        const jobsForgotten = (await forgetJobsAbout(tx, jobs, [strategyId])).get(strategyId) ?? 0;
+        const jobsForgotten = (await forgetJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,
           backtest_record_deleted: hadRecord,

@@ -1,25 +1,34 @@
-import { kindsWithSubject } from '#domain/jobs/job-kinds.js';
+import { kindsForgottenWith, type JobSubject } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 
-/** The part of the job system that finds and ends the work about an index or strategy. */
+/** The part of the job system that finds and ends the work about a document. */
 export type JobsAbout = Pick<Jobs, 'isLive' | 'cancel' | 'get' | 'ids'>;
 
+/** What is deleted: some indices and strategies, or some datasets. */
+export interface DeletedSubjects {
+  readonly of: JobSubject['of'];
+  readonly ids: readonly string[];
+}
+
 /**
- * Jobs about each of some indices or strategies, by the subjects of the catalogue of kinds.
+ * Jobs that go with each of some subjects, as the catalogue of kinds has it.
  * @cost a look at every stored job whose kind names its subject in the request
  */
-async function jobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
-  const about = new Map(runIds.map((id) => [id, kindsWithSubject('ident').map((kind) => `${kind}:${id}`)]));
-  const named = await Promise.all(kindsWithSubject('request').map((kind) => jobs.ids(kind)));
+async function jobsAbout(
+  jobs: JobsAbout,
+  { of, ids }: DeletedSubjects,
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const about = new Map(ids.map((id) => [id, kindsForgottenWith(of, 'ident').map((kind) => `${kind}:${id}`)]));
+  const named = await Promise.all(kindsForgottenWith(of, 'request').map((kind) => jobs.ids(kind)));
   for (const jobId of named.flat()) about.get((await subjectIn(jobs, jobId)) ?? '')?.push(jobId);
   return about;
 }
 
 /** Cancels those of them that wait or run. */
-export async function cancelJobsAbout(jobs: JobsAbout, runIds: readonly string[]): Promise<void> {
-  for (const jobIds of (await jobsAbout(jobs, runIds)).values()) {
+export async function cancelJobsAbout(jobs: JobsAbout, subjects: DeletedSubjects): Promise<void> {
+  for (const jobIds of (await jobsAbout(jobs, subjects)).values()) {
     for (const jobId of jobIds) if (await jobs.isLive(jobId)) await jobs.cancel(jobId);
   }
 }
@@ -31,14 +40,14 @@ export async function cancelJobsAbout(jobs: JobsAbout, runIds: readonly string[]
 export async function forgetJobsAbout(
   tx: DocumentTransaction,
   jobs: JobsAbout,
-  runIds: readonly string[],
+  subjects: DeletedSubjects,
 ): Promise<ReadonlyMap<string, number>> {
   const forget = async (jobId: string): Promise<boolean> => {
     await tx.delete('job-input', jobId);
     return tx.delete('job', jobId);
   };
   const forgotten = new Map<string, number>();
-  for (const [id, jobIds] of await jobsAbout(jobs, runIds)) {
+  for (const [id, jobIds] of await jobsAbout(jobs, subjects)) {
     let count = 0;
     for (const jobId of jobIds) if (await forget(jobId)) count++;
     forgotten.set(id, count);

@@ -43,7 +43,10 @@ test(
     await expect.poll(statusNow, { interval: 5, timeout: 20_000 }).toBe('running');
     await service.ask('POST', '/data/stores/second/activate');
     expect(await service.finished('load:second')).toMatchObject({ status: 'succeeded' });
+    expect((await service.ask('GET', '/jobs/generate:first')).status).toBe(200);
     expect((await service.ask('DELETE', '/data/stores/first')).status).toBe(204);
+    expect((await service.ask('GET', '/jobs/generate:first')).status).toBe(404);
+    expect((await service.ask('GET', '/jobs/generate:second')).status).toBe(200);
     expect(await statusNow()).toBe('running');
     expect(await contentOf('PINNED')).toBe(first.content_hash);
 

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
+import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '#services/shared/jobs-about.js';
+import type { DocumentTransaction } from '#store/port.js';
+
+/** What each kind of job is about: with the deletion of that it goes. */
+const SUBJECTS = {
+  backtest: 'index',
+  optimise: null, // A run of the optimiser is a document of its own.
+  render: null,
+  risk: null,
+  sync: 'dataset',
+  load: 'dataset',
+  refresh: 'dataset',
+  generate: 'dataset',
+  sweep: 'index',
+  simulate: 'index',
+  replay: 'index',
+} as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
+
+/** A job of each kind about X, and one about Y, all of them live. */
+function world() {
+  const requests = new Map<string, { readonly index_id: string; readonly store_id: string }>();
+  for (const kind of JOB_KINDS)
+    for (const subject of ['X', 'Y'])
+      // A sweep has an id of its own.
+      requests.set(`${kind}:${kind === 'sweep' ? `sweep-of-${subject}` : subject}`, {
+        index_id: subject,
+        store_id: subject,
+      });
+  const cancelled: string[] = [];
+  const jobs = {
+    ids: async (kind: JobKindName) => [...requests.keys()].filter((jobId) => jobId.startsWith(`${kind}:`)),
+    get: async (jobId: string) => ({ request: requests.get(jobId) }),
+    isLive: async (jobId: string) => requests.has(jobId),
+    cancel: async (jobId: string) => void cancelled.push(jobId),
+  } as unknown as JobsAbout;
+  const deleted: string[] = [];
+  const tx = {
+    async delete(kind: string, id: string) {
+      if (kind === 'job' && requests.has(id)) deleted.push(id);
+      return requests.has(id);
+    },
+  } as unknown as DocumentTransaction;
+  return { jobs, tx, cancelled, deleted };
+}
+
+test.each(['index', 'dataset'] as const)('deletion of an %s takes its jobs, and no others', async (of) => {
+  const expected = JOB_KINDS.filter((kind) => SUBJECTS[kind] === of).map((kind) =>
+    kind === 'sweep' ? 'sweep:sweep-of-X' : `${kind}:X`,
+  );
+  const { jobs, tx, cancelled, deleted } = world();
+  await cancelJobsAbout(jobs, { of, ids: ['X'] });
+  expect(cancelled.toSorted()).toEqual(expected.toSorted());
+  const counts = await forgetJobsAbout(tx, jobs, { of, ids: ['X', 'Z'] });
+  expect(deleted.toSorted()).toEqual(expected.toSorted());
+  expect(counts).toEqual(
+    new Map([
+      ['X', expected.length],
+      ['Z', 0],
+    ]),
+  );
+});

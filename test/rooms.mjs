@@ -33,8 +33,8 @@ export const ROOMS = {
   },
   workers: {
     values: ['kernels', 'domain', 'market', 'views'],
-    types: ['jobs'],
-    packages: ['piscina', 'node:*', '#bundle'],
+    types: ['jobs', 'store'],
+    packages: ['piscina', 'node:*', '#bundle', '#artifact-writer'],
   },
   'src/services': { values: ['domain', 'store', 'market', 'jobs'], types: ['contract'], packages: ['node:*'] },
   'src/http': {

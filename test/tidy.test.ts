@@ -24,6 +24,7 @@ function references(file: string): string[] {
       const room = /^#([a-z]+)\/(.*)$/.exec(specifier);
       if (room !== null) return [`${ROOM_FOLDERS[room[1]!] ?? `src/${room[1]}`}/${room[2]}`];
       if (specifier === '#bundle') return ['src/bundle.ts'];
+      if (specifier === '#artifact-writer') return ['src/store/artifact-writer.ts'];
       return specifier.startsWith('.') ? [normalize(join(dirname(file), specifier))] : [];
     })
     .map((path) => path.replace(/\.js$/, '.ts'));

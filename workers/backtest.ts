@@ -11,24 +11,38 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
-import type { ResumableRun } from '#jobs/tasks/runs.js';
+import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
-import { outputBytes } from './hand-over.js';
 import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
 
 /**
  * A backtest: the stored run extended where that gives the same, else a whole one. The definition run, simulated,
  * measured and serialised once; its record is written when it is read.
  */
-export const backtest: Task<'backtest'> = (input, control) => onEngine((engine) => runOn(engine, input, control));
+export const backtest: Task<'backtest'> = async (input, control) => {
+  const { contents, snapshotsAt, ...made } = await onEngine((engine) => runOn(engine, input, control));
+  control.report(0.95);
+  const { snapshots, ...files } = await writeOutputs(input.outputs, contents);
+  return { ...made, ...files, snapshots: { at: snapshotsAt, text: snapshots } };
+};
 
-function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): TaskOutput<'backtest'> {
+/** A run that is made, before its files are written. */
+interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
+  readonly contents: { readonly [F in RunFileName]: F extends 'snapshots' | 'checkpoint' ? Bytes | null : Bytes };
+  /** Position in the result that the snapshots come before. */
+  readonly snapshotsAt: number;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+function runOn(engine: Engine, input: ThreadInput<'backtest'>, control: TaskControl): MadeRun {
   const { stored = null } = input;
   if (stored === null || typeof stored === 'string') return wholeRun(engine, input, control, stored);
   try {
@@ -44,7 +58,7 @@ function wholeRun(
   input: ThreadInput<'backtest'>,
   control: TaskControl,
   fullRunReason: FullRunReason | null,
-): TaskOutput<'backtest'> {
+): MadeRun {
   const { plan, engineVersion, market: handle } = input;
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForDataset(
     engine,
@@ -61,11 +75,14 @@ function wholeRun(
     snapshots: snapshotsBehind(written, snapshots.text.length),
   });
   return {
-    result: outputBytes(result),
-    snapshots: { at: snapshots.at, text: outputBytes(snapshots.text) },
-    overview: outputBytes(overview),
-    columns: outputBytes(columns),
-    checkpoint: state && outputBytes(state),
+    contents: {
+      result: outputContent(result),
+      snapshots: outputContent(snapshots.text),
+      overview: outputContent(overview),
+      columns: outputContent(columns),
+      checkpoint: state && outputContent(state),
+    },
+    snapshotsAt: snapshots.at,
     runAt,
     start,
     end,
@@ -81,7 +98,7 @@ function extendedRun(
   engine: Engine,
   { market: handle, plan, models, engineVersion, stored }: ThreadInput<'backtest'> & { readonly stored: ResumableRun },
   control: TaskControl,
-): TaskOutput<'backtest'> {
+): MadeRun {
   const run = resumeStored({ engine, handle, plan, models, engineVersion, run: stored }, control);
   const { summary, columns } = run;
   const extension = { extendedFrom: formatDay(run.extendedFrom), fullRunReason: null };
@@ -89,11 +106,14 @@ function extendedRun(
   const written = writeResult(summary, stamp, run.snapshots);
   const state = run.checkpointOf(written);
   return {
-    result: outputBytes(written.bytes),
-    snapshots: { at: written.snapshots.from, text: null },
-    overview: outputBytes(writeOverview(summary, written.level)),
-    columns: outputBytes(columns),
-    checkpoint: state && outputBytes(state),
+    contents: {
+      result: outputContent(written.bytes),
+      snapshots: null,
+      overview: outputContent(writeOverview(summary, written.level)),
+      columns: outputContent(columns),
+      checkpoint: state && outputContent(state),
+    },
+    snapshotsAt: written.snapshots.from,
     runAt: stamp.runAt,
     start: formatDay(summary.days[0]!),
     end: formatDay(summary.days.at(-1)!),
@@ -105,7 +125,7 @@ function extendedRun(
 }
 
 /** A run to be made, stamped as new unless a stamp is given. */
-export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored'> & {
+export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs'> & {
   readonly stamp?: RunStamp;
   readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
 };

@@ -48,7 +48,7 @@ async function open(workers: number) {
   const store = await openStore({ home, onFailure: console.error });
   const threads = createPool({ workers: Math.max(workers, 1), door });
   const none = async () => Promise.reject(new Error('no task reads files or a market'));
-  const pool = createNodePool(threads, { file: none, market: none });
+  const pool = createNodePool(threads, { file: none, market: none, destination: store.artifacts.destination });
   const limits = { ...nodeLimits({ workers, memoryBytes: 1e12 }), queueMax: 2 * JOBS };
   const clock = systemClock;
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: quiet });

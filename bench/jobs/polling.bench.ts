@@ -48,7 +48,11 @@ const engine = createJobSystem({
   artifacts: store.artifacts,
   pool: createNodePool(
     createPool({ workers: WORKERS, door: new URL('../../test/jobs/hostile-worker.js', import.meta.url) }),
-    { file: async () => '', market: async () => Promise.reject(new Error('no task reads a market')) },
+    {
+      file: async () => '',
+      market: async () => Promise.reject(new Error('no task reads a market')),
+      destination: store.artifacts.destination,
+    },
   ),
   clock,
   limits,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -10,7 +10,7 @@ import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.j
 import { shareMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { quarterlyDividends } from '../domain/quarterly-dividends.js';
-import type { BacktestInput, BacktestOutput, ResumableRun } from '#jobs/tasks/runs.js';
+import { RUN_FILES, type BacktestInput, type BacktestOutput, type ResumableRun } from '#jobs/tasks/runs.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { digestContent } from '#market/content/content.js';
 import { backtest } from '#workers/backtest.js';
@@ -41,6 +41,7 @@ const last = all.findLastIndex((day) => day <= 20_000);
 const dates = all.slice(last - SESSIONS - DAYS + 1, last + 1);
 const WHOLE = seededMarket();
 const folder = mkdtempSync(join(tmpdir(), 'bench-append-'));
+let written = 0;
 
 try {
   await measure({ title: 'quarterly', market: WHOLE, plan: planOf({ rebalance: { frequency: 'quarterly' } }) });
@@ -87,12 +88,12 @@ async function measure({ title, market: whole, plan }: Case): Promise<void> {
   let earlier: readonly string[] = [];
   const add = async (row: number, sort: Sort): Promise<void> => {
     const market = await versionOf(row + 1);
-    const run = store(stored!, row, earlier);
+    const run = storedFiles(stored!, earlier);
     const { output, milliseconds } = await timed({ market, plan, engineVersion: 'bench', stored: run });
     if (output.extendedFrom === null) others.push(`${output.fullRunReason} in ${milliseconds.toFixed(0)} ms`);
     else times[sort].push(milliseconds);
     bytes = [output.result, output.snapshots.text, output.overview, output.columns, output.checkpoint].reduce(
-      (sum, file) => sum + (file?.bytes.length ?? 0),
+      (sum, file) => sum + (file?.bytes ?? 0),
       0,
     );
     stored = output;
@@ -127,7 +128,8 @@ function sentence(times: readonly number[]): string {
 }
 
 /** Rows of the market on which a run rebalances after the first 20 years: as many as are measured. */
-function rebalanceRows({ columns: { bytes } }: BacktestOutput): number[] {
+function rebalanceRows({ columns }: BacktestOutput): number[] {
+  const bytes = new Uint8Array(readFileSync(join(folder, columns.name)));
   const { rebalances } = openColumns((from, to) => bytes.slice(from, to)).header;
   return rebalances
     .map(({ at }) => at)
@@ -135,28 +137,32 @@ function rebalanceRows({ columns: { bytes } }: BacktestOutput): number[] {
     .slice(0, REBALANCES);
 }
 
-/** Files of a stored run as the service stores them, with the earlier ones of its columns. */
-function store(run: BacktestOutput, day: number, earlier: readonly string[]): ResumableRun {
-  const write = (name: string, file: { readonly bytes: Uint8Array; readonly sha256: string }) => {
-    const path = join(folder, `${name}-${day}`);
-    writeFileSync(path, file.bytes);
-    return { path, sha256: file.sha256 };
-  };
-  const columns = write('columns', run.columns);
+/** Files of a stored run as the task wrote them, with the earlier ones of its columns. */
+function storedFiles({ columns, checkpoint, result }: BacktestOutput, earlier: readonly string[]): ResumableRun {
+  const path = (name: string): string => join(folder, name);
   return {
-    columns: columns.path,
-    checkpoint: write('checkpoint', run.checkpoint!),
-    result: write('result', run.result).path,
-    fileNames: [...earlier, `columns-${day}`],
+    columns: path(columns.name),
+    checkpoint: { path: path(checkpoint!.name), sha256: checkpoint!.sha256 },
+    result: path(result.name),
+    fileNames: [...earlier, columns.name],
   };
 }
 
+/** Names that no file has. */
+function outputsNow(): BacktestInput['outputs'] {
+  const serial = written++;
+  const names = Object.fromEntries(
+    RUN_FILES.map((file) => [file, `${file}-${serial}`]),
+  ) as BacktestInput['outputs']['names']; // One for each.
+  return { destination: { kind: 'folder', folder, lowWaterMark: {} }, names };
+}
+
 async function timed(
-  input: BacktestInput,
+  input: Omit<BacktestInput, 'outputs'>,
 ): Promise<{ readonly output: BacktestOutput; readonly milliseconds: number }> {
   collect();
   const begin = threadMs();
-  const output = await backtest(input, { report: () => {} });
+  const output = await backtest({ ...input, outputs: outputsNow() }, { report: () => {} });
   return { output, milliseconds: threadMs() - begin };
 }
 

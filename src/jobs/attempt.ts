@@ -7,8 +7,8 @@ import type { Completion, JobKind } from './job-kind.js';
 /** One run of a job's work. */
 export interface RunningAttempt {
   readonly completion: Promise<Completion>;
-  /** Artifacts written so far. */
-  readonly written: readonly ArtifactRef[];
+  /** Names of the artifacts that it has written, or may have. */
+  readonly written: readonly string[];
   progress(): TaskProgress;
   /** Whether every task of it waits or has a live thread. */
   isAlive(): boolean;
@@ -34,12 +34,12 @@ export function startAttempt(
   const { signal } = ending;
   setMaxListeners(0, signal); // A sweep has one listener for each of its tasks.
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
-  const written: ArtifactRef[] = [];
+  const written: string[] = [];
   let reported = 0;
   let said: string | undefined;
 
   const account = (ref: ArtifactRef): ArtifactRef => {
-    written.push(ref);
+    written.push(ref.name);
     return ref;
   };
 
@@ -56,6 +56,12 @@ export function startAttempt(
         reported = Math.max(reported, fraction);
         said = message ?? said;
       },
+      outputs(files) {
+        const names = files.map((file) => [file, artifacts.newName()] as const);
+        written.push(...names.map(([, name]) => name));
+        return Object.fromEntries(names) as never; // One for each of the files.
+      },
+      drop: (names) => observed(artifacts.remove(names)),
       keep: ({ bytes, sha256 }) => observed(artifacts.write(bytes, sha256).then(account)),
       share: (files) => observed(artifacts.link(files).then((refs) => refs.map(account))),
     }))();

@@ -54,6 +54,13 @@ export interface Attempt<T extends TaskName = TaskName> {
   report(fraction: number, message?: string): void;
   /** Aborted when the job is cancelled, times out or the service stops. */
   readonly signal: AbortSignal;
+  /**
+   * Names for artifacts that a task of this attempt writes; whatever is under them is removed should the attempt not
+   * complete. The completion owns all that are written, or drops them.
+   */
+  outputs<K extends string>(files: readonly K[]): Readonly<Record<K, string>>;
+  /** Removes what tasks have written and the completion will not own. */
+  drop(names: readonly string[]): Promise<void>;
   /** Writes bytes that the completion will own; removed again should the attempt not complete. */
   keep(output: { readonly bytes: Uint8Array; readonly sha256: string }): Promise<ArtifactRef>;
   /**

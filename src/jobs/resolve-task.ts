@@ -1,4 +1,5 @@
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { ArtifactDestination } from '#store/port.js';
 import type { ComputePool, TaskRun, ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
 import type { ArtifactReference, RiskUniverseOrder, StoredRunReferences, WithModels } from './tasks/references.js';
@@ -9,6 +10,8 @@ import type { ResumableRun } from './tasks/runs.js';
 export interface TaskResources {
   /** Path of a file with the bytes of an artifact, those that it refers to beside it. */
   file(reference: ArtifactReference): Promise<string>;
+  /** Where its threads write artifacts. */
+  readonly destination: ArtifactDestination;
   /** @throws Refusal NO_DATA_SOURCE when the node does not have the market */
   market(identity: MarketIdentity): Promise<MarketHandle>;
 }
@@ -19,8 +22,9 @@ type Resolvers = {
 
 /** Each portable task on the files and in the memory of a node. */
 const RESOLVERS: Resolvers = {
-  backtest: async ({ stored, ...order }, resources) => ({
+  backtest: async ({ stored, outputs, ...order }, resources) => ({
     ...(await onModels(order, resources)),
+    outputs: { destination: resources.destination, names: outputs },
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
   }),
   async replay({ files: { snapshots, result, overview, columns }, ...order }, resources) {

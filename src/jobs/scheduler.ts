@@ -179,7 +179,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   async function discard({ written }: RunningAttempt): Promise<void> {
-    if (written.length > 0) await artifacts.remove(written.map(({ name }) => name));
+    if (written.length > 0) await artifacts.remove(written);
   }
 
   /** Work that does not stop when it is asked to loses its place, so that it cannot hold up the queue. */

@@ -51,7 +51,7 @@ import type { TaskControl } from './thread-messages.js';
  * works on, in memory and files of its process. Tasks with an `order` are portable: whoever asks for one gives that.
  */
 export interface Tasks {
-  /** A whole backtest: bytes to store, and the little that listings need. */
+  /** A backtest: writes the files of the run, and answers the little that listings need. */
   backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
   /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
   replay: { order: ReplayOrder; input: ReplayInput; output: OutputBytes };

@@ -1,5 +1,6 @@
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import type { LowWaterMark } from './files/free-space.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [
@@ -191,7 +192,35 @@ export function lengthOf({ bytes, inset }: ArtifactRef): number {
   return bytes + (inset?.bytes ?? 0);
 }
 
+/**
+ * Where artifacts are written by whoever has no store open (a thread, another process): plain data, which
+ * `openArtifactWriter` takes.
+ */
+export interface ArtifactDestination {
+  readonly kind: 'folder';
+  readonly folder: string;
+  readonly lowWaterMark: LowWaterMark;
+}
+
+/** Bytes under the name that their artifact is to have. */
+export interface ArtifactContent {
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+export interface ArtifactWriter {
+  /**
+   * Writes each content as an artifact of its own, hashed while it is written; all are on disk when it resolves. Not
+   * yet owned: commit documents that refer to them. When one cannot be written, none is.
+   * @throws Refusal STORAGE_FULL
+   * @cost one pass of SHA-256; the memory of a part beside the bytes
+   */
+  write(contents: readonly ArtifactContent[]): Promise<readonly ArtifactRef[]>;
+}
+
 export interface ArtifactStore {
+  /** Where its artifacts are written by others: under names that it has made. */
+  readonly destination: ArtifactDestination;
   /**
    * Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it.
    */
@@ -228,7 +257,7 @@ export interface ArtifactStore {
    */
   claim(bytes: number): Promise<string>;
   /**
-   * Removes files; absent ones are fine. The store calls it for artifacts that lost their last document, the job system
+   * Removes files, whole or half written; absent ones are fine. The store calls it for artifacts that lost their last document, the job system
    * for those of an attempt that did not complete: nobody else has to.
    */
   remove(names: readonly string[]): Promise<void>;

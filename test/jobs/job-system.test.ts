@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { readdir } from 'node:fs/promises';
+import { describe, expect, test, vi } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import { WorkerLost } from '#jobs/compute-pool.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobStatus } from '#jobs/status.js';
+import { openArtifactWriter } from '#store/artifact-writer.js';
 import { MiB, backtest, from, openWorld, reach, started, submission, type Payload } from './job-world.js';
 
 describe('submitting', () => {
@@ -215,6 +217,36 @@ describe('cancelling', () => {
     await world.time.pass(3000);
     expect(await world.engine.get('backtest:a')).toMatchObject({ status: 'cancelled', result: null });
     expect(await world.store.documents.get('run', 'a')).toBeUndefined();
+  });
+});
+
+describe('files that a task writes', () => {
+  /** Writes two files, drops one, and ends as its payload says. */
+  const writing: JobKind<Payload> = {
+    ...backtest,
+    async run({ value }, attempt) {
+      const names = attempt.outputs(['first', 'second', 'none']);
+      const destination = await attempt.compute('backtest', {} as never);
+      const contents = [names.first, names.second].map((name) => ({ name, bytes: new Uint8Array([value]) }));
+      const [first] = await openArtifactWriter(destination as never).write(contents);
+      await attempt.drop([names.second]);
+      if (value === 2) throw new Refusal('NUMERIC_FAILURE', 'It failed.');
+      return { result: { artifact: first! } };
+    },
+  };
+
+  test.each([
+    ['succeeded', 1, 1],
+    ['failed', 2, 0],
+  ])('of a job that %s are those it owns, and no others', async (status, value, count) => {
+    const world = await openWorld({}, [writing]);
+    await world.engine.submit(submission('a', { kind: writing, payload: { of: 'a', value } }));
+    await started(world, 1);
+    world.errands[0]!.finish(world.store.artifacts.destination);
+    await reach(world.engine, 'backtest:a', status);
+    await vi.waitFor(async () => expect(await readdir(world.home.artifacts)).toHaveLength(count), { timeout: 60_000 });
+    const owned = await world.store.documents.get('job', 'backtest:a');
+    for (const name of await readdir(world.home.artifacts)) expect(JSON.stringify(owned)).toContain(name);
   });
 });
 

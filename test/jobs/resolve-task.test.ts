@@ -13,7 +13,10 @@ const resources = {
   file: async ({ artifact, beside = [] }: { readonly artifact: string; readonly beside?: readonly string[] }) =>
     [`/node/${artifact}`, ...beside].join('+'),
   market: async () => handle,
-};
+  destination: { kind: 'folder', folder: '/node', lowWaterMark: {} },
+} as const;
+/** Names of what a run's task writes. */
+const outputs = { result: 'r', snapshots: 's', overview: 'o', columns: 'c', checkpoint: 'k' };
 
 /** Orders with every kind of reference, and what a thread has to be given instead of those. */
 const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; readonly located: object } } = {
@@ -22,6 +25,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       market,
       plan: { runId: 'I' },
       engineVersion: '1',
+      outputs,
       stored: {
         columns,
         checkpoint: { artifact: 'check', sha256: 'ab' },
@@ -30,6 +34,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       },
     },
     located: {
+      outputs: { destination: resources.destination, names: outputs },
       stored: {
         columns: '/node/columns+earlier',
         checkpoint: { path: '/node/check', sha256: 'ab' },

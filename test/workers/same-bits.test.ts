@@ -60,7 +60,11 @@ describe('one, two and four workers give the same bits of', () => {
     const request = RiskModelRequest.parse({ identifiers });
     const order = { universe: { kind: 'names', identifiers } as const, request };
     const on = pool(1);
-    const node = createNodePool(on, { file: async ({ artifact }) => artifact, market: async () => handle });
+    const node = createNodePool(on, {
+      file: async ({ artifact }) => artifact,
+      market: async () => handle,
+      destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
+    });
     const task = { lane: 'heavy', task: 'estimate-risk-model', signal: never } as const;
     const held = await on.run({ ...task, input: { ...order, market: handle } }).output;
     const portable = JSON.parse(

@@ -148,6 +148,7 @@ function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: Wor
   const pool = createNodePool(threads, {
     file: async ({ artifact }) => store.artifacts.path({ name: artifact }), // All of them lie in one folder.
     market: async (identity) => handleOf(identity),
+    destination: store.artifacts.destination,
   });
   const limits = nodeLimits({ workers, memoryBytes });
   const clock = systemClock;

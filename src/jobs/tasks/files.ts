@@ -1,3 +1,4 @@
+import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 
 /** Bytes that leave a worker by transfer, for whoever asked and not to be stored. */
@@ -9,6 +10,12 @@ export interface AnswerBytes {
 export interface OutputBytes extends AnswerBytes {
   /** SHA-256, hex. */
   readonly sha256: string;
+}
+
+/** Names under which a task writes artifacts, by what they hold, and where. */
+export interface TaskOutputs<K extends string> {
+  readonly destination: ArtifactDestination;
+  readonly names: Readonly<Record<K, string>>;
 }
 
 export interface HashedFile {

@@ -2,7 +2,7 @@ import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { EstimateRiskModelInput, ModelFile, OptimiseInput, RiskUniverse } from './indices.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
-import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput } from './runs.js';
+import type { BacktestInput, PlanSimulationInput, ReplayInput, RunFileName, SweepPartInput } from './runs.js';
 
 /**
  * Inputs of the tasks of jobs as a node is given them: plain JSON, in which artifacts and markets are named and not
@@ -42,8 +42,10 @@ export type OptimiseOrder = OnMarket<Omit<OptimiseInput, 'models'>> & WithModels
 
 export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models'>> & WithModels;
 
-export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models'>> &
+export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'outputs'>> &
   WithModels & {
+    /** Names that the files of the run are to have. */
+    readonly outputs: Readonly<Record<RunFileName, string>>;
     /** The stored run to extend where that gives the same, or why there is none. */
     readonly stored?: StoredRunReferences | FullRunReason | null;
   };

@@ -5,8 +5,13 @@ import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simul
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
-import type { HashedFile, OutputBytes } from './files.js';
+import type { ArtifactRef } from '#store/port.js';
+import type { HashedFile, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
+
+/** Files of a run that its task writes. */
+export const RUN_FILES = ['result', 'snapshots', 'overview', 'columns', 'checkpoint'] as const;
+export type RunFileName = (typeof RUN_FILES)[number];
 
 export interface BacktestInput {
   readonly market: MarketHandle;
@@ -15,6 +20,7 @@ export interface BacktestInput {
   readonly engineVersion: string;
   /** The stored run to extend where that gives the same, or why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
+  readonly outputs: TaskOutputs<RunFileName>;
 }
 
 /**
@@ -31,7 +37,7 @@ export interface ResumableRun {
 
 export interface BacktestOutput {
   /** Checkpoint to extend the run from; null if it cannot be extended. */
-  readonly checkpoint: OutputBytes | null;
+  readonly checkpoint: ArtifactRef | null;
   /** Last date reused from the stored run, YYYY-MM-DD; null if fully recomputed. */
   readonly extendedFrom: string | null;
   /** Number of files reused from the stored run, in the order of their names. */
@@ -39,12 +45,12 @@ export interface BacktestOutput {
   /** Reason for a full run despite a stored one; null if extended or if none was stored. */
   readonly fullRunReason: FullRunReason | null;
   /** BacktestRunResult as JSON, without the snapshots that are stored by themselves. */
-  readonly result: OutputBytes;
+  readonly result: ArtifactRef;
   readonly snapshots: InsetSnapshots;
   /** OverviewView as JSON. */
-  readonly overview: OutputBytes;
+  readonly overview: ArtifactRef;
   /** Columns that the views and the record are read from: see `#domain/backtest/run-file/read.js`. */
-  readonly columns: OutputBytes;
+  readonly columns: ArtifactRef;
   /** Capture time of the run, ISO-8601 UTC with offset. */
   readonly runAt: string;
   /** First and last date of the run, YYYY-MM-DD. */
@@ -60,7 +66,7 @@ export interface InsetSnapshots {
   /** Position in the result that they come before. */
   readonly at: number;
   /** Null where they are those of the stored run. */
-  readonly text: OutputBytes | null;
+  readonly text: ArtifactRef | null;
 }
 
 export interface RunRecordInput {

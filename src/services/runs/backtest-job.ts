@@ -9,6 +9,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type Attempt, type JobKind } from '#jobs/job-kind.js';
 import type { PortableTaskName, TaskInput, TaskOutput } from '#jobs/tasks.js';
+import { RUN_FILES } from '#jobs/tasks/runs.js';
 import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
@@ -83,7 +84,7 @@ async function linked(
 interface ResumeStoredInput {
   readonly artifacts: ArtifactStore;
   readonly stored: Continuable;
-  readonly task: Omit<TaskInput<'backtest'>, 'stored'>;
+  readonly task: Omit<TaskInput<'backtest'>, 'stored' | 'outputs'>;
 }
 
 interface ResumedRun {
@@ -104,8 +105,9 @@ async function resumed(
   const intact = Promise.all([snapshots, columns.at(-1)!].map((file) => artifacts.isIntact(file)));
   const areIntact = async (): Promise<boolean> => (await intact).every((isIntact) => isIntact);
   let output: TaskOutput<'backtest'> | undefined;
+  const outputs = attempt.outputs(RUN_FILES);
   try {
-    output = await attempt.compute('backtest', { ...task, stored: run });
+    output = await attempt.compute('backtest', { ...task, outputs, stored: run });
   } catch (thrown) {
     if (await areIntact()) throw thrown; // Damaged bytes may lead anywhere.
   }
@@ -114,10 +116,11 @@ async function resumed(
     output && (await areIntact())
       ? await shared(attempt, { artifacts, stored, earlierFiles: output.earlierFiles })
       : undefined;
+  if (output && before) return { output, before };
   // Who deleted or damaged the stored run took away what an extended one shares with it.
-  return output && before
-    ? { output, before }
-    : { output: await attempt.compute('backtest', { ...task, stored: 'no_checkpoint' }, 0), before: null };
+  await attempt.drop(Object.values(outputs));
+  const again = { ...task, outputs: attempt.outputs(RUN_FILES), stored: 'no_checkpoint' as const };
+  return { output: await attempt.compute('backtest', again, 0), before: null };
 }
 
 /** Whether a run was made from what the market holds and its store declares now. */
@@ -201,13 +204,12 @@ export function createBacktestJob({
     const isContinuable = stored !== null && typeof stored !== 'string';
     const { output, before } = isContinuable
       ? await resumed(attempt, { artifacts, stored, task })
-      : { output: await attempt.compute('backtest', { ...task, stored }), before: null };
-    const [result, overview, columns, snapshots] = await Promise.all([
-      attempt.keep(output.result),
-      attempt.keep(output.overview),
-      attempt.keep(output.columns),
-      output.snapshots.text ? attempt.keep(output.snapshots.text) : before!.snapshots, // Those of the stored run.
-    ]);
+      : {
+          output: await attempt.compute('backtest', { ...task, outputs: attempt.outputs(RUN_FILES), stored }),
+          before: null,
+        };
+    const { result, overview, columns, checkpoint } = output;
+    const snapshots = output.snapshots.text ?? before!.snapshots; // Those of the stored run.
     const files = {
       overview,
       columns,
@@ -215,7 +217,7 @@ export function createBacktestJob({
       plan: await attempt.keep(jsonBytes(plan)),
       ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
       ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
-      ...(output.checkpoint ? { checkpoint: await attempt.keep(output.checkpoint) } : {}),
+      ...(checkpoint ? { checkpoint } : {}),
     };
     const document: RunDocument = {
       run_id: plan.runId,

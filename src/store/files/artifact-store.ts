@@ -1,13 +1,14 @@
 import { Buffer } from 'node:buffer';
 import { createHash, webcrypto, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
-import { copyFile, link, mkdir, open, readdir, readFile as readWhole, rename, unlink } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, readdir, readFile as readWhole, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
 import { newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore } from '../port.js';
 import { flushFolder } from './flush-folder.js';
+import { draftOf, removeFiles } from './folder-writer.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 
 const readFile = promisify(readCallback);
@@ -25,9 +26,7 @@ export async function openArtifacts(
   await mkdir(folder, { recursive: true });
   const path = (name: string): string => join(folder, name);
 
-  async function remove(names: readonly string[]): Promise<void> {
-    await Promise.all(names.map((name) => unlink(path(name)).catch(ignoreAbsent)));
-  }
+  const remove = (names: readonly string[]): Promise<void> => removeFiles(folder, names);
 
   async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
     closeSync(openChecked(path(ref.name), ref));
@@ -40,10 +39,11 @@ export async function openArtifacts(
   }
 
   return {
+    destination: { kind: 'folder', folder, lowWaterMark: freeSpace.mark },
     async write(bytes, sha256) {
       await freeSpace.admit(bytes.length);
       const name = newArtifactName();
-      const draft = path(`${name}.new`);
+      const draft = draftOf(path(name));
       await writeFlushed(draft, bytes);
       await rename(draft, path(name));
       await flushFolder(folder);
@@ -132,14 +132,14 @@ async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {
 
 /** @throws as the file system does; a copy that is not whole lies under no name of an artifact */
 async function copyFlushed(from: string, to: string): Promise<void> {
-  await copyFile(from, `${to}.new`);
-  const handle = await open(`${to}.new`, 'r+');
+  await copyFile(from, draftOf(to));
+  const handle = await open(draftOf(to), 'r+');
   try {
     await handle.datasync();
   } finally {
     await handle.close();
   }
-  await rename(`${to}.new`, to);
+  await rename(draftOf(to), to);
 }
 
 /** An open file keeps its bytes after its name is removed, so that its readers can finish. */
@@ -229,10 +229,6 @@ async function fill(file: number, bytes: Uint8Array, start: number): Promise<voi
 
 function unreadable(ref: ArtifactRef | ArtifactInset, cause?: unknown): Refusal {
   return new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${ref.name} are missing or damaged.`, null, { cause });
-}
-
-function ignoreAbsent(thrown: unknown): void {
-  if (!isAbsent(thrown)) throw thrown;
 }
 
 function isAbsent(thrown: unknown): boolean {

@@ -17,6 +17,8 @@ export interface VolumeSpace {
 }
 
 export interface FreeSpace {
+  /** As it was given: what another process watches the same volume with. */
+  readonly mark: LowWaterMark;
   /**
    * Lets a write of about `bytes` pass, or refuses it.
    * @param reserve whether the write may use the reserve, the upper three quarters of the mark
@@ -64,6 +66,7 @@ export function watchFreeSpace(folder: string, mark: LowWaterMark = {}, gauge: V
     Math.min(mark.bytes ?? MARK_BYTES, (mark.fraction ?? MARK_FRACTION) * space.totalBytes);
 
   return {
+    mark,
     async admit(bytes, { reserve = false, ahead = 0 } = {}) {
       const space = await current();
       const needed = reserve ? markOf(space) / 4 : markOf(space);

@@ -126,6 +126,10 @@ const attempt = (outcome?: unknown): Attempt => ({
   signal: new AbortController().signal,
   report: () => {},
   compute: async () => outcome as never, // the one task that is asked for
+  outputs: () => {
+    throw new Error('nothing is kept');
+  },
+  drop: () => Promise.reject(new Error('nothing is kept')),
   keep: () => Promise.reject(new Error('nothing is kept')),
   share: () => Promise.reject(new Error('nothing is kept')),
 });

@@ -103,6 +103,10 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
     signal: new AbortController().signal,
     report: () => {},
     compute: async (_task, input) => refreshMarket(input as RefreshMarketInput, { report: () => {} }) as never, // the one task that is asked for
+    outputs: () => {
+      throw new Error('nothing is kept');
+    },
+    drop: () => Promise.reject(new Error('nothing is kept')),
     keep: () => Promise.reject(new Error('nothing is kept')),
     share: () => Promise.reject(new Error('nothing is kept')),
   };

@@ -26,10 +26,10 @@ const RUN = {
 const OUTPUT = { bytes: new Uint8Array(2), sha256: '' };
 const ANSWERS: Readonly<Record<string, unknown>> = {
   backtest: {
-    result: OUTPUT,
-    snapshots: { at: 0, text: OUTPUT },
-    overview: OUTPUT,
-    columns: OUTPUT,
+    result: REF,
+    snapshots: { at: 0, text: REF },
+    overview: REF,
+    columns: REF,
     runAt: '',
     start: '',
     end: '',
@@ -67,6 +67,7 @@ function worldWith(isThere: () => boolean) {
   const attempt = {
     jobId: 'j',
     compute: async (task: string) => ANSWERS[task],
+    outputs: () => ({}),
     keep: async () => REF,
     report: () => undefined,
     signal: new AbortController().signal,

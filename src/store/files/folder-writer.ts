@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import { open, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ArtifactContent, ArtifactRef, ArtifactWriter } from '../port.js';
+import { flushFolder } from './flush-folder.js';
+import type { FreeSpace } from './free-space.js';
+
+/** Bytes written at a time: hashed by this thread while another one writes them. */
+const PART_BYTES = 1 << 20;
+
+/** Suffix of a file until all of it is on disk. */
+const DRAFT = '.new';
+
+/** Path of a file until all of it is on disk; a start removes it as nobody's. */
+export const draftOf = (path: string): string => `${path}${DRAFT}`;
+
+/** Writes artifacts as files of a folder. A file appears under its name only when all of it is on disk. */
+export function createFolderWriter(folder: string, freeSpace: FreeSpace): ArtifactWriter {
+  return {
+    async write(contents) {
+      await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
+      const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content)));
+      try {
+        const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+        if (failure !== undefined) throw failure.reason;
+        await flushFolder(folder);
+      } catch (thrown) {
+        await removeFiles(
+          folder,
+          contents.map(({ name }) => name),
+        );
+        throw thrown;
+      }
+      return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    },
+  };
+}
+
+async function writeFile(folder: string, { name, bytes }: ArtifactContent): Promise<ArtifactRef> {
+  const path = join(folder, name);
+  const hash = createHash('sha256');
+  const handle = await open(draftOf(path), 'wx', 0o600);
+  try {
+    for (let at = 0; at < bytes.length; at += PART_BYTES) {
+      const part = bytes.subarray(at, at + PART_BYTES);
+      const writing = writePart(handle, part);
+      hash.update(part);
+      await writing;
+    }
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+  await rename(draftOf(path), path);
+  return { name, bytes: bytes.length, sha256: hash.digest('hex') };
+}
+
+/** A disk that takes a part of the bytes is given the rest. */
+async function writePart(handle: FileHandle, part: Uint8Array): Promise<void> {
+  for (let at = 0; at < part.length;) at += (await handle.write(part, at)).bytesWritten;
+}
+
+/** Removes files of a folder, whole or half written; absent ones are fine. */
+export async function removeFiles(folder: string, names: readonly string[]): Promise<void> {
+  await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      if (!(await unlinked(path))) await unlinked(draftOf(path));
+    }),
+  );
+}
+
+/** @returns whether it was there */
+async function unlinked(path: string): Promise<boolean> {
+  try {
+    await unlink(path);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return false;
+    throw thrown;
+  }
+}

@@ -1,0 +1,69 @@
+import { readdirSync, watch } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { homeFolders } from '#store/home/home.js';
+import { serving } from '../cli/process.js';
+import { documentsOf, leftovers } from './effects.js';
+
+/** Of the files of a run: result, snapshots, overview, columns, checkpoint, plan. */
+const BEGUN = 3;
+
+test(
+  'a service killed while a thread writes the files of a run has after a restart that run, whole, and no file of nobody',
+  { timeout: 120_000 },
+  async () => {
+    const home = await mkdtemp(join(tmpdir(), 'durability-'));
+    let service = await serving(home, ['--log-level', 'error', '--workers', '1']);
+    const ask = async (method: string, path: string, body?: object): Promise<Record<string, unknown>> => {
+      const init = body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+      const answer = await fetch(service.url + path, { method, ...init });
+      expect(answer.ok, `${method} ${path}`).toBe(true);
+      return (await answer.json()) as Record<string, unknown>;
+    };
+    const ended = async (jobId: string): Promise<unknown> => {
+      for (;;) {
+        const { status } = await ask('GET', `/jobs/${jobId}?wait=20`);
+        if (status !== 'pending' && status !== 'running') return status;
+      }
+    };
+    try {
+      const spec = { store_id: 'market', seed: 3, assets: 60, start: '2010-01-04', end: '2019-12-31' };
+      await ask('POST', '/data/synthetic', spec);
+      expect(await ended('generate:market')).toBe('succeeded');
+      await ask('POST', '/indices', {
+        id: 'ONE',
+        name: 'ONE',
+        calendar: 'XNYS',
+        base_date: '2010-01-04',
+        rebalance: { frequency: 'quarterly' },
+        pipeline: { weighting: { type: 'EqualWeight' } },
+      });
+      const { artifacts } = homeFolders(home);
+      const killed = new Promise<void>((resolve) => {
+        const names = new Set<string>();
+        const watcher = watch(artifacts, () => {
+          for (const name of readdirSync(artifacts)) names.add(name.replace(/\.new$/, ''));
+          if (names.size < BEGUN) return;
+          watcher.close();
+          service.child.kill('SIGKILL');
+          resolve();
+        });
+      });
+      await ask('POST', '/analytics/ONE/backtest', {});
+      await killed;
+      await service.ended;
+      service = await serving(home, ['--log-level', 'error', '--workers', '1']);
+      expect(await ended('backtest:ONE')).toBe('succeeded');
+      service.child.kill('SIGTERM');
+      await service.ended;
+      expect((await documentsOf(home)).has('run ONE')).toBe(true);
+      expect(await leftovers(home)).toEqual([]);
+    } finally {
+      service.child.kill('SIGKILL');
+      await service.ended;
+      await rm(home, { recursive: true, force: true });
+    }
+  },
+);

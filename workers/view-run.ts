@@ -14,6 +14,7 @@ import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
+import { closesView } from '#views/closes-view.js';
 import { compareRuns, comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { groupsView } from '#views/groups-view.js';
@@ -69,6 +70,8 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, (run) => attributionView(run, input)));
     case 'asset':
       return document(withRunFile(input.columns, (run) => assetView(run, input.identifier)));
+    case 'closes':
+      return document(withRunFile(input.columns, closesView));
     case 'summary':
       return document(withRunFile(input.columns, summaryView));
     case 'performance':

@@ -11,6 +11,7 @@ import { openHome, type Home } from '#store/home/home.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations } from './compose/operations.js';
+import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
 import { openRooms, type Closable } from './compose/rooms.js';
 import { composeRuns } from './compose/runs.js';
@@ -84,6 +85,7 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...indices.handlers,
     ...runs.handlers,
     ...reports.handlers,
+    ...composePublication(rooms, runs).handlers,
     ...history.handlers({ ...indices, ...reports, ...datasets, datasets: rooms.datasets }),
   };
 

@@ -44,6 +44,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./verify.js')).VERIFY_HELP,
     run: async (argv, environment) => (await import('./verify.js')).verify(argv, environment),
   },
+  'verify-published': {
+    summary: 'Compare a published log with its chain of hashes and its signatures.',
+    help: async () => (await import('./verify-published.js')).VERIFY_PUBLISHED_HELP,
+    run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
+  },
   migrate: {
     summary: 'Make the tables of a database, or bring them up to this version.',
     help: async () => (await import('./migrate.js')).MIGRATE_HELP,

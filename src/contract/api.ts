@@ -10,6 +10,7 @@ import { metricsRoutes } from './metrics.js';
 import { indexRoutes } from './indices/routes.js';
 import { jobRoutes } from './jobs.js';
 import { optimiseRoutes } from './optimise.js';
+import { publicationRoutes } from './publication.js';
 import { principalRoutes } from './principal.js';
 import { replayRoutes } from './replays.js';
 import { reportRoutes } from './reports.js';
@@ -52,6 +53,7 @@ export const API = {
   ...dataRoutes,
   ...watchlistRoutes,
   ...versionRoutes,
+  ...publicationRoutes,
 };
 
 export type OperationId = keyof typeof API;

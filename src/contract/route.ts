@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from '#domain/refusal.js';
 
 /** What a key must be allowed to do; `open` routes need no key. */
-export const SCOPES = ['read', 'write', 'run', 'data', 'admin'] as const;
+export const SCOPES = ['read', 'write', 'run', 'data', 'publish', 'admin'] as const;
 export type Scope = (typeof SCOPES)[number];
 
 /**

@@ -26,6 +26,7 @@ export const ERRORS = {
   STRATEGY_NOT_FOUND: { status: 404, help: 'No strategy is stored under the id.' },
   TEMPLATE_NOT_FOUND: { status: 404, help: 'No report template has the id.' },
   RENDER_NOT_FOUND: { status: 404, help: 'No finished render has the id.' },
+  NOTHING_PUBLISHED: { status: 404, help: 'No close of the index was ever published.' },
   VERSION_NOT_FOUND: { status: 404, help: 'The document has no version of the number, or it is a deletion.' },
   WATCHLIST_NOT_FOUND: { status: 404, help: 'No watchlist is stored under the id.' },
   STORE_NOT_FOUND: { status: 404, help: 'No data store is registered under the id.' },
@@ -52,6 +53,10 @@ export const ERRORS = {
   },
   STORE_MISMATCH: { status: 409, help: 'The run was made on another data store than the one being served.' },
   JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },
+  RESTATEMENT: {
+    status: 409,
+    help: 'The run disagrees with closes that are published; see detail.dates. Nothing was appended.',
+  },
   PRECONDITION_FAILED: { status: 412, help: 'The stored document is not the one named by If-Match.' },
   VALIDATION_FAILED: { status: 422, help: 'The request or document has errors; see detail.findings.' },
   INVALID_IDENTIFIER: {

@@ -20,6 +20,9 @@ export const DOCUMENT_KINDS = [
   'key',
   'history',
   'version',
+  'publication',
+  'publication-head',
+  'signing-key',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 

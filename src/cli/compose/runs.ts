@@ -49,6 +49,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
   const derivatives = createDerivatives({ levelsOf: analytics.levelsOf, calendars: rooms.calendars });
 
   return {
+    maker,
     kinds: { backtest, replay, sweep, simulate },
     handlers: {
       ...analyticsHandlers(analytics, createBacktestBatches(analytics)),

@@ -1490,7 +1490,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -3738,7 +3738,89 @@ export interface PrincipalView {
   /** Of the key that was sent; null of a service without keys. */
   readonly key_id: string | null;
   /** What it may do; admin may do everything. */
-  readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'admin')[];
+  readonly scopes: readonly ('read' | 'write' | 'run' | 'data' | 'publish' | 'admin')[];
+}
+
+export interface PublicKey {
+  /** The first 16 hexadecimal digits of the SHA-256 of the public key. */
+  readonly key_id: string;
+  /** The 32 bytes of an Ed25519 public key, in base64. */
+  readonly public_key: string;
+  /** Time of its making, ISO-8601 UTC with offset. */
+  readonly valid_from: string;
+  /** Time from which it signs no more; null of the key in use. */
+  readonly valid_until: string | null;
+}
+
+export interface PublicKeys {
+  /** Oldest first. */
+  readonly keys: readonly PublicKey[];
+}
+
+export interface Publication {
+  /** Closes published for the first time. */
+  readonly published: number;
+  /** Closes published again. */
+  readonly restated: number;
+  /** Last published date; null where nothing ever was. */
+  readonly through: string | null;
+  /** Hash of the last entry; 64 zeros of an empty log. */
+  readonly head: string;
+}
+
+export interface PublicationEntry {
+  /** From 1, without a gap. */
+  readonly seq: number;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Session whose close it is. */
+  readonly date: string;
+  /** A restatement takes the place of earlier entries of its date. */
+  readonly kind: 'close' | 'restatement';
+  /** Price return level; null where prices include dividends. */
+  readonly price: number | null;
+  /** Total return level. */
+  readonly total: number | null;
+  /** Net total return level. */
+  readonly net: number | null;
+  /** Market value over level. */
+  readonly divisor: number | null;
+  /** SHA-256 of the canonical JSON (RFC 8785) of the index weights at the close, by identifier. */
+  readonly composition_hash: string;
+  /** Content hash of the data of the run. */
+  readonly data_hash: string | null;
+  /** Version of the definition; null where not known. */
+  readonly index_version: number | null;
+  /** Version of the engine of the run. */
+  readonly engine: string | null;
+  /** Why it was restated; null of a close. */
+  readonly reason: string | null;
+  /** Time of the publication, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; local where none is asked for. */
+  readonly author: string;
+  /** Hash of the entry before; 64 zeros in the first. */
+  readonly previous: string;
+  /** SHA-256 of the canonical JSON of the entry without hash and signature. */
+  readonly hash: string;
+  /** Key that signed it. */
+  readonly key_id: string;
+  /** Ed25519 over the 32 bytes of hash, in base64. */
+  readonly signature: string;
+}
+
+export interface PublishRequest {
+  /** Last date to publish; that of the run unless given. */
+  readonly through?: string | undefined;
+  /** Whether closes that differ are published again. */
+  readonly restate?: boolean | undefined;
+  /** Why, for the log; a restatement needs one. */
+  readonly reason?: string | undefined;
+}
+
+export interface PublishedLog {
+  /** In the order of the log. */
+  readonly entries: readonly PublicationEntry[];
 }
 
 /** Keeps the names whose datapoint lies between two bounds. */
@@ -6959,6 +7041,26 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string; readonly version: string } };
     answer: DataStore;
   };
+  /** Publishes the closes of the stored run that are not published yet. */
+  publishIndex: {
+    request: { readonly params: { readonly index_id: string }; readonly body?: PublishRequest | null | undefined };
+    answer: Publication;
+  };
+  /** The published log of an index, also of one that is deleted. */
+  getPublished: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: PublishedLog;
+  };
+  /** Public keys that sign published logs. */
+  getPublishedKeys: {
+    request: { readonly params: { readonly index_id: string } };
+    answer: PublicKeys;
+  };
+  /** Puts a new signing key in place of the one in use. */
+  rotateSigningKey: {
+    request: Readonly<Record<never, never>>;
+    answer: PublicKey;
+  };
 }
 
 export type OperationId = keyof Operations;
@@ -7108,4 +7210,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   diffStoreVersions: 'GET /data/stores/{store_id}/document/versions/diff',
   getStoreVersion: 'GET /data/stores/{store_id}/document/versions/{version}',
   restoreStoreVersion: 'POST /data/stores/{store_id}/document/versions/{version}/restore',
+  publishIndex: 'POST /analytics/{index_id}/publish',
+  getPublished: 'GET /analytics/{index_id}/published',
+  getPublishedKeys: 'GET /analytics/{index_id}/published/keys',
+  rotateSigningKey: 'POST /publication/keys',
 };

@@ -30,6 +30,8 @@ export const RunDocument = z.strictObject({
   /** Currency that the store declared; null where it declared none, absent in runs stored before it could. */
   declared_currency: CurrencyCode.nullable().optional(),
   engine_version: z.string(),
+  /** Version of the index or strategy; absent in runs stored before there were versions. */
+  index_version: z.int().nullable().optional(),
   /** Last date of the stored run that it extends; null or absent for a run made whole. */
   extended_from: z.string().nullable().optional(),
   /** Reason for a full run despite a stored one; null or absent otherwise. */

@@ -22,6 +22,8 @@ export const BacktestPayload = z.object({
   /** The request as it was sent, where a strategy filled it in. */
   asked: z.unknown().optional(),
   engine_version: z.string(),
+  /** Version of the index or strategy; absent in jobs of before there were versions. */
+  index_version: z.int().nullable().optional(),
 });
 export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
 

@@ -6,8 +6,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { LIMITS } from '#domain/limits.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
-import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
+import type { ReturnVariant } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -27,6 +26,7 @@ import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import type { RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
+import { versionedPlan, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { contentFindings } from './compared-contents.js';
 import { measuringModel, modelFiles } from '../risk/used-models.js';
@@ -140,15 +140,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     (await states.isOtherDataset(run, market)) ? undefined : market;
 
   /** The resolved request, after every check that needs no run. */
-  async function runnable(
-    runId: string,
-    given: BacktestRequest,
-  ): Promise<{ readonly plan: BacktestPlan; readonly market: MarketData }> {
+  async function runnable(runId: string, given: BacktestRequest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
-    const plan = await plans.planOf(runId, given);
+    const { plan, version } = await versionedPlan({ documents, plans, runId, given });
     const { market } = markets.require();
     assertRunnable(plan, { market, calendars });
-    return { plan, market };
+    return { plan, version, market };
   }
 
   /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
@@ -171,10 +168,11 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     assertSubject: (runId) => assertSubject(documents, runId),
 
     async start(runId, given, origin) {
-      const { plan, market } = await runnable(runId, given);
+      const { plan, version, market } = await runnable(runId, given);
+      const asked = plan.strategy === undefined ? {} : { asked: given };
       return jobs.submit({
         kind,
-        payload: { plan, ...(plan.strategy === undefined ? {} : { asked: given }), engine_version: engineVersion },
+        payload: { plan, ...asked, engine_version: engineVersion, index_version: version },
         request: plan.request,
         estimatedBytes: estimatedBytes(market),
         message: 'waiting for a worker',

@@ -232,6 +232,7 @@ export function createBacktestJob({
       store_content_hash: output.storeContentHash,
       declared_currency: identity.currency ?? null,
       engine_version: engineVersion,
+      ...(payload.index_version === undefined ? {} : { index_version: payload.index_version }),
       extended_from: output.extendedFrom,
       full_run_reason: output.fullRunReason,
       request: plan.request,

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHistoryCheck } from '../history/check-history.js';
+import { createLogsCheck } from '../publication/check-logs.js';
 import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
@@ -92,6 +93,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const references = new Map<string, Reference>();
   const stores: StoreReference[] = [];
   const histories = createHistoryCheck();
+  const logs = createLogsCheck();
   for await (const entry of reader.entries()) {
     const part = entry.kind ?? 'unknown kind';
     const found = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
@@ -99,6 +101,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     found.count++;
     found.bytes += entry.bytes;
     const seen = histories.look(entry);
+    logs.look(entry);
     const reason = entry.unreadable === undefined ? seen : REASONS[entry.unreadable];
     if (reason !== undefined) found.damaged.push({ name: entry.id, reason });
     const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
@@ -111,6 +114,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     const store = managedStoreOf(entry);
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
+  for (const fault of logs.faults()) (byKind.get('publication') ?? byKind.get('publication-head'))?.damaged.push(fault);
   for (const gap of histories.gaps()) byKind.get('history')!.damaged.push(gap);
   return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
 }

@@ -1110,3 +1110,32 @@ class Operations:
         :param note: Why: the note of the version that this write makes.
         """
         return cast("c.DataStore", self._transport.json("POST", f"/data/stores/{word(store_id)}/document/versions/{word(version)}/restore", if_match=if_match, note=note))
+
+    def publish_index(self, index_id: str, body: Optional[c.PublishRequest] = None) -> c.Publication:
+        """Publishes the closes of the stored run that are not published yet."""
+        return cast("c.Publication", self._transport.json("POST", f"/analytics/{word(index_id)}/publish", body=body))
+
+    def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.PublishedLog:
+        """The published log of an index, also of one that is deleted.
+
+        :param start: Entries of this date and after it.
+        :param end: Entries of this date and before it.
+        """
+        return cast("c.PublishedLog", self._transport.json("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end}))
+
+    def get_published_content(self, index_id: str, media: Literal["application/x-ndjson"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+        """The published log of an index, also of one that is deleted.
+
+        :param media: What is wanted instead of JSON.
+        :param start: Entries of this date and after it.
+        :param end: Entries of this date and before it.
+        """
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end}, accept=media)
+
+    def get_published_keys(self, index_id: str) -> c.PublicKeys:
+        """Public keys that sign published logs."""
+        return cast("c.PublicKeys", self._transport.json("GET", f"/analytics/{word(index_id)}/published/keys"))
+
+    def rotate_signing_key(self) -> c.PublicKey:
+        """Puts a new signing key in place of the one in use."""
+        return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))

@@ -67,6 +67,10 @@ class RenderNotFound(DivisorError):
     """No finished render has the id."""
 
 
+class NothingPublished(DivisorError):
+    """No close of the index was ever published."""
+
+
 class VersionNotFound(DivisorError):
     """The document has no version of the number, or it is a deletion."""
 
@@ -145,6 +149,10 @@ class StoreMismatch(DivisorError):
 
 class JobRunning(DivisorError):
     """A job with the id runs with a different request."""
+
+
+class Restatement(DivisorError):
+    """The run disagrees with closes that are published; see detail.dates. Nothing was appended."""
 
 
 class PreconditionFailed(DivisorError):
@@ -348,6 +356,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "STRATEGY_NOT_FOUND": StrategyNotFound,
     "TEMPLATE_NOT_FOUND": TemplateNotFound,
     "RENDER_NOT_FOUND": RenderNotFound,
+    "NOTHING_PUBLISHED": NothingPublished,
     "VERSION_NOT_FOUND": VersionNotFound,
     "WATCHLIST_NOT_FOUND": WatchlistNotFound,
     "STORE_NOT_FOUND": StoreNotFound,
@@ -368,6 +377,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "STORE_NOT_SERVED": StoreNotServed,
     "STORE_MISMATCH": StoreMismatch,
     "JOB_RUNNING": JobRunning,
+    "RESTATEMENT": Restatement,
     "PRECONDITION_FAILED": PreconditionFailed,
     "VALIDATION_FAILED": ValidationFailed,
     "INVALID_IDENTIFIER": InvalidIdentifier,

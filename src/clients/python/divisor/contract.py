@@ -1663,7 +1663,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -4179,7 +4179,89 @@ class PrincipalView(t.TypedDict):
     #: Of the key that was sent; null of a service without keys.
     key_id: t.Optional[str]
     #: What it may do; admin may do everything.
-    scopes: t.Sequence[t.Literal["read", "write", "run", "data", "admin"]]
+    scopes: t.Sequence[t.Literal["read", "write", "run", "data", "publish", "admin"]]
+
+
+class PublicKey(t.TypedDict):
+    #: The first 16 hexadecimal digits of the SHA-256 of the public key.
+    key_id: str
+    #: The 32 bytes of an Ed25519 public key, in base64.
+    public_key: str
+    #: Time of its making, ISO-8601 UTC with offset.
+    valid_from: str
+    #: Time from which it signs no more; null of the key in use.
+    valid_until: t.Optional[str]
+
+
+class PublicKeys(t.TypedDict):
+    #: Oldest first.
+    keys: t.Sequence[PublicKey]
+
+
+class Publication(t.TypedDict):
+    #: Closes published for the first time.
+    published: int
+    #: Closes published again.
+    restated: int
+    #: Last published date; null where nothing ever was.
+    through: t.Optional[str]
+    #: Hash of the last entry; 64 zeros of an empty log.
+    head: str
+
+
+class PublicationEntry(t.TypedDict):
+    #: From 1, without a gap.
+    seq: int
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Session whose close it is.
+    date: str
+    #: A restatement takes the place of earlier entries of its date.
+    kind: t.Literal["close", "restatement"]
+    #: Price return level; null where prices include dividends.
+    price: t.Optional[float]
+    #: Total return level.
+    total: t.Optional[float]
+    #: Net total return level.
+    net: t.Optional[float]
+    #: Market value over level.
+    divisor: t.Optional[float]
+    #: SHA-256 of the canonical JSON (RFC 8785) of the index weights at the close, by identifier.
+    composition_hash: str
+    #: Content hash of the data of the run.
+    data_hash: t.Optional[str]
+    #: Version of the definition; null where not known.
+    index_version: t.Optional[int]
+    #: Version of the engine of the run.
+    engine: t.Optional[str]
+    #: Why it was restated; null of a close.
+    reason: t.Optional[str]
+    #: Time of the publication, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; local where none is asked for.
+    author: str
+    #: Hash of the entry before; 64 zeros in the first.
+    previous: str
+    #: SHA-256 of the canonical JSON of the entry without hash and signature.
+    hash: str
+    #: Key that signed it.
+    key_id: str
+    #: Ed25519 over the 32 bytes of hash, in base64.
+    signature: str
+
+
+class PublishRequest(t.TypedDict, total=False):
+    #: Last date to publish; that of the run unless given.
+    through: Date
+    #: Whether closes that differ are published again.
+    restate: bool
+    #: Why, for the log; a restatement needs one.
+    reason: str
+
+
+class PublishedLog(t.TypedDict):
+    #: In the order of the log.
+    entries: t.Sequence[PublicationEntry]
 
 
 class _RangeFilterParams(t.TypedDict):

@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { PublicKey } from '#domain/documents/publication-document.js';
+import { parseJson } from '#domain/parse-json.js';
+import { Refusal } from '#domain/refusal.js';
+import { verifyLog } from '#store/publication/verify-log.js';
+import { UsageError } from './usage-error.js';
+
+export const VERIFY_PUBLISHED_HELP = `divisor verify-published FILE [--key FILE] [--head HASH]
+
+Holds a published log to its chain of hashes and its signatures, without a service. FILE is what
+GET /analytics/INDEX/published answers, as lines of JSON or as one object.
+
+  --key   What GET /analytics/INDEX/published/keys answers. Without it signatures are not verified.
+  --head  Hash that the last entry must have: without it nobody can say that no entry is missing at the end.
+
+Exit statuses: 0 the log is as it was written; 1 it is not, and the first bad entry is named.
+`;
+
+const EXIT_DAMAGED = 1;
+
+const KeyFile = z.object({ keys: z.array(PublicKey) });
+
+/** `divisor verify-published`: a log against its own chain and the keys that signed it. */
+export async function verifyPublished(argv: readonly string[]): Promise<number> {
+  const { values, positionals } = readArguments(argv);
+  const [file] = positionals;
+  if (file === undefined || positionals.length > 1) throw new UsageError('verify-published takes one FILE');
+  const keys = values.key === undefined ? null : await readKeys(values.key);
+  const verdict = verifyLog(entriesOf(await readFile(file)), { keys, head: values.head ?? null });
+  if ('reason' in verdict) {
+    process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
+    return EXIT_DAMAGED;
+  }
+  const extent =
+    keys === null ? 'The chain of hashes holds; signatures were not verified' : 'Chain and signatures hold';
+  process.stdout.write(`${extent}: ${verdict.entries} entries, the last ${verdict.head}.\n`);
+  return 0;
+}
+
+function readArguments(argv: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...argv],
+      options: { key: { type: 'string' }, head: { type: 'string' } },
+      allowPositionals: true,
+    });
+  } catch (thrown) {
+    throw new UsageError(thrown instanceof Error ? thrown.message : String(thrown));
+  }
+}
+
+async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
+  const read = KeyFile.safeParse(JSON.parse(await readFile(file, 'utf8')));
+  if (!read.success) throw new UsageError(`${file} holds no keys as GET .../published/keys answers them`);
+  return new Map(read.data.keys.map((key) => [key.key_id, key]));
+}
+
+/** Entries as they stand in the file; a line that is no JSON, or repeats a key, is an entry that is none. */
+function entriesOf(bytes: Uint8Array): unknown[] {
+  const whole = valueOf(bytes);
+  if (typeof whole === 'object' && whole !== null && 'entries' in whole && Array.isArray(whole.entries))
+    return whole.entries;
+  const lines = new TextDecoder().decode(bytes).split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  return lines.map((line) => valueOf(new TextEncoder().encode(line)));
+}
+
+function valueOf(bytes: Uint8Array): unknown {
+  try {
+    return parseJson(bytes).value;
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return undefined;
+    throw thrown;
+  }
+}

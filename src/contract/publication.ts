@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
+import { Id, IsoDate } from '#domain/shape.js';
+import { routes } from './route.js';
+
+/** Longest reason of a restatement, in characters: a paragraph. */
+const REASON_LENGTH_MAX = 2000;
+
+export const PublishRequest = z
+  .strictObject({
+    through: IsoDate.optional().meta({ description: 'Last date to publish; that of the run unless given.' }),
+    restate: z.boolean().default(false).meta({ description: 'Whether closes that differ are published again.' }),
+    reason: z
+      .string()
+      .max(REASON_LENGTH_MAX)
+      .optional()
+      .meta({ description: 'Why, for the log; a restatement needs one.' }),
+  })
+  .meta({ id: 'PublishRequest' });
+export type PublishRequest = z.infer<typeof PublishRequest>;
+
+export const Publication = z
+  .strictObject({
+    published: z.int().min(0).meta({ description: 'Closes published for the first time.' }),
+    restated: z.int().min(0).meta({ description: 'Closes published again.' }),
+    through: z.string().nullable().meta({ description: 'Last published date; null where nothing ever was.' }),
+    head: z.string().meta({ description: 'Hash of the last entry; 64 zeros of an empty log.' }),
+  })
+  .meta({ id: 'Publication' });
+export type Publication = z.infer<typeof Publication>;
+
+export const PublishedLog = z
+  .strictObject({ entries: z.array(PublicationEntry).meta({ description: 'In the order of the log.' }) })
+  .meta({ id: 'PublishedLog' });
+
+export const PublicKeys = z
+  .strictObject({ keys: z.array(PublicKey).meta({ description: 'Oldest first.' }) })
+  .meta({ id: 'PublicKeys' });
+
+/** Media type of a log as lines of JSON. */
+export const LOG_MEDIA = 'application/x-ndjson';
+
+const params = z.strictObject({ index_id: Id });
+const tag = 'publication';
+
+export const publicationRoutes = routes({
+  publishIndex: {
+    method: 'POST',
+    path: '/analytics/{index_id}/publish',
+    scope: 'publish',
+    tag,
+    summary: 'Publishes the closes of the stored run that are not published yet.',
+    description:
+      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. What is published stands: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason.',
+    params,
+    body: { schema: PublishRequest, optional: true, example: { through: '2024-06-28' } },
+    success: { status: 200, description: 'What was appended.', schema: Publication },
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'RESTATEMENT'],
+  },
+  getPublished: {
+    method: 'GET',
+    path: '/analytics/{index_id}/published',
+    scope: 'read',
+    tag,
+    summary: 'The published log of an index, also of one that is deleted.',
+    description: `With \`Accept: ${LOG_MEDIA}\` one entry a line, as \`divisor verify-published\` reads it.`,
+    params,
+    query: z.strictObject({
+      start: IsoDate.optional().meta({ description: 'Entries of this date and after it.' }),
+      end: IsoDate.optional().meta({ description: 'Entries of this date and before it.' }),
+    }),
+    success: { status: 200, description: 'The entries.', schema: PublishedLog, media: [LOG_MEDIA] },
+    errors: ['NOTHING_PUBLISHED', 'DOCUMENT_UNREADABLE', 'NOT_ACCEPTABLE'],
+  },
+  getPublishedKeys: {
+    method: 'GET',
+    path: '/analytics/{index_id}/published/keys',
+    scope: 'read',
+    tag,
+    summary: 'Public keys that sign published logs.',
+    params,
+    success: { status: 200, description: 'The keys.', schema: PublicKeys },
+    errors: ['NOTHING_PUBLISHED', 'DOCUMENT_UNREADABLE'],
+  },
+  rotateSigningKey: {
+    method: 'POST',
+    path: '/publication/keys',
+    scope: 'admin',
+    tag,
+    summary: 'Puts a new signing key in place of the one in use.',
+    description: 'What the earlier keys signed stays valid: each entry names its key.',
+    success: { status: 200, description: 'The public part of the new key.', schema: PublicKey },
+    errors: [],
+  },
+});

@@ -1,0 +1,244 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Publication, PublishRequest } from '#contract/publication.js';
+import {
+  NO_HASH,
+  type PublicationEntry,
+  type PublicationHead,
+  type PublicKey,
+  type SigningKey,
+} from '#domain/documents/publication-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import { appendEntries, logBatches, logHead } from '#store/publication/log.js';
+import { hashOf, signHash } from '#store/publication/signing.js';
+import type { DocumentStore } from '#store/port.js';
+import { requireIndex } from '../indices/stored-indices.js';
+import { requireRun } from '../runs/run-documents.js';
+import type { ViewMaker } from '../runs/view-maker.js';
+import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
+import type { SigningKeys } from './signing-keys.js';
+
+/** Dates of published entries, both ends included. */
+export interface PublishedWindow {
+  readonly start?: string | undefined;
+  readonly end?: string | undefined;
+}
+
+/** Closes that were published: they are signed, and never change. */
+export interface Publications {
+  /**
+   * Appends the closes of the stored run that are not published yet.
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, RESTATEMENT, OVERLOADED
+   */
+  publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
+  /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, DOCUMENT_UNREADABLE */
+  entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
+  /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
+  keys(indexId: string): Promise<PublicKey[]>;
+  rotateKey(by: Authorship): Promise<PublicKey>;
+}
+
+export interface Asked {
+  readonly by: Authorship;
+  readonly signal: AbortSignal;
+}
+
+export interface PublicationsDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Pick<Jobs, 'query'>;
+  readonly maker: Pick<ViewMaker, 'columnsOf'>;
+  readonly signingKeys: SigningKeys;
+  readonly timestamp: () => string;
+}
+
+/** Attempts to be the one who appends next; each fails only where another publication of the index succeeded. */
+const ATTEMPTS_MAX = 5;
+
+/** Dates that a refusal names. */
+const NAMED_DATES_MAX = 100;
+
+/** Entries chained and signed in a turn of the event loop: 2 ms. */
+const SIGNED_PER_TURN = 64;
+
+export function createPublications(dependencies: PublicationsDependencies): Publications {
+  const { documents, jobs, maker, signingKeys, timestamp } = dependencies;
+
+  /** Where a log ends, and what stands of each date. */
+  async function readLog(indexId: string): Promise<Log> {
+    const head = await logHead(documents, indexId);
+    const standing = new Map<string, PublicationEntry>();
+    if (head === undefined) return { head, standing };
+    for await (const batch of logBatches(documents, indexId, head)) {
+      for (const entry of batch) standing.set(entry.date, entry);
+      await setImmediate(); // Others have their turn.
+    }
+    return { head, standing };
+  }
+
+  async function closesOf(run: RunDocument, { through, signal }: ClosesTerms): Promise<Closes> {
+    const { bytes } = await jobs.query('view-run', { view: 'closes', columns: maker.columnsOf(run) }, signal);
+    const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
+    const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
+    const cut = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
+    return {
+      dates: cut(closes.dates),
+      price: cut(closes.price),
+      total: cut(closes.total),
+      net: cut(closes.net),
+      divisor: cut(closes.divisor),
+      composition_hash: cut(closes.composition_hash),
+    };
+  }
+
+  /** Chains and signs what is to be said, after the last entry. */
+  async function signed(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
+    const entries: PublicationEntry[] = [];
+    let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
+    for (const statement of statements) {
+      const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
+      ({ seq } = stated);
+      hash = hashOf(stated);
+      entries.push({ ...stated, hash, signature: await signHash(hash, key) });
+      if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
+    }
+    return entries;
+  }
+
+  /** @returns false where another publication, or another key, came first */
+  async function isAppended(indexId: string, log: Log, entries: readonly PublicationEntry[], by: Authorship) {
+    const keyId = entries[0]!.key_id;
+    return documents.transaction(
+      async (tx) => {
+        const head = await logHead(tx, indexId);
+        if (head?.hash !== log.head?.hash || !(await signingKeys.isCurrent(tx, keyId))) return false;
+        await appendEntries(tx, indexId, { entries, after: head });
+        return true;
+      },
+      { by },
+    );
+  }
+
+  return {
+    async publish(indexId, body, { by, signal }) {
+      await requireIndex(documents, indexId);
+      const request = body();
+      assertReasoned(request);
+      const run = await requireRun(documents, indexId);
+      const closes = await closesOf(run, { through: request.through, signal });
+      for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
+        const log = await readLog(indexId);
+        const disagreements = disagreementsOf(closes, log.standing);
+        assertAllowed(disagreements, request);
+        const key = await signingKeys.current();
+        const now = timestamp();
+        // A key signs nothing from before its making, whatever the clock does.
+        const at = now > key.valid_from ? now : key.valid_from;
+        const statements = statementsOf(closes, { run, log, disagreements, request, by, at });
+        const published = statements.filter(({ kind }) => kind === 'close').length;
+        const answer = { published, restated: statements.length - published };
+        if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
+        const entries = await signed(statements, log, key);
+        if (!(await isAppended(indexId, log, entries, by))) continue;
+        return { ...answer, through: lastDate(log, entries), head: entries.at(-1)!.hash };
+      }
+      throw new Refusal('OVERLOADED', `Other publications of ${indexId} came first ${ATTEMPTS_MAX} times.`);
+    },
+    async entries(indexId, window) {
+      const head = await requireLog(indexId);
+      return filtered(logBatches(documents, indexId, head), window);
+    },
+    async keys(indexId) {
+      await requireLog(indexId);
+      return signingKeys.list();
+    },
+    rotateKey: (by) => signingKeys.rotate(by),
+  };
+
+  async function requireLog(indexId: string): Promise<PublicationHead> {
+    const head = await logHead(documents, indexId);
+    if (head !== undefined) return head;
+    throw new Refusal('NOTHING_PUBLISHED', `No close of ${indexId} was ever published.`, { index_id: indexId });
+  }
+}
+
+interface Log {
+  readonly head: PublicationHead | undefined;
+  /** What stands of each published date: its last entry. */
+  readonly standing: ReadonlyMap<string, PublicationEntry>;
+}
+
+interface ClosesTerms {
+  readonly through: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** An entry before it is chained and signed. */
+type Statement = Omit<PublicationEntry, 'seq' | 'previous' | 'hash' | 'key_id' | 'signature'>;
+
+interface StatementTerms {
+  readonly run: RunDocument;
+  readonly log: Log;
+  readonly disagreements: readonly Disagreement[];
+  readonly request: PublishRequest;
+  readonly by: Authorship;
+  readonly at: string;
+}
+
+/** Restatements of what stands, then the closes after the last published date. */
+function statementsOf(closes: Closes, terms: StatementTerms): Statement[] {
+  const { run, log, disagreements, request, by, at } = terms;
+  const statement = (i: number, kind: Statement['kind']): Statement => ({
+    index_id: run.index_id,
+    date: closes.dates[i]!,
+    kind,
+    price: closes.price[i]!,
+    total: closes.total[i]!,
+    net: closes.net[i]!,
+    divisor: closes.divisor[i]!,
+    composition_hash: closes.composition_hash[i]!,
+    data_hash: run.store_content_hash ?? null,
+    index_version: run.index_version ?? null,
+    engine: run.engine_version ?? null,
+    reason: kind === 'close' ? null : request.reason!,
+    at,
+    author: by.author,
+  });
+  const last = lastDate(log);
+  const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [statement(i, 'close')] : []));
+  return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
+}
+
+/** The latest published date; null where there is none. */
+function lastDate({ standing }: Pick<Log, 'standing'>, entries: readonly PublicationEntry[] = []): string | null {
+  let last: string | null = null;
+  for (const { date } of [...standing.values(), ...entries]) if (last === null || date > last) last = date;
+  return last;
+}
+
+/** @throws Refusal VALIDATION_FAILED */
+function assertReasoned({ restate, reason }: PublishRequest): void {
+  if (!restate || (reason !== undefined && reason.trim() !== '')) return;
+  const message = 'A restatement needs a reason, which stands in the log.';
+  throw refuseWithFindings('request', [{ severity: 'error', code: 'REQUIRED', message, path: 'reason' }]);
+}
+
+/** @throws Refusal RESTATEMENT for what disagrees, unless it is restated; for a session that the run lacks in any case */
+function assertAllowed(disagreements: readonly Disagreement[], { restate }: PublishRequest): void {
+  const refused = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
+  if (refused.length === 0) return;
+  const dates = refused.slice(0, NAMED_DATES_MAX).map(({ date }) => date);
+  const message = restate
+    ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
+    : `The run disagrees with ${refused.length} published closes, the first on ${dates[0]}. They stand, unless they are restated with a reason.`;
+  throw new Refusal('RESTATEMENT', message, { dates, total: refused.length });
+}
+
+async function* filtered(
+  batches: AsyncGenerator<readonly PublicationEntry[]>,
+  { start, end }: PublishedWindow,
+): AsyncGenerator<readonly PublicationEntry[]> {
+  for await (const batch of batches)
+    yield batch.filter(({ date }) => (start === undefined || date >= start) && (end === undefined || date <= end));
+}

@@ -1,0 +1,63 @@
+import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { newSigningKey } from '#store/publication/signing.js';
+import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+
+/** The keys that sign publications: one is in use, those before it stay known for what they signed. */
+export interface SigningKeys {
+  /** The key in use, made when there is none. */
+  current(): Promise<SigningKey>;
+  /** Whether a key is still the one in use. */
+  isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
+  /** Public keys, oldest first. */
+  list(): Promise<PublicKey[]>;
+  /** Puts a new key in place of the one in use. */
+  rotate(by: Authorship): Promise<PublicKey>;
+}
+
+export function createSigningKeys({
+  documents,
+  timestamp,
+}: {
+  readonly documents: DocumentStore;
+  readonly timestamp: () => string;
+}): SigningKeys {
+  async function inUse(tx: Pick<DocumentTransaction, 'get' | 'ids'>): Promise<SigningKey | undefined> {
+    for (const id of await tx.ids('signing-key')) {
+      const stored = await tx.get('signing-key', id);
+      const key = stored === undefined || 'unreadable' in stored ? undefined : readKey(stored.body);
+      if (key?.valid_until === null) return key;
+    }
+    return undefined;
+  }
+
+  async function replaced(tx: DocumentTransaction, at: string): Promise<SigningKey> {
+    const before = await inUse(tx);
+    if (before !== undefined)
+      await tx.put('signing-key', before.key_id, { ...before, valid_until: at } satisfies SigningKey);
+    const key = newSigningKey(at);
+    await tx.put('signing-key', key.key_id, key);
+    return key;
+  }
+
+  return {
+    current: async () =>
+      (await inUse(documents)) ??
+      documents.transaction(async (tx) => (await inUse(tx)) ?? (await replaced(tx, timestamp()))),
+    async isCurrent(reader, keyId) {
+      const stored = await reader.get('signing-key', keyId);
+      return stored !== undefined && !('unreadable' in stored) && readKey(stored.body)?.valid_until === null;
+    },
+    async list() {
+      const { documents: keys } = await documents.list('signing-key', readKey);
+      return keys.map(publicPart).toSorted((a, b) => (a.valid_from < b.valid_from ? -1 : 1));
+    },
+    rotate: async (by) => publicPart(await documents.transaction((tx) => replaced(tx, timestamp()), { by })),
+  };
+}
+
+const readKey = (body: unknown): SigningKey | undefined => SigningKey.safeParse(body).data;
+
+function publicPart({ private_key: _private, ...key }: SigningKey): PublicKey {
+  return key;
+}

@@ -1,0 +1,39 @@
+import type { BacktestRequest } from '#contract/analytics/request.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { headOf } from '#store/history/history.js';
+import type { DocumentStore } from '#store/port.js';
+import type { BacktestPlans } from './backtest-plans.js';
+
+export interface VersionedPlan {
+  readonly plan: BacktestPlan;
+  /** Of the index or strategy that is run; null where it has none. */
+  readonly version: number | null;
+}
+
+/** A plan that a market has the data for. */
+export interface RunnablePlan extends VersionedPlan {
+  readonly market: MarketData;
+}
+
+export interface VersionedPlanInput {
+  readonly documents: DocumentStore;
+  readonly plans: Pick<BacktestPlans, 'planOf'>;
+  readonly runId: string;
+  readonly given: BacktestRequest;
+}
+
+/** A plan with the version that its index or strategy had while all of it was read. */
+export async function versionedPlan({ documents, plans, runId, given }: VersionedPlanInput): Promise<VersionedPlan> {
+  for (;;) {
+    const version = await subjectVersion(documents, runId);
+    const plan = await plans.planOf(runId, given);
+    if ((await subjectVersion(documents, runId)) === version) return { plan, version };
+  }
+}
+
+/** Version of what is stored under the id of a run; an index and a strategy never share one. */
+async function subjectVersion(documents: DocumentStore, id: string): Promise<number | null> {
+  const kind = (await documents.get('strategy', id)) === undefined ? 'index' : 'strategy';
+  return (await headOf(documents, { kind, id }))?.latest ?? null;
+}

@@ -1,0 +1,48 @@
+import { PublicationBatch, PublicationHead } from '#domain/documents/publication-document.js';
+import { createLogCheck, type LogCheck } from './verify-log.js';
+
+/** A document as it was found on disk. */
+interface Entry {
+  readonly kind: string | undefined;
+  readonly id: string;
+  readonly body: unknown;
+}
+
+/** Looks through all documents of one moment, by id, for logs that are not the chain that was written. */
+export interface LogsCheck {
+  look(entry: Entry): void;
+  /** Once every document was looked at: the first fault of each log, by index. */
+  faults(): readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** Chains of hashes alone: whoever can write a home can write its keys, too. */
+export function createLogsCheck(): LogsCheck {
+  const logs = new Map<string, LogCheck>();
+  const heads = new Map<string, PublicationHead>();
+  const faults = new Map<string, string>();
+  return {
+    look({ kind, id, body }) {
+      if (kind === 'publication-head') {
+        const head = PublicationHead.safeParse(body).data;
+        if (head !== undefined) heads.set(id, head);
+      }
+      if (kind !== 'publication') return;
+      const indexId = id.slice(0, id.lastIndexOf('/'));
+      const log = logs.get(indexId) ?? createLogCheck(null);
+      logs.set(indexId, log);
+      for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) {
+        const fault = log.next(entry);
+        if (fault !== undefined && !faults.has(indexId)) faults.set(indexId, `entry ${fault.seq}: ${fault.reason}`);
+      }
+    },
+    faults() {
+      for (const indexId of new Set([...heads.keys(), ...logs.keys()])) {
+        const head = heads.get(indexId);
+        const found = logs.get(indexId)?.last().hash;
+        if (found !== head?.hash && !faults.has(indexId))
+          faults.set(indexId, `it ends with another entry than number ${head?.seq ?? 'none'}, which its head names`);
+      }
+      return [...faults].map(([name, reason]) => ({ name, reason }));
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import {
+  BATCH_ENTRIES_MAX,
+  PublicationBatch,
+  PublicationHead,
+  type PublicationEntry,
+} from '#domain/documents/publication-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentReader, DocumentTransaction } from '../port.js';
+
+/** Digits of a number in a key: keys of batches are in the order of their entries. */
+const DIGITS = 10;
+
+const batchId = (indexId: string, batch: number): string => `${indexId}/${String(batch).padStart(DIGITS, '0')}`;
+
+/**
+ * Where the log of an index ends; undefined where nothing was published.
+ * @throws Refusal DOCUMENT_UNREADABLE
+ */
+export async function logHead(
+  reader: Pick<DocumentReader, 'get'>,
+  indexId: string,
+): Promise<PublicationHead | undefined> {
+  const stored = await reader.get('publication-head', indexId);
+  if (stored === undefined) return undefined;
+  const head = 'unreadable' in stored ? undefined : PublicationHead.safeParse(stored.body).data;
+  if (head === undefined) throw unreadable(indexId);
+  return head;
+}
+
+/** The entries of a log in their order, batch by batch. @throws Refusal DOCUMENT_UNREADABLE */
+export async function* logBatches(
+  reader: Pick<DocumentReader, 'get'>,
+  indexId: string,
+  { batches }: PublicationHead,
+): AsyncGenerator<readonly PublicationEntry[]> {
+  for (let batch = 1; batch <= batches; batch++) {
+    const stored = await reader.get('publication', batchId(indexId, batch));
+    const body = stored === undefined || 'unreadable' in stored ? undefined : stored.body;
+    const read = PublicationBatch.safeParse(body).data;
+    if (read === undefined) throw unreadable(indexId);
+    yield read.entries;
+  }
+}
+
+/** Adds entries, which follow the last one, to the end of a log. */
+export async function appendEntries(
+  tx: DocumentTransaction,
+  indexId: string,
+  { entries, after }: { readonly entries: readonly PublicationEntry[]; readonly after: PublicationHead | undefined },
+): Promise<void> {
+  let batches = after?.batches ?? 0;
+  for (let from = 0; from < entries.length; from += BATCH_ENTRIES_MAX) {
+    batches++;
+    const batch: PublicationBatch = { entries: entries.slice(from, from + BATCH_ENTRIES_MAX) };
+    await tx.put('publication', batchId(indexId, batches), batch);
+  }
+  const { seq, hash } = entries.at(-1)!; // Nobody appends nothing.
+  await tx.put('publication-head', indexId, { seq, hash, batches } satisfies PublicationHead);
+}
+
+function unreadable(indexId: string): Refusal {
+  return new Refusal(
+    'DOCUMENT_UNREADABLE',
+    `The published log of ${indexId} cannot be read; restore it from a backup.`,
+    {
+      index_id: indexId,
+    },
+  );
+}

@@ -1,0 +1,52 @@
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
+import { Buffer } from 'node:buffer';
+import { canonicalJson } from '#domain/canonical-json.js';
+import type { PublicationEntry, PublicKey, SigningKey } from '#domain/documents/publication-document.js';
+
+/** A new Ed25519 key. @param at time of its making, ISO-8601 UTC */
+export function newSigningKey(at: string): SigningKey {
+  const { publicKey, privateKey } = generateKeyPairSync('ed25519');
+  const raw = Buffer.from(publicKey.export({ format: 'jwk' }).x!, 'base64url');
+  return {
+    key_id: keyIdOf(raw),
+    public_key: raw.toString('base64'),
+    private_key: privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64'),
+    valid_from: at,
+    valid_until: null,
+  };
+}
+
+/** The id of a public key: the beginning of its SHA-256. */
+export function keyIdOf(raw: Uint8Array): string {
+  return createHash('sha256').update(raw).digest('hex').slice(0, KEY_ID_DIGITS);
+}
+
+const KEY_ID_DIGITS = 16;
+
+/** SHA-256 of the canonical JSON of an entry without its hash and signature. */
+export function hashOf({ hash: _hash, signature: _signature, ...stated }: Partial<PublicationEntry>): string {
+  return createHash('sha256').update(canonicalJson(stated)).digest('hex');
+}
+
+/** Signs the 32 bytes of a hash, in another thread. @returns base64 */
+export function signHash(hash: string, { private_key }: SigningKey): Promise<string> {
+  const key = createPrivateKey({ key: Buffer.from(private_key, 'base64'), format: 'der', type: 'pkcs8' });
+  return new Promise((resolve, reject) => {
+    sign(null, Buffer.from(hash, 'hex'), key, (failure, signature) => {
+      if (failure === null) resolve(signature.toString('base64'));
+      else reject(failure);
+    });
+  });
+}
+
+/** Whether a key signed a hash, and the text of the signature is the one way to write it. */
+export function isSigned({ hash, signature }: Pick<PublicationEntry, 'hash' | 'signature'>, key: PublicKey): boolean {
+  const raw = Buffer.from(key.public_key, 'base64');
+  const bytes = Buffer.from(signature, 'base64');
+  if (raw.length !== 32 || keyIdOf(raw) !== key.key_id || bytes.toString('base64') !== signature) return false;
+  const publicKey = createPublicKey({
+    key: { kty: 'OKP', crv: 'Ed25519', x: raw.toString('base64url') },
+    format: 'jwk',
+  });
+  return verify(null, Buffer.from(hash, 'hex'), publicKey, bytes);
+}

@@ -1,0 +1,214 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Publication } from '#contract/publication.js';
+import type { Scope } from '#contract/route.js';
+import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
+import { verifyPublished } from '#cli/verify-published.js';
+import { issueKey } from '#services/operations/keys.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of an index whose closes are published: tests follow each other. */
+let service: RunningService;
+const keys: Record<string, Record<string, string>> = {};
+
+function newKey(name: string, scopes: readonly Scope[]): string {
+  const { key, record } = issueKey({ name, scopes, expires: null }, Date.now());
+  keys[name] = { 'x-api-key': key };
+  return `${name}:${record.id}:${record.sha256}:${scopes.join('+')}`;
+}
+
+const ask = <T = Record<string, unknown>>(method: string, path: string, body?: unknown, who = 'root') =>
+  service.ask<T>(method, path, body, keys[who]!);
+
+async function ran(path: string, body: unknown): Promise<void> {
+  const { body: started } = await ask<{ readonly job_id: string }>('POST', path, body);
+  for (;;) {
+    const { body: job } = await ask<{ readonly status: string; readonly error: unknown }>(
+      'GET',
+      `/jobs/${started.job_id}?wait=30`,
+    );
+    if (job.status === 'pending' || job.status === 'running') continue;
+    expect(job.error).toBeNull();
+    return;
+  }
+}
+
+const definition = (weighting: object) => ({
+  id: 'PUB',
+  name: 'Published',
+  calendar: 'XNYS',
+  base_date: '2023-01-03',
+  rebalance: { frequency: 'quarterly' },
+  pipeline: { weighting },
+});
+
+beforeAll(async () => {
+  const given = [
+    newKey('root', ['admin']),
+    newKey('desk', ['read', 'publish']),
+    newKey('analyst', ['read', 'write', 'run', 'data']),
+  ];
+  service = await runService([], { DIVISOR_API_KEYS: given.join(',') });
+  await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 12, start: '2023-01-03', end: '2023-06-30' });
+  await ask('PUT', '/indices/PUB', definition({ type: 'EqualWeight' }));
+  await ran('/analytics/PUB/backtest', {});
+}, 120_000);
+afterAll(() => service.close(), 60_000);
+
+const publish = (request: object, who = 'desk') => ask<Publication>('POST', '/analytics/PUB/publish', request, who);
+const entriesOf = async (query = '') =>
+  (await ask<{ readonly entries: PublicationEntry[] }>('GET', `/analytics/PUB/published${query}`)).body.entries;
+
+/** Columns of an export as rows. */
+async function rowsOf(table: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const { body } = await ask<{ readonly columns: string[]; readonly data: unknown[][] }>(
+    'GET',
+    `/analytics/PUB/exports/${table}?format=json`,
+  );
+  const { columns, data } = body;
+  return data.map((row) => Object.fromEntries(columns.map((name, i) => [name, row[i]])));
+}
+
+test('only a key with the scope publish publishes', async () => {
+  expect((await publish({}, 'analyst')).status).toBe(403);
+  expect((await ask('GET', '/analytics/PUB/published')).status).toBe(404);
+});
+
+test('closes are published once: what is there is not said again, what came after it is', async () => {
+  const first = (await publish({ through: '2023-03-31' })).body;
+  expect(first).toMatchObject({ restated: 0, through: '2023-03-31' });
+  expect((await publish({ through: '2023-03-31' })).body).toEqual({ ...first, published: 0 });
+  const rest = (await publish({})).body;
+  const levels = await rowsOf('levels');
+  expect(first.published + rest.published).toBe(levels.length);
+  const entries = await entriesOf();
+  expect(entries.map(({ date, price, total, net, divisor }) => ({ date, price, total, net, divisor }))).toEqual(
+    levels.map(({ date, price, total, net, divisor }) => ({ date, price, total, net, divisor })),
+  );
+  expect(new Set(entries.map(({ author, index_version: version }) => `${author} ${version}`))).toEqual(
+    new Set(['desk 1']),
+  );
+});
+
+test('a composition hash is that of the index weights of the close, as anybody can make it of the export', async () => {
+  const byDate = new Map<string, Record<string, number>>();
+  for (const { date, identifier, index_weight: weight } of await rowsOf('weights'))
+    byDate.set(String(date), { ...byDate.get(String(date)), [String(identifier)]: Number(weight) });
+  for (const { date, composition_hash: hash } of await entriesOf()) {
+    const weights = byDate.get(date) ?? {};
+    const text = `{${Object.keys(weights)
+      .toSorted()
+      .map((name) => `${JSON.stringify(name)}:${JSON.stringify(weights[name])}`)
+      .join(',')}}`;
+    expect(createHash('sha256').update(text).digest('hex'), date).toBe(hash);
+  }
+});
+
+test('a run that disagrees is refused with its dates and changes nothing; it is restated with a reason alone', async () => {
+  const before = await entriesOf();
+  await ask('PUT', '/indices/PUB', definition({ type: 'PriceWeight' }));
+  await ran('/analytics/PUB/backtest', {});
+  const refused = await ask<{
+    readonly error: { readonly code: string; readonly detail: { readonly dates: string[] } };
+  }>('POST', '/analytics/PUB/publish', {}, 'desk');
+  expect([refused.status, refused.body.error.code]).toEqual([409, 'RESTATEMENT']);
+  expect(refused.body.error.detail.dates).toEqual(before.slice(0, 100).map(({ date }) => date));
+  expect((await publish({ restate: true })).status).toBe(422);
+  expect(await entriesOf()).toEqual(before);
+
+  const { body } = await publish({ restate: true, reason: 'A wrong weighting', through: '2023-01-31' });
+  const after = await entriesOf();
+  expect(after.slice(0, before.length)).toEqual(before);
+  const restated = after.slice(before.length);
+  expect(restated.map(({ kind, reason, index_version: version }) => [kind, reason, version])).toEqual(
+    restated.map(() => ['restatement', 'A wrong weighting', 2]),
+  );
+  expect(restated.map(({ date }) => date)).toEqual(
+    before.map(({ date }) => date).filter((date) => date <= '2023-01-31'),
+  );
+  expect([body.restated, body.published, body.head]).toEqual([restated.length, 0, restated.at(-1)!.hash]);
+  expect((await publish({ through: '2023-01-31' })).body).toMatchObject({ published: 0, restated: 0 });
+});
+
+test('a new key signs from then on, and the log tells which signed what', async () => {
+  const keysOf = async () =>
+    (await ask<{ readonly keys: PublicKey[] }>('GET', '/analytics/PUB/published/keys')).body.keys;
+  const [old] = await keysOf();
+  expect((await ask('POST', '/publication/keys', undefined, 'desk')).status).toBe(403);
+  expect((await ask('POST', '/publication/keys')).status).toBe(200);
+  const before = (await entriesOf()).length;
+  await publish({ restate: true, reason: 'The rest' });
+  const entries = await entriesOf();
+  const [first, second] = await keysOf();
+  expect(first).toEqual({ ...old, valid_until: second!.valid_from });
+  expect(second!.valid_until).toBeNull();
+  expect(entries.map(({ key_id: id }) => id)).toEqual(
+    entries.map((_, i) => (i < before ? first!.key_id : second!.key_id)),
+  );
+  expect(JSON.stringify(await keysOf())).not.toContain('private');
+});
+
+const run = promisify(execFile);
+
+/** Exit status and text of the page of Python. */
+async function inPython(words: readonly string[]): Promise<{ readonly status: number; readonly text: string }> {
+  try {
+    const { stdout } = await run('python3', ['src/clients/python/verify_published.py', ...words]);
+    return { status: 0, text: stdout };
+  } catch (failure) {
+    const { code, stdout } = failure as { readonly code: number; readonly stdout: string };
+    return { status: code, text: stdout };
+  }
+}
+
+test('the log verifies without the service, by the command and by a page of Python, and an edited one does not', async () => {
+  const lines = await service.download('/analytics/PUB/published', {
+    headers: { ...keys['desk']!, accept: 'application/x-ndjson' },
+  });
+  expect(lines.headers.get('content-type')).toBe('application/x-ndjson');
+  const text = await lines.text();
+  const { body } = await ask('GET', '/analytics/PUB/published/keys');
+  const at = (name: string) => join(service.root, name);
+  await writeFile(at('keys.json'), JSON.stringify(body));
+  await writeFile(at('log'), text);
+  await writeFile(at('log.json'), JSON.stringify({ entries: await entriesOf() }));
+  expect(await verifyPublished([at('log'), '--key', at('keys.json')])).toBe(0);
+  expect(await verifyPublished([at('log.json'), '--key', at('keys.json')])).toBe(0);
+  expect(await verifyPublished([at('log')])).toBe(0);
+
+  // Signatures of the page of Python take their time: a few entries around the change of the key are enough of them.
+  const some = text.split('\n').slice(0, 6).join('\n') + '\n';
+  await writeFile(at('some'), some);
+  expect(await inPython([at('log')])).toMatchObject({ status: 0 });
+  expect(await inPython([at('some'), at('keys.json')])).toMatchObject({ status: 0 });
+
+  const edits: readonly [string, string][] = [
+    ['"kind":"close"', '"kind":"restatement"'],
+    ['"signature":"', '"signature":"A'],
+    ['"price":', '"price":1'],
+    ['"seq":4', '"seq":4,"seq":4'],
+  ];
+  for (const [from, to] of edits) {
+    const edited = some.split('\n').map((line, i) => (i === 3 ? line.replace(from, to) : line));
+    await writeFile(at('edited'), edited.join('\n'));
+    expect(await verifyPublished([at('edited'), '--key', at('keys.json')]), to).toBe(1);
+    const judged = await inPython([at('edited'), at('keys.json')]);
+    expect(judged, to).toMatchObject({ status: 1, text: expect.stringMatching(/^Entry 4:/) });
+  }
+});
+
+test('the log outlives its index, and goes on when that is back', async () => {
+  const before = await entriesOf();
+  await ask('DELETE', '/indices/PUB');
+  expect(await entriesOf()).toEqual(before);
+  expect((await publish({})).status).toBe(404);
+  await ask('POST', '/indices/PUB/versions/2/restore');
+  await ran('/analytics/PUB/backtest', {});
+  await service.restart();
+  for (;;) if ((await ask<{ readonly status: string }>('GET', '/health')).body.status === 'ok') break;
+  expect((await publish({})).body).toMatchObject({ published: 0, restated: 0, head: before.at(-1)!.hash });
+});

@@ -1,0 +1,161 @@
+import { createHash } from 'node:crypto';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/documents/publication-document.js';
+import { createLogsCheck } from '#store/publication/check-logs.js';
+import { hashOf, newSigningKey, signHash } from '#store/publication/signing.js';
+import { verifyLog } from '#store/publication/verify-log.js';
+import { fc } from '../../fast-check.js';
+
+const key = newSigningKey('2024-01-01T00:00:00.000000+00:00');
+const other = newSigningKey('2024-01-01T00:00:00.000000+00:00');
+const keys: ReadonlyMap<string, PublicKey> = new Map([key, other].map((one) => [one.key_id, one]));
+
+/** A log of so many closes, signed with one key. */
+async function logOf(closes: number): Promise<PublicationEntry[]> {
+  const log: PublicationEntry[] = [];
+  for (let seq = 1; seq <= closes; seq++) {
+    const stated = {
+      seq,
+      index_id: 'EQ',
+      date: `2024-03-${String(seq).padStart(2, '0')}`,
+      kind: 'close' as const,
+      price: 100 + seq / 3,
+      total: seq % 2 === 0 ? null : 100 + seq,
+      net: 1e-7 * seq,
+      divisor: 1e21,
+      composition_hash: createHash('sha256').update(String(seq)).digest('hex'),
+      data_hash: 'content',
+      index_version: seq,
+      engine: '0.2.0',
+      reason: null,
+      at: '2024-04-01T00:00:00.000000+00:00',
+      author: 'Анна',
+      previous: log.at(-1)?.hash ?? NO_HASH,
+      key_id: key.key_id,
+    };
+    const hash = hashOf(stated);
+    log.push({ ...stated, hash, signature: await signHash(hash, key) });
+  }
+  return log;
+}
+
+let log: readonly PublicationEntry[];
+beforeAll(async () => {
+  log = await logOf(9);
+});
+
+const seqOfFault = (entries: readonly unknown[], head: string | null = null) => {
+  const verdict = verifyLog(entries, { keys, head });
+  return 'reason' in verdict ? verdict.seq : 0;
+};
+
+test('the hash of an entry is the SHA-256 of its canonical JSON', () => {
+  const text = '{"author":"Анна","date":"2024-01-02","net":null,"price":1e-7,"seq":1,"total":1e+21}';
+  const entry = { total: 1e21, seq: 1, price: 1e-7, net: null, date: '2024-01-02', author: 'Анна' };
+  expect(hashOf(entry)).toBe(createHash('sha256').update(text).digest('hex'));
+});
+
+test('a log as it was written holds', () => {
+  expect(verifyLog(log, { keys, head: log.at(-1)!.hash })).toEqual({ entries: 9, head: log.at(-1)!.hash });
+  expect(verifyLog([], { keys, head: null })).toEqual({ entries: 0, head: NO_HASH });
+});
+
+describe('verification names the first entry that is not as it was written', () => {
+  const changed = (value: unknown): unknown => {
+    if (typeof value === 'number') return value * (1 + 2 ** -52) + 1e-300;
+    if (typeof value === 'string') return value.replace(/.$/su, (last) => (last === '0' ? '1' : '0'));
+    return value === null ? 0 : null;
+  };
+
+  test.each([
+    'seq',
+    'index_id',
+    'date',
+    'kind',
+    'price',
+    'total',
+    'net',
+    'divisor',
+    'composition_hash',
+    'data_hash',
+    'index_version',
+    'engine',
+    'reason',
+    'at',
+    'author',
+    'previous',
+    'hash',
+    'key_id',
+    'signature',
+  ] as const)('after an edit of %s', (member) => {
+    for (const at of [0, 4, 8]) {
+      const edited = log.map((entry, i) => (i === at ? { ...entry, [member]: changed(entry[member]) } : entry));
+      expect(edited[at]![member]).not.toEqual(log[at]![member]);
+      expect(seqOfFault(edited), `entry ${at + 1}`).toBe(at + 1);
+      const lacking = log.map((entry, i) => (i === at ? { ...entry, [member]: undefined } : entry));
+      expect(seqOfFault(lacking), `entry ${at + 1} without it`).toBe(at + 1);
+    }
+  });
+
+  test('after an addition to an entry', () => {
+    expect(seqOfFault(log.map((entry, i) => (i === 3 ? { ...entry, comment: '' } : entry)))).toBe(4);
+  });
+
+  test('after an omission, a repetition or an exchange of entries', () => {
+    fc.assert(
+      fc.property(fc.nat(7), fc.nat(8), (at, to) => {
+        expect(seqOfFault(log.filter((_, i) => i !== at))).toBe(at + 1);
+        expect(seqOfFault([...log.slice(0, at + 1), ...log.slice(at)])).toBe(at + 2);
+        if (to === at) return;
+        const swapped = [...log];
+        [swapped[at], swapped[to]] = [log[to]!, log[at]!];
+        expect(seqOfFault(swapped)).toBe(Math.min(at, to) + 1);
+      }),
+    );
+  });
+
+  test('after an omission at the end, where the last hash is known', () => {
+    expect(seqOfFault(log.slice(0, -1))).toBe(0);
+    expect(seqOfFault(log.slice(0, -1), log.at(-1)!.hash)).toBe(9);
+  });
+
+  test('after a forgery that is chained as it should be, but signed with another key', async () => {
+    const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
+    const hash = hashOf(last);
+    for (const signer of [other, newSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
+      const forged = { ...last, hash, signature: await signHash(hash, signer) };
+      expect(seqOfFault([...log.slice(0, -1), forged])).toBe(9);
+    }
+  });
+
+  test('where a key signed before it was made, or after it was replaced', () => {
+    const judged = (over: Partial<PublicKey>) => {
+      const verdict = verifyLog(log, { keys: new Map([[key.key_id, { ...key, ...over }]]), head: null });
+      return 'reason' in verdict ? verdict.seq : 0;
+    };
+    expect(judged({ valid_from: '2024-04-01T00:00:00.000001+00:00' })).toBe(1);
+    expect(judged({ valid_until: '2024-03-31T23:59:59.999999+00:00' })).toBe(1);
+    expect(judged({ valid_until: '2024-04-01T00:00:00.000000+00:00' })).toBe(0);
+  });
+});
+
+test('a home whose log lost a document, or has another one, is damaged', () => {
+  const batches = [log.slice(0, 4), log.slice(4)].map((entries, i) => ({
+    kind: 'publication',
+    id: `EQ/${i + 1}`,
+    body: { entries },
+  }));
+  const head = { kind: 'publication-head', id: 'EQ', body: { seq: 9, hash: log.at(-1)!.hash, batches: 2 } };
+  const faultsOf = (documents: readonly { kind: string; id: string; body: unknown }[]) => {
+    const check = createLogsCheck();
+    for (const document of documents) check.look(document);
+    return check.faults().map(({ name }) => name);
+  };
+  const edited = { ...batches[1]!, body: { entries: log.slice(4).map((entry) => ({ ...entry, total: 1 })) } };
+  expect(faultsOf([...batches, head])).toEqual([]);
+  expect(faultsOf([batches[0]!, head])).toEqual(['EQ']);
+  expect(faultsOf([batches[1]!, head])).toEqual(['EQ']);
+  expect(faultsOf([batches[0]!, edited, head])).toEqual(['EQ']);
+  expect(faultsOf(batches)).toEqual(['EQ']);
+  expect(faultsOf([head])).toEqual(['EQ']);
+});

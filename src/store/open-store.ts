@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
-import { adoptDocuments, createVersionedStore } from './history/versioned-store.js';
+import { adoptDocuments, createVersionedStore, versionedTransaction } from './history/versioned-store.js';
 import type { Home } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
@@ -69,7 +69,7 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
     documents: createVersionedStore(documents),
     artifacts,
     freeSpace,
-    shared,
+    shared: shared && withVersions(shared),
     async close() {
       await documents.close();
       for (const [timer, names] of removals) {
@@ -79,6 +79,13 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
     },
   };
 }
+
+/** Effects of jobs write versions, as every other transaction does. */
+const withVersions = (shared: DatabaseDocuments): DatabaseDocuments => ({
+  ...shared,
+  jobTransaction: (change) =>
+    shared.jobTransaction((tx) => change(versionedTransaction(tx, { now: Date.now, options: undefined }))),
+});
 
 /** The driver of PostgreSQL is loaded by those alone who use it. */
 async function openShared(options: DatabaseEngineOptions): Promise<DatabaseDocuments> {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
+import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
@@ -38,6 +39,16 @@ async function levelsMade(url: string): Promise<unknown> {
   return ask(url, 'GET', '/analytics/EVEN/levels');
 }
 
+async function historiesIn(url: string): Promise<string[]> {
+  const client = new Client(url);
+  await client.connect();
+  const { rows } = await client.query<{ id: string }>(
+    `SELECT id FROM divisor.documents WHERE kind = 'history' ORDER BY id`,
+  );
+  await client.end();
+  return rows.map(({ id }) => id);
+}
+
 async function end({ child, ended }: Run, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<number | string> {
   child.kill(signal);
   return ended;
@@ -67,6 +78,8 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     await end(embedded);
     const first = await serving(home, [...FLAGS, '--database', place.url]);
     expect(await levelsMade(first.url)).toEqual(expected);
+    // The store was written by the effect of a job, the index by a request: both have their first version.
+    expect(await historiesIn(place.url)).toEqual(['index/EVEN', 'store/market']);
     expect(await finished(['serve', '--home', otherHome], environment)).toMatchObject({ status: 75 });
     expect(existsSync(`${home}/documents/data.mdb`)).toBe(false);
     const secret = new URL(place.url).password;

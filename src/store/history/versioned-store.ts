@@ -22,7 +22,8 @@ interface TransactionParts {
   readonly options: TransactionOptions | undefined;
 }
 
-function versionedTransaction(tx: DocumentTransaction, { now, options }: TransactionParts): DocumentTransaction {
+/** A transaction whose writes of versioned kinds write versions, too. */
+export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now, options }: TransactionParts): T {
   const by = options?.by ?? NO_REQUEST;
   return {
     ...tx,

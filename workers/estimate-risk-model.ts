@@ -56,7 +56,7 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
         positive_semi_definite: diagnostics.isPositiveSemiDefinite,
         repaired: diagnostics.isRepaired,
         smallest_eigenvalue: diagnostics.smallestEigenvalue,
-        target: input.request.target,
+        target: input.request.estimator === 'shrinkage' ? input.request.target : null,
       },
       excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
       observedStart: formatDay(sm.sessions[coverage.sessions[0]!]!),

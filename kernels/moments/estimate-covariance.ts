@@ -1,5 +1,6 @@
 import type { Engine } from '../engines/engine.js';
 import { denseCovariance, lowRankCovariance, type LowRankCovariance, type Shrinkage } from './low-rank-covariance.js';
+import { structuredCovariance, type StructuredRequest } from './estimators/structured-covariance.js';
 import { repairCovariance } from './repair-covariance.js';
 import { averageCorrelation } from './shrinkage-target.js';
 
@@ -62,15 +63,60 @@ export function estimateCovariance(
   tell('product');
   denseCovariance(engine, covariance, out);
   tell('eigenvalues');
-  let range = byRows(covariance) ? rangeByRows(engine, covariance) : rangeOf(engine, out, assets);
-  const isRepaired = request.repair && !isSemidefinite(range);
+  const range = byRows(covariance) ? rangeByRows(engine, covariance) : rangeOf(engine, out, assets);
+  return { intensity: covariance.intensity, ...looked(engine, out, { assets, range, repair: request.repair, tell }) };
+}
+
+/**
+ * Estimates a covariance matrix without a target, with its eigenvalues looked at; one that is not positive semi-definite
+ * is repaired.
+ *
+ * @param engine   Engine that computes.
+ * @param panel    [observations x assets] row-major returns, finite; spent.
+ * @param assets   Columns of `panel`, at least 1.
+ * @param request  Estimator with its settings, weights of the observations, and the factor on everything.
+ * @param out      [assets x assets] row-major, overwritten; exactly symmetric.
+ * @param tell     Called as each stage begins; may throw to stop.
+ * @returns        Diagnostics of the matrix in `out`.
+ * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @cost           As the estimator, and the eigenvalues: 4/3 assets^3.
+ * @source         Of the estimator.
+ */
+export function estimateStructured(
+  engine: Engine,
+  panel: Float64Array,
+  assets: number,
+  request: StructuredRequest,
+  out: Float64Array,
+  tell: (stage: EstimateStage) => void = () => {},
+): Omit<CovarianceDiagnostics, 'intensity'> {
+  tell('moments');
+  structuredCovariance(engine, panel, assets, request, out);
+  tell('eigenvalues');
+  return looked(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, tell });
+}
+
+interface Look {
+  readonly assets: number;
+  readonly range: Range;
+  readonly repair: boolean;
+  readonly tell: (stage: EstimateStage) => void;
+}
+
+/** What a matrix says about itself, repaired where it is asked for and has to be. */
+function looked(
+  engine: Engine,
+  out: Float64Array,
+  { assets, range: first, repair, tell }: Look,
+): Omit<CovarianceDiagnostics, 'intensity'> {
+  let range = first;
+  const isRepaired = repair && !isSemidefinite(range);
   if (isRepaired) {
     tell('repair');
     repairCovariance(engine, out, assets);
     range = rangeOf(engine, out, assets);
   }
   return {
-    intensity: covariance.intensity,
     averageCorrelation: averageCorrelation(out, assets),
     smallestEigenvalue: range.smallest,
     conditionNumber: conditionOf(range, assets),

@@ -79,7 +79,7 @@ describe.skipIf(!isHere).each(Object.keys(FILES) as (keyof typeof FILES)[])('a r
   test("has scikit-learn's intensity towards the identity, but for the degrees of freedom", async () => {
     const { diagnostics } = await estimate({ intensity_method: 'ledoit_wolf', target: 'scaled_identity' });
     // Both are 1/n times a ratio that the divisor hardly moves.
-    expect(Math.abs(diagnostics.intensity / expected.sklearn_identity_intensity_ddof0 - 1)).toBeLessThan(
+    expect(Math.abs(diagnostics.intensity! / expected.sklearn_identity_intensity_ddof0 - 1)).toBeLessThan(
       3 / expected.observations,
     );
   });

@@ -4567,8 +4567,8 @@ export interface RiskDiagnosticsPayload {
   readonly average_correlation: number;
   /** Largest over smallest eigenvalue; 1e300 when singular to working precision. */
   readonly condition_number: number;
-  /** Weight on the target; 0 is the sample covariance. */
-  readonly intensity: number;
+  /** Weight on the target; 0 is the sample covariance, null without a target. */
+  readonly intensity: number | null;
   /** By its eigenvalues. */
   readonly positive_semi_definite: boolean;
   /** Whether negative eigenvalues were clipped. */
@@ -4576,14 +4576,18 @@ export interface RiskDiagnosticsPayload {
   /** Of the matrix as served. */
   readonly smallest_eigenvalue: number;
   /** Structured target of the shrinkage. */
-  readonly target: 'constant_correlation' | 'scaled_identity';
+  readonly target: 'constant_correlation' | 'scaled_identity' | null;
 }
 
 /** Settings of a risk model, as an estimate request has them. */
 export interface RiskEstimator {
-  /** A sample covariance, shrunk towards a target. */
-  readonly estimator: 'shrinkage';
-  /** What the sample covariance is shrunk towards. */
+  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
+  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west';
+  /** Size of a move in standard deviations, read by gerber. */
+  readonly threshold: number;
+  /** Autocovariances that count, read by newey_west. */
+  readonly lags: number;
+  /** What the sample covariance is shrunk towards, by shrinkage. */
   readonly target: 'constant_correlation' | 'scaled_identity';
   /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
   readonly intensity: number | null;
@@ -4597,9 +4601,13 @@ export interface RiskEstimator {
 
 /** Settings of a risk model, as an estimate request has them. */
 export interface RiskEstimatorInput {
-  /** A sample covariance, shrunk towards a target. */
-  readonly estimator?: 'shrinkage' | undefined;
-  /** What the sample covariance is shrunk towards. */
+  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
+  readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | undefined;
+  /** Size of a move in standard deviations, read by gerber. */
+  readonly threshold?: number | undefined;
+  /** Autocovariances that count, read by newey_west. */
+  readonly lags?: number | undefined;
+  /** What the sample covariance is shrunk towards, by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
   readonly intensity?: number | null | undefined;
@@ -4665,15 +4673,21 @@ export interface RiskModelRequest {
   readonly start?: string | null | undefined;
   /** Last day of the window. */
   readonly end?: string | null | undefined;
+  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
+  readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | undefined;
+  /** Size of a move in standard deviations, read by gerber. */
+  readonly threshold?: number | undefined;
+  /** Autocovariances that count, read by newey_west. */
+  readonly lags?: number | undefined;
   /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
   readonly intensity?: number | null | undefined;
-  /** What the sample covariance is shrunk towards. */
+  /** What the sample covariance is shrunk towards, by shrinkage. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
   /** Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept. */
   readonly repair?: boolean | undefined;
   /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
-  /** Sessions after which the weight of an observation halves; equal weights by default. */
+  /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west. */
   readonly half_life?: number | null | undefined;
   /** Whether dividends count. */
   readonly returns?: 'total' | 'price' | undefined;

@@ -1,17 +1,14 @@
 import { z } from 'zod';
 import { LIMITS } from '../limits.js';
 import { Id } from '../shape.js';
-import { RiskModelRequest } from './risk-model-document.js';
+import { estimatorFields, RiskModelRequest } from './risk-model-document.js';
 
 const { target, intensity, intensity_method } = RiskModelRequest.shape;
 
 /** How the covariance of an optimisation is estimated, where it is not as by default. */
 export const RiskEstimator = z
   .strictObject({
-    estimator: z
-      .enum(['shrinkage'])
-      .default('shrinkage')
-      .meta({ description: 'A sample covariance, shrunk towards a target.' }),
+    ...estimatorFields,
     target,
     intensity,
     intensity_method,

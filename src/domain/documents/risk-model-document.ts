@@ -1,6 +1,30 @@
 import { z } from 'zod';
+import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-covariance.js';
 import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
 import { AssetIdentifier, Id, IsoDate } from '../shape.js';
+
+/** Estimators by their names on the wire. */
+export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS] as const;
+
+/** Most autocovariances that an estimate takes. */
+const LAGS_MAX = 20;
+
+/** Which estimator, and settings that only some of them read. */
+export const estimatorFields = {
+  estimator: z.enum(ESTIMATORS).default('shrinkage').meta({
+    description:
+      'shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.',
+  }),
+  threshold: z.number().min(0).max(10).default(0.5).meta({
+    description: 'Size of a move in standard deviations, read by gerber.',
+  }),
+  lags: z
+    .int()
+    .min(0)
+    .max(LAGS_MAX)
+    .default(5)
+    .meta({ description: 'Autocovariances that count, read by newey_west.' }),
+};
 
 const INTENSITY_METHODS = ['shape', 'ledoit_wolf'] as const;
 
@@ -17,6 +41,7 @@ export const RiskModelRequest = z
       .default(null)
       .meta({ description: 'First day of the window; the whole stored history by default.' }),
     end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
+    ...estimatorFields,
     intensity: z
       .number()
       .min(0)
@@ -27,7 +52,7 @@ export const RiskModelRequest = z
     target: z
       .enum(SHRINKAGE_TARGETS)
       .default('constant_correlation')
-      .meta({ description: 'What the sample covariance is shrunk towards.' }),
+      .meta({ description: 'What the sample covariance is shrunk towards, by shrinkage.' }),
     repair: z.boolean().default(false).meta({
       description: 'Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.',
     }),
@@ -35,13 +60,10 @@ export const RiskModelRequest = z
       description:
         'shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.',
     }),
-    half_life: z
-      .number()
-      .gt(0)
-      .max(1e6)
-      .nullable()
-      .default(null)
-      .meta({ description: 'Sessions after which the weight of an observation halves; equal weights by default.' }),
+    half_life: z.number().gt(0).max(1e6).nullable().default(null).meta({
+      description:
+        'Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west.',
+    }),
     returns: z.enum(['total', 'price']).default('total').meta({ description: 'Whether dividends count.' }),
   })
   .meta({ id: 'RiskModelRequest' });
@@ -55,11 +77,14 @@ export const RiskDiagnosticsPayload = z
     condition_number: z
       .number()
       .meta({ description: 'Largest over smallest eigenvalue; 1e300 when singular to working precision.' }),
-    intensity: z.number().meta({ description: 'Weight on the target; 0 is the sample covariance.' }),
+    intensity: z
+      .number()
+      .nullable()
+      .meta({ description: 'Weight on the target; 0 is the sample covariance, null without a target.' }),
     positive_semi_definite: z.boolean(),
     repaired: z.boolean(),
     smallest_eigenvalue: z.number(),
-    target: z.enum(SHRINKAGE_TARGETS),
+    target: z.enum(SHRINKAGE_TARGETS).nullable(),
   })
   .meta({ id: 'RiskDiagnosticsPayload' });
 export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;

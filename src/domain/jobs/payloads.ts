@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { BacktestPlan } from '../backtest/plan.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import { OptimisationRequest } from '../documents/optimisation-request.js';
-import type { RiskModelRequest } from '../documents/risk-model-document.js';
+import { RiskModelRequest } from '../documents/risk-model-document.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
@@ -74,7 +74,7 @@ export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 
 export const RiskModelPayload = z.object({
   model_id: z.string(),
-  request: accepted<RiskModelRequest>(),
+  request: RiskModelRequest,
   /** Names asked for, ascending and each once; null takes those of the run. */
   identifiers: z.array(z.string()).readonly().nullable(),
   run: z

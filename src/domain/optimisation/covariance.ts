@@ -1,4 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
+import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { denseCovariance, lowRankCovariance, type LowRankCovariance } from '#kernels/moments/low-rank-covariance.js';
 import { createRollingGram, type GramHistory, type RollingGram } from '#kernels/moments/rolling-gram.js';
@@ -162,20 +163,23 @@ function asEstimated(
   engine: Engine,
   window: ReturnWindow,
   coverage: Coverage,
-  { target, intensity, intensity_method: method, half_life: halfLife }: RiskEstimator,
+  settings: RiskEstimator,
 ): { readonly metric: Metric; readonly means: Float64Array } {
+  const { estimator, target, intensity, intensity_method: method, half_life: halfLife } = settings;
   const n = coverage.columns.length;
   const observations = coverage.sessions.length;
   const panel = engine.allocate(observations * n);
   readReturns(window, coverage, panel);
   const means = columnMeans(panel, n);
-  const covariance = lowRankCovariance(engine, panel, n, {
-    target,
-    intensity,
-    method,
-    scale: LIMITS.PERIODS_PER_YEAR,
-    ...(halfLife === null ? {} : { weights: weightsOf(halfLife, observations) }),
-  });
+  const scale = LIMITS.PERIODS_PER_YEAR;
+  const weights = halfLife === null ? {} : { weights: weightsOf(halfLife, observations) };
+  if (estimator !== 'shrinkage') {
+    const { threshold, lags } = settings;
+    const matrix = new Float64Array(n * n);
+    estimateStructured(engine, panel, n, { estimator, threshold, lags, scale, ...weights }, matrix);
+    return { metric: denseMetric(matrix, n), means };
+  }
+  const covariance = lowRankCovariance(engine, panel, n, { target, intensity, method, scale, ...weights });
   if (n > NAMES_PER_OBSERVATION * observations && covariance.target.common >= 0)
     return { metric: loadingsOf(covariance), means };
   const matrix = new Float64Array(n * n);

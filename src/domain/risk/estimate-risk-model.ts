@@ -1,6 +1,7 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import {
   estimateCovariance,
+  estimateStructured,
   type CovarianceDiagnostics,
   type EstimateStage,
 } from '#kernels/moments/estimate-covariance.js';
@@ -16,11 +17,15 @@ import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWin
  */
 const EARLIER_WEIGHT_MIN = 1e-4;
 
-export type RiskSettings = Pick<RiskModelRequest, 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'>;
+export type RiskSettings = Pick<
+  RiskModelRequest,
+  'estimator' | 'threshold' | 'lags' | 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'
+>;
 
 export interface RiskModelEstimate {
   readonly coverage: Coverage;
-  readonly diagnostics: CovarianceDiagnostics;
+  /** Without an intensity where the estimator has no target. */
+  readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'> & { readonly intensity: number | null };
   /** Annualised, [n x n]; on the engine's memory. */
   readonly covariance: Float64Array;
 }
@@ -48,18 +53,26 @@ export function estimateRiskModel(
   const diagnostics = engine.scope(() => {
     const panel = engine.room(coverage.sessions.length * n);
     readReturns(window, coverage, panel, engine);
+    const weights =
+      settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) };
+    const { estimator, threshold, lags } = settings;
+    const onStage = (stage: EstimateStage) => {
+      if (stage === 'eigenvalues') assertFinite(covariance);
+      tell(stage);
+    };
+    if (estimator !== 'shrinkage') {
+      const structured = { estimator, threshold, lags, scale: LIMITS.PERIODS_PER_YEAR, ...weights };
+      return { intensity: null, ...estimateStructured(engine, panel, n, structured, covariance, onStage) };
+    }
     const request = {
       target: settings.target,
       intensity: settings.intensity,
       method: settings.intensity_method,
       scale: LIMITS.PERIODS_PER_YEAR,
       repair: settings.repair,
-      ...(settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) }),
+      ...weights,
     };
-    return estimateCovariance(engine, panel, n, request, covariance, (stage) => {
-      if (stage === 'eigenvalues') assertFinite(covariance);
-      tell(stage);
-    });
+    return estimateCovariance(engine, panel, n, request, covariance, onStage);
   });
   return { coverage, diagnostics, covariance };
 }

@@ -7,7 +7,7 @@ import {
   type UniverseSpec,
 } from '../documents/index-document.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
-import type { RiskModelChoice } from '../documents/risk-estimator.js';
+import type { RiskEstimator, RiskModelChoice } from '../documents/risk-estimator.js';
 import { LIMITS } from '../limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
@@ -85,13 +85,31 @@ function derivationSentences(derivation: NonNullable<IndexDocument['derivation']
 
 function riskSentence(model: RiskModelChoice): string {
   if (typeof model === 'string') return `Risk is the stored risk model ${model}.`;
-  const { target, intensity, intensity_method, half_life, sessions } = model;
+  const { estimator, target, intensity, intensity_method, half_life, sessions } = model;
+  const returns = `${sessions ?? LIMITS.DERIVED_RISK_SESSIONS} returns up to the decision`;
+  if (estimator !== 'shrinkage') return `Risk is a covariance of ${returns}, ${estimatorWords(model)}.`;
   const weight =
     intensity === null
       ? `the intensity of ${intensity_method === 'shape' ? 'names over names and observations' : 'Ledoit and Wolf'}`
       : `intensity ${intensity}`;
   const decay = half_life === null ? '' : `, their weights halving every ${half_life} sessions`;
-  return `Risk is a covariance of ${sessions ?? LIMITS.DERIVED_RISK_SESSIONS} returns up to the decision${decay}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weight}.`;
+  return `Risk is a covariance of ${returns}${decay}, shrunk towards ${target === 'scaled_identity' ? 'a scaled identity' : 'constant correlation'} with ${weight}.`;
+}
+
+/** What an estimator without a target does, as the end of a sentence. */
+function estimatorWords({ estimator, threshold, lags, half_life }: RiskEstimator): string {
+  switch (estimator) {
+    case 'nonlinear':
+      return 'each of its eigenvalues shrunk by the analytical formula of Ledoit and Wolf';
+    case 'gerber':
+      return `by the Gerber statistic of moves beyond ${threshold} standard deviations`;
+    case 'denoised':
+      return 'the eigenvalues below the Marchenko-Pastur edge of its correlations replaced by their mean';
+    default: {
+      const decay = half_life === null ? '' : `, weights halving every ${half_life} sessions`;
+      return `with the autocovariances of ${lags} lags by Newey and West${decay}`;
+    }
+  }
 }
 
 function costsSentence({ linear_bps, impact_coefficient }: CostsSpec): string {

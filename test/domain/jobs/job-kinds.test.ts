@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 
@@ -16,7 +17,7 @@ const PAYLOADS = {
     request: OptimisationRequest.parse({ index_id: 'CORE', constraint_set_id: 'set' }),
   },
   render: { render_id: 'S1', template: { blocks: [] }, index_id: null },
-  risk: { model_id: 'S1', request: { end: null }, identifiers: ['A', 'B'], run: null },
+  risk: { model_id: 'S1', request: RiskModelRequest.parse({}), identifiers: ['A', 'B'], run: null },
   sync: refresh,
   load: { store_id: 'm' },
   refresh,

@@ -5049,8 +5049,8 @@ class RiskDiagnosticsPayload(t.TypedDict):
     average_correlation: float
     #: Largest over smallest eigenvalue; 1e300 when singular to working precision.
     condition_number: float
-    #: Weight on the target; 0 is the sample covariance.
-    intensity: float
+    #: Weight on the target; 0 is the sample covariance, null without a target.
+    intensity: t.Optional[float]
     #: By its eigenvalues.
     positive_semi_definite: bool
     #: Whether negative eigenvalues were clipped.
@@ -5058,15 +5058,19 @@ class RiskDiagnosticsPayload(t.TypedDict):
     #: Of the matrix as served.
     smallest_eigenvalue: float
     #: Structured target of the shrinkage.
-    target: t.Literal["constant_correlation", "scaled_identity"]
+    target: t.Optional[t.Literal["constant_correlation", "scaled_identity"]]
 
 
 class RiskEstimator(t.TypedDict):
     """Settings of a risk model, as an estimate request has them."""
 
-    #: A sample covariance, shrunk towards a target.
-    estimator: t.Literal["shrinkage"]
-    #: What the sample covariance is shrunk towards.
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+    #: Size of a move in standard deviations, read by gerber.
+    threshold: float
+    #: Autocovariances that count, read by newey_west.
+    lags: int
+    #: What the sample covariance is shrunk towards, by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
     intensity: t.Optional[float]
@@ -5081,9 +5085,13 @@ class RiskEstimator(t.TypedDict):
 class RiskEstimatorInput(t.TypedDict, total=False):
     """Settings of a risk model, as an estimate request has them."""
 
-    #: A sample covariance, shrunk towards a target.
-    estimator: t.Literal["shrinkage"]
-    #: What the sample covariance is shrunk towards.
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+    #: Size of a move in standard deviations, read by gerber.
+    threshold: float
+    #: Autocovariances that count, read by newey_west.
+    lags: int
+    #: What the sample covariance is shrunk towards, by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
     intensity: t.Optional[float]
@@ -5149,15 +5157,21 @@ class RiskModelRequest(t.TypedDict, total=False):
     start: t.Optional[Date]
     #: Last day of the window.
     end: t.Optional[Date]
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+    #: Size of a move in standard deviations, read by gerber.
+    threshold: float
+    #: Autocovariances that count, read by newey_west.
+    lags: int
     #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
     intensity: t.Optional[float]
-    #: What the sample covariance is shrunk towards.
+    #: What the sample covariance is shrunk towards, by shrinkage.
     target: t.Literal["constant_correlation", "scaled_identity"]
     #: Clip negative eigenvalues if the result is not positive semi-definite; the diagonal is kept.
     repair: bool
     #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
-    #: Sessions after which the weight of an observation halves; equal weights by default.
+    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west.
     half_life: t.Optional[float]
     #: Whether dividends count.
     returns: t.Literal["total", "price"]

@@ -3,6 +3,7 @@ import { CAPS, solved } from './objectives.js';
 import { put, service } from './set-up.js';
 
 interface RiskModel {
+  readonly diagnostics: { readonly intensity: number | null; readonly target: string | null };
   readonly covariance: { readonly index: readonly string[]; readonly data: readonly (readonly number[])[] };
 }
 
@@ -44,12 +45,21 @@ export function describeRiskAndCandidates(): void {
         { target: 'constant_correlation', intensity: 0 },
         { target: 'scaled_identity', intensity: null, intensity_method: 'ledoit_wolf' },
         { target: 'constant_correlation', intensity: 0.4, half_life: 60 },
+        { estimator: 'nonlinear' },
+        { estimator: 'newey_west', lags: 3, half_life: 60 },
+        { estimator: 'denoised' },
+        { estimator: 'gerber', threshold: 0.7 },
       ]) {
         const run = await solved({ ...wide, risk_model: settings });
         const body = { index_id: 'BROAD', start: run.start, end: run.end, ...settings };
         expect((await service.ask('POST', '/risk-models/same/estimate', body)).status).toBe(202);
         expect(await service.finished('risk:same')).toMatchObject({ status: 'succeeded' });
         const { body: model } = await service.ask<RiskModel>('GET', '/risk-models/same');
+        const isTargeted = !('estimator' in settings);
+        expect([model.diagnostics.intensity !== null, model.diagnostics.target !== null]).toEqual([
+          isTargeted,
+          isTargeted,
+        ]);
         const { index, data } = model.covariance;
         const weights = index.map((name) => run.weights.find(({ identifier }) => identifier === name)!.weight);
         const variance = weights.reduce(

@@ -165,7 +165,7 @@ export function describeEstimate(): void {
       );
       await estimated('window', { ...window, intensity_method: 'ledoit_wolf' });
       const { intensity } = (await view('window')).diagnostics;
-      expect(intensity > 0 && intensity < 1 && intensity !== 4 / 103).toBe(true);
+      expect(intensity! > 0 && intensity! < 1 && intensity !== 4 / 103).toBe(true);
     });
 
     test.each(['shape', 'ledoit_wolf'])(

@@ -1,0 +1,51 @@
+import { assert } from '../../assert.js';
+import type { Engine } from '../../engines/engine.js';
+
+/** What the count of joint moves needs of an engine. */
+type CountingEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
+
+/**
+ * The Gerber statistic: how often two names move together beyond a threshold, less how often against each other, over
+ * the observations in which one of them does.
+ *
+ * @param engine      Engine that multiplies counts.
+ * @param panel       [observations x assets] row-major returns.
+ * @param deviations  [assets], standard deviations.
+ * @param threshold   Of a move, in standard deviations, at least 0.
+ * @param out         [assets x assets] row-major, overwritten; symmetric, 1 on the diagonal. Not always positive
+ *   semi-definite.
+ * @returns           Nothing; the statistic is in `out`.
+ * @throws            KernelFault on a shape mismatch.
+ * @cost              two products of observations * assets^2 / 2; scratch of two panels and a matrix.
+ * @source            Gerber, Markowitz, Ernst, Miao, Javid & Sargen (2022), The Gerber statistic: a robust co-movement
+ *   measure for portfolio optimization, J. Portfolio Management 48(3), 87-102, equation 10.
+ */
+export function gerberStatistic(
+  engine: CountingEngine,
+  panel: Float64Array,
+  { deviations, threshold }: { readonly deviations: Float64Array; readonly threshold: number },
+  out: Float64Array,
+): void {
+  const n = deviations.length;
+  const observations = panel.length / n;
+  assert(Number.isInteger(observations), `panel: ${panel.length} values over ${n} assets`);
+  assert(out.length === n * n, `out: ${out.length} values for ${n} assets`);
+  engine.scope(() => {
+    const moves = engine.allocate(panel.length);
+    const still = engine.allocate(panel.length);
+    for (let k = 0; k < panel.length; k++) {
+      const bound = threshold * deviations[k % n]!;
+      moves[k] = panel[k]! >= bound ? Number(panel[k]! > 0 || bound > 0) : panel[k]! <= -bound ? -1 : 0;
+      if (deviations[k % n] === 0) moves[k] = 0;
+      still[k] = moves[k] === 0 ? 1 : 0;
+    }
+    const bothStill = engine.allocate(n * n);
+    engine.symmetricRankK(moves, n, out);
+    engine.symmetricRankK(still, n, bothStill);
+    for (let k = 0; k < out.length; k++) {
+      const counted = observations - bothStill[k]!;
+      out[k] = counted === 0 ? 0 : out[k]! / counted;
+    }
+  });
+  for (let i = 0; i < n; i++) out[i * n + i] = 1;
+}

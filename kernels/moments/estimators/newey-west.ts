@@ -1,0 +1,49 @@
+import { assert } from '../../assert.js';
+import type { Engine } from '../../engines/engine.js';
+
+/** What products of a panel with itself, shifted, need of an engine. */
+type ShiftingEngine = Pick<Engine, 'symmetricRankK' | 'gemm' | 'allocate' | 'scope'>;
+
+/**
+ * A covariance with the autocovariances of some lags, those of lag k by 1 - k / (lags + 1): what a sum over many
+ * observations has per observation.
+ *
+ * @param engine  Engine that multiplies.
+ * @param panel   [observations x assets] row-major deviations, each row times the root of its weight: a pair of rows
+ *   weighs the geometric mean of theirs, which keeps the result positive semi-definite.
+ * @param assets  Columns of the panel.
+ * @param lags    Whole, less than the observations; 0 leaves the covariance.
+ * @param out     [assets x assets] row-major, overwritten; exactly symmetric.
+ * @returns       Nothing; the covariance is in `out`.
+ * @throws        KernelFault on a shape mismatch or too many lags.
+ * @cost          (1/2 + lags) * observations * assets^2 multiply-adds; scratch of a matrix.
+ * @source        Newey & West (1987), Econometrica 55(3), 703-708; on weighted observations as Menchero, Orr & Wang
+ *   (2011), The Barra US Equity Model (USE4), section 4.1.
+ */
+export function neweyWest(
+  engine: ShiftingEngine,
+  panel: Float64Array,
+  { assets: n, lags }: { readonly assets: number; readonly lags: number },
+  out: Float64Array,
+): void {
+  const observations = panel.length / n;
+  assert(Number.isInteger(observations), `panel: ${panel.length} values over ${n} assets`);
+  assert(Number.isInteger(lags) && lags >= 0 && lags < observations, `lags: ${lags} of ${observations} observations`);
+  engine.symmetricRankK(panel, n, out);
+  engine.scope(() => {
+    const shifted = engine.allocate(n * n);
+    for (let lag = 1; lag <= lags; lag++) {
+      const inner = observations - lag;
+      const later = panel.subarray(lag * n);
+      const earlier = panel.subarray(0, inner * n);
+      engine.gemm({ rows: n, inner, columns: n, transposeA: true }, later, earlier, shifted);
+      const weight = 1 - lag / (lags + 1);
+      for (let i = 0; i < n; i++)
+        for (let j = i; j < n; j++) {
+          const value = out[i * n + j]! + weight * (shifted[i * n + j]! + shifted[j * n + i]!);
+          out[i * n + j] = value;
+          out[j * n + i] = value;
+        }
+    }
+  });
+}

@@ -1,0 +1,91 @@
+import { assert } from '../../assert.js';
+import { naturalLog } from '../../random/natural-log.js';
+
+const ROOT_5 = Math.sqrt(5);
+/** Where a series in sqrt(5) / x is used, and its terms: what is left of it is below a double's last digit. */
+const SERIES_BELOW = 0.5;
+const SERIES_TERMS = 26;
+/** Eigenvalues below this share of the largest are 0 to working precision. */
+const SINGULAR = 1e-14;
+
+/**
+ * Shrinks sample eigenvalues one by one, by the analytical formula.
+ *
+ * @param eigenvalues   [assets], of the sample covariance, ascending; those beyond the observations are 0.
+ * @param observations  Effective: those of the sample less 1 for its mean.
+ * @returns             [assets], not negative, in the same order.
+ * @throws              KernelFault for fewer than two observations.
+ * @cost                assets^2 logarithms.
+ * @source              Ledoit & Wolf (2020), Analytical nonlinear shrinkage of large-dimensional covariance matrices,
+ *   Annals of Statistics 48(5), 3043-3065, equations 4.3, 4.7 to 4.9, C.4, C.5 and C.8.
+ */
+export function nonlinearShrinkage(eigenvalues: Float64Array, observations: number): Float64Array {
+  assert(observations >= 2, `observations: ${observations}, at least 2 needed`);
+  const p = eigenvalues.length;
+  const n = observations;
+  const least = SINGULAR * Math.max(eigenvalues[p - 1]!, 0);
+  if (least === 0) return new Float64Array(p);
+  const nulls = Math.max(0, p - n);
+  const lambda = eigenvalues.subarray(nulls).map((value) => Math.max(value, least));
+  const width = 1 / cubeRoot(n);
+  const shrunk = new Float64Array(p);
+  lambda.forEach((value, i) => {
+    const { density, transform } = kernelAt(lambda, value, width);
+    const real = Math.PI * value * density;
+    const imaginary = Math.PI * value * transform;
+    const c = p / n;
+    shrunk[nulls + i] =
+      nulls === 0 ? value / ((c * real) ** 2 + (1 - c - c * imaginary) ** 2) : value / (real ** 2 + imaginary ** 2);
+  });
+  if (nulls > 0) shrunk.fill(nullValue(lambda, { width, nulls, observations: n }), 0, nulls);
+  return shrunk;
+}
+
+/** Kernel estimates of the density of the eigenvalues at one of them, and of its Hilbert transform. */
+function kernelAt(lambda: Float64Array, value: number, width: number) {
+  let density = 0;
+  let transform = 0;
+  for (let j = 0; j < lambda.length; j++) {
+    const h = width * lambda[j]!;
+    const x = (value - lambda[j]!) / h;
+    const inside = 1 - (x * x) / 5;
+    density += Math.max(inside, 0) / h;
+    transform += hilbert(x) / h;
+  }
+  const scale = 3 / (4 * ROOT_5 * lambda.length);
+  return { density: scale * density, transform: (scale / Math.PI) * transform };
+}
+
+/** -0.4 sqrt(5) x + (1 - x^2 / 5) ln |(sqrt(5) - x) / (sqrt(5) + x)|; far out by a series, where the two cancel. */
+function hilbert(x: number): number {
+  const u = ROOT_5 / x;
+  if (Math.abs(u) < SERIES_BELOW) {
+    let total = 0;
+    for (let k = 2 * SERIES_TERMS - 1; k > 0; k -= 2) total = total * u * u + 2 / (k * (k + 2));
+    return -2 * u * total;
+  }
+  const edge = Math.abs((ROOT_5 - x) / (ROOT_5 + x));
+  return -0.4 * ROOT_5 * x + (edge === 0 || edge === Infinity ? 0 : (1 - (x * x) / 5) * naturalLog(edge));
+}
+
+interface NullTerms {
+  readonly width: number;
+  readonly nulls: number;
+  readonly observations: number;
+}
+
+/** What the eigenvalues that the observations cannot tell become. */
+function nullValue(lambda: Float64Array, { width: h, nulls, observations }: NullTerms): number {
+  const inverse = lambda.reduce((sum, value) => sum + 1 / value, 0) / lambda.length;
+  const log = naturalLog((1 + ROOT_5 * h) / Math.abs(1 - ROOT_5 * h));
+  const transform = (inverse / Math.PI) * (3 / (10 * h * h) + (3 / (4 * ROOT_5 * h)) * (1 - 1 / (5 * h * h)) * log);
+  return observations / (Math.PI * nulls * transform);
+}
+
+/** By Newton's steps, in basic operations alone: `Math.cbrt` has other last bits on other engines. */
+function cubeRoot(x: number): number {
+  let root = x;
+  for (let next = (2 * root + x / (root * root)) / 3; next < root; next = (2 * root + x / (root * root)) / 3)
+    root = next;
+  return root;
+}

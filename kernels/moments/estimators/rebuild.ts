@@ -1,0 +1,31 @@
+import type { Engine } from '../../engines/engine.js';
+
+/** What it takes to put a matrix together from its eigenpairs. */
+export type RebuildingEngine = Pick<Engine, 'precision' | 'symmetricRankK' | 'gemm'>;
+
+/**
+ * A symmetric matrix with given eigenvalues.
+ *
+ * @param engine   Engine that multiplies, in float64.
+ * @param vectors  [n x n], an eigenvector a row; overwritten.
+ * @param values   [n], not negative.
+ * @param out      [n x n] row-major, overwritten; exactly symmetric.
+ * @returns        Nothing; the matrix is in `out`.
+ * @throws         KernelFault on a shape mismatch.
+ * @cost           n^3 / 2 multiply-adds.
+ * @source         Definition: the sum of value times vector times its transpose.
+ */
+export function rebuild(
+  engine: RebuildingEngine,
+  vectors: Float64Array,
+  values: Float64Array,
+  out: Float64Array,
+): void {
+  const n = values.length;
+  for (let k = 0; k < n; k++) {
+    const factor = Math.sqrt(values[k]!);
+    for (let i = k * n; i < (k + 1) * n; i++) vectors[i]! *= factor;
+  }
+  if (engine.precision === 'float64') engine.symmetricRankK(vectors, n, out);
+  else engine.gemm({ rows: n, inner: n, columns: n, transposeA: true }, vectors, vectors, out);
+}

@@ -1,0 +1,96 @@
+import type { Engine } from '../../engines/engine.js';
+import { demean } from '../demean.js';
+import { denoise } from './denoise.js';
+import { gerberStatistic } from './gerber.js';
+import { neweyWest } from './newey-west.js';
+import { nonlinearShrinkage } from './nonlinear-shrinkage.js';
+import { rebuild } from './rebuild.js';
+
+/** Estimators that shrink towards no target. */
+export const STRUCTURED_ESTIMATORS = ['nonlinear', 'gerber', 'denoised', 'newey_west'] as const;
+export type StructuredEstimator = (typeof STRUCTURED_ESTIMATORS)[number];
+
+export interface StructuredRequest {
+  readonly estimator: StructuredEstimator;
+  /** Of a joint move, in standard deviations; read by the Gerber statistic. */
+  readonly threshold: number;
+  /** Autocovariances that count; read by Newey and West. */
+  readonly lags: number;
+  /** [observations] summing to 1, read by Newey and West; equal weights when absent. */
+  readonly weights?: Float64Array;
+  /** Factor on everything: the periods of a year. */
+  readonly scale: number;
+}
+
+/**
+ * A covariance by one of the estimators without a target.
+ *
+ * @param engine   Engine that computes.
+ * @param panel    [observations x assets] row-major returns, finite; spent.
+ * @param assets   Columns of `panel`, at least 1.
+ * @param request  The estimator and its settings.
+ * @param out      [assets x assets] row-major, overwritten; symmetric.
+ * @returns        Nothing; the covariance is in `out`.
+ * @throws         KernelFault on a shape mismatch; Error when the panel is not finite.
+ * @cost           observations * assets^2 / 2 a product; eigenpairs for `nonlinear` and `denoised`.
+ * @source         Of the estimators.
+ */
+export function structuredCovariance(
+  engine: Engine,
+  panel: Float64Array,
+  assets: number,
+  { estimator, threshold, lags, weights, scale }: StructuredRequest,
+  out: Float64Array,
+): void {
+  const returns = estimator === 'gerber' ? panel.slice() : panel;
+  const own = estimator === 'newey_west' ? weights : undefined;
+  const { rowFactors } = demean(panel, assets, own, new Float64Array(assets), engine);
+  engine.scaleRows(panel, assets, rowFactors);
+  if (estimator === 'newey_west') neweyWest(engine, panel, { assets, lags }, out);
+  else engine.symmetricRankK(panel, assets, out);
+  const deviations = Float64Array.from({ length: assets }, (_, i) => Math.sqrt(Math.max(0, out[i * (assets + 1)]!)));
+  if (estimator === 'nonlinear')
+    withEigenvalues(engine, out, assets, (values) => nonlinearShrinkage(values, rowFactors.length - 1));
+  if (estimator === 'denoised') {
+    scaleBy(out, deviations, (a, b) => (a * b > 0 ? 1 / (a * b) : 0));
+    for (let i = 0; i < assets; i++) out[i * (assets + 1)] = 1;
+    withEigenvalues(engine, out, assets, (values) => denoise(values, rowFactors.length).values);
+    const unit = Float64Array.from(deviations, (_, i) => Math.sqrt(out[i * (assets + 1)]!));
+    scaleBy(out, deviations, (a, b, i, j) => (a * b) / (unit[i]! * unit[j]!));
+  }
+  if (estimator === 'gerber') {
+    gerberStatistic(engine, returns, { deviations, threshold }, out);
+    scaleBy(out, deviations, (a, b) => a * b);
+  }
+  for (let k = 0; k < out.length; k++) out[k]! *= scale;
+}
+
+/** The matrix with other eigenvalues. */
+function withEigenvalues(
+  engine: Engine,
+  matrix: Float64Array,
+  n: number,
+  change: (values: Float64Array) => Float64Array,
+): void {
+  engine.scope(() => {
+    const values = engine.allocate(n);
+    const vectors = engine.allocate(n * n);
+    if (!engine.symmetricEigen(matrix, n, values, vectors))
+      throw new Error('the covariance has entries that are not finite');
+    rebuild(engine, vectors, change(values), matrix);
+  });
+}
+
+function scaleBy(
+  matrix: Float64Array,
+  deviations: Float64Array,
+  factor: (a: number, b: number, i: number, j: number) => number,
+): void {
+  const n = deviations.length;
+  for (let i = 0; i < n; i++)
+    for (let j = i; j < n; j++) {
+      const value = matrix[i * n + j]! * factor(deviations[i]!, deviations[j]!, i, j);
+      matrix[i * n + j] = value;
+      matrix[j * n + i] = value;
+    }
+}

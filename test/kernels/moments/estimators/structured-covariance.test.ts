@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { estimateStructured } from '#kernels/moments/estimate-covariance.js';
+import { denoise } from '#kernels/moments/estimators/denoise.js';
+import { nonlinearShrinkage } from '#kernels/moments/estimators/nonlinear-shrinkage.js';
+import {
+  STRUCTURED_ESTIMATORS,
+  structuredCovariance,
+  type StructuredRequest,
+} from '#kernels/moments/estimators/structured-covariance.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import { sampleCovariance } from '#kernels/moments/sample-covariance.js';
+import { randomPanel } from '../../engines/random-matrices.js';
+
+type Golden = Readonly<Record<StructuredRequest['estimator'], readonly (readonly number[])[]>> & {
+  readonly returns: readonly (readonly number[])[];
+  readonly threshold: number;
+  readonly lags: number;
+  readonly half_life: number;
+};
+
+const file = new URL('../../../../../test/golden/estimators/estimators.json', import.meta.url);
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { readonly cases: readonly Golden[] }; // Our own file.
+
+const DEFAULTS: Omit<StructuredRequest, 'estimator'> = { threshold: 0.5, lags: 0, scale: 1 };
+
+function covariance(panel: Float64Array, assets: number, request: Partial<StructuredRequest>, engine = wasmEngine()) {
+  const out = new Float64Array(assets * assets);
+  structuredCovariance(engine, panel.slice(), assets, { ...DEFAULTS, estimator: 'nonlinear', ...request }, out);
+  return out;
+}
+
+/** Relative to the largest entry: small eigenvalues of a sample have no more digits than that leaves them. */
+function expectClose(actual: Float64Array, expected: ArrayLike<number>, digits = 1e-10): void {
+  const size = Math.max(...Array.from(expected, Math.abs));
+  for (let k = 0; k < actual.length; k++) expect(Math.abs(actual[k]! - expected[k]!)).toBeLessThan(digits * size);
+}
+
+const sampleOf = (panel: Float64Array, assets: number) => {
+  const out = new Float64Array(assets * assets);
+  sampleCovariance(panel.slice(), assets, out);
+  return out;
+};
+
+describe.each(STRUCTURED_ESTIMATORS)('the covariance by %s', (estimator) => {
+  test.each(cases.map((one) => [one.returns.length, one.returns[0]!.length, one] as const))(
+    'of %d observations of %d names is that of its paper, written out in numpy',
+    (observations, assets, { returns, threshold, lags, half_life: halfLife, ...expected }) => {
+      const weights = new Float64Array(observations);
+      halfLifeWeights(halfLife, weights);
+      const panel = Float64Array.from(returns.flat());
+      for (const engine of [referenceEngine, wasmEngine()])
+        expectClose(
+          covariance(panel, assets, { estimator, threshold, lags, weights }, engine),
+          expected[estimator].flat(),
+        );
+    },
+  );
+
+  test('is symmetric, scales with the returns and is positive semi-definite as it is served', () => {
+    const panel = randomPanel(40, 12, 7);
+    const plain = covariance(panel, 12, { estimator, lags: 2 });
+    expectClose(
+      covariance(
+        panel.map((value) => 3 * value),
+        12,
+        { estimator, lags: 2, scale: 2 },
+      ),
+      plain.map((value) => 18 * value),
+    );
+    for (let i = 0; i < 12; i++) for (let j = 0; j < i; j++) expect(plain[i * 12 + j]).toBe(plain[j * 12 + i]);
+    const served = new Float64Array(144);
+    const request = { ...DEFAULTS, estimator, lags: 2 };
+    const { isPositiveSemiDefinite } = estimateStructured(wasmEngine(), panel.slice(), 12, request, served);
+    expect(isPositiveSemiDefinite).toBe(true);
+  });
+});
+
+describe('nonlinear shrinkage', () => {
+  test('leaves the eigenvalues of many observations, and draws those of few together', () => {
+    const values = Float64Array.of(1, 2, 3, 5, 8);
+    nonlinearShrinkage(values, 10_000_000).forEach((value, k) =>
+      expect(Math.abs(value / values[k]! - 1)).toBeLessThan(0.01),
+    );
+    const few = nonlinearShrinkage(values, 20);
+    expect(few[4]! / few[0]!).toBeLessThan(8);
+  });
+
+  test('gives names beyond the observations a variance', () => {
+    const panel = randomPanel(20, 30, 3);
+    const matrix = covariance(panel, 30, { estimator: 'nonlinear' });
+    const values = new Float64Array(30);
+    expect(referenceEngine.symmetricEigenvalues(matrix, 30, values)).toBe(true);
+    // The sample has none in ten directions but for rounding.
+    expect(values[0]! / values[29]!).toBeGreaterThan(1e-9);
+  });
+});
+
+describe('denoising', () => {
+  test('keeps the sum of the eigenvalues and those above the edge, and moves none twice', () => {
+    const values = Float64Array.of(0.2, 0.3, 0.4, 0.5, 0.6, 4);
+    const once = denoise(values, 60);
+    expect(once.signals).toBe(1);
+    expect(once.values[5]).toBe(4);
+    expect(once.values.reduce((sum, value) => sum + value, 0)).toBeCloseTo(6, 12);
+    expect([...denoise(once.values, 60).values]).toEqual([...once.values]);
+  });
+});
+
+test('without lags the covariance by Newey and West is that of the sample', () => {
+  const panel = randomPanel(50, 6, 11);
+  expectClose(covariance(panel, 6, { estimator: 'newey_west' }), sampleOf(panel, 6));
+});
+
+test('the Gerber statistic without a threshold counts signs', () => {
+  const panel = Float64Array.of(1, 2, -1, -3, 2, 1, -2, 1);
+  const out = covariance(panel, 2, { estimator: 'gerber', threshold: 0 });
+  const sample = sampleOf(panel, 2);
+  // Three of the four pairs have one sign, the last has two.
+  expect(out[1]).toBeCloseTo(0.5 * Math.sqrt(sample[0]! * sample[3]!), 14);
+});

@@ -6,10 +6,10 @@ import { workbookPart } from './workbook-part.js';
 
 /** A part of an export of a stored run, written to memory that the service shares. */
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
-  const { exportId, files, table, format, start, end, from, market, room } = input;
+  const { exportId, files, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = sinkInto(new Uint8Array(room));
   const open = () => ({ columns: openFiles(files), market: market && openedMarket(market) });
-  const common = { table, window: { start, end }, from, sink, tick: () => control.report(0) };
+  const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
     format === 'xlsx'
       ? await workbookPart({ ...common, exportId, open })

@@ -3,7 +3,7 @@ import { LIMITS } from '#domain/limits.js';
 import type { ByteSink } from '#views/exports/part.js';
 import { workbookStream, type WorkbookInput } from '#views/exports/workbook.js';
 
-export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window' | 'tick'> {
+export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window' | 'by' | 'tick'> {
   readonly exportId: string;
   readonly open: () => Pick<WorkbookInput, 'columns' | 'market'>;
   readonly from: ExportPosition;
@@ -53,8 +53,8 @@ export async function workbookPart(input: WorkbookPartInput): Promise<ExportPosi
   return { at: workbook.at, rows: 0 };
 }
 
-function startWorkbook({ open, table, window, tick }: WorkbookPartInput): OpenWorkbook {
+function startWorkbook({ open, table, window, by, tick }: WorkbookPartInput): OpenWorkbook {
   const workbook: Omit<OpenWorkbook, 'reader'> = { at: 0, tick };
-  const stream = workbookStream({ ...open(), table, window, tick: () => workbook.tick() });
+  const stream = workbookStream({ ...open(), table, window, by, tick: () => workbook.tick() });
   return Object.assign(workbook, { reader: stream.getReader() });
 }

@@ -17,6 +17,7 @@ const GRAMMAR: Grammar = {
     index: { type: 'string', value: 'ID', help: 'The index or strategy whose run is exported.' },
     start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
     end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
+    by: { type: 'string', value: 'COLUMN', help: 'Reference column of the groups of exposures; SECTOR unless given.' },
     format: {
       type: 'string',
       value: 'FORMAT',
@@ -71,6 +72,7 @@ interface ExportOrder {
   readonly format: ExportFormat;
   readonly start: string | undefined;
   readonly end: string | undefined;
+  readonly by: string | undefined;
 }
 
 function requestOf(word: string, flags: FlagValues, out: string | undefined): ExportOrder {
@@ -84,7 +86,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
   if (out === undefined && (format === 'xlsx' || format === 'arrow') && process.stdout.isTTY)
     throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
-  return { table, indexId, format, start: flags.text('start'), end: flags.text('end') };
+  return { table, indexId, format, start: flags.text('start'), end: flags.text('end'), by: flags.text('by') };
 }
 
 /** The format that the ending of a file names. */
@@ -98,11 +100,11 @@ function formatOf(out: string): ExportFormat {
 
 async function asked(
   client: DivisorClient,
-  { table, indexId, format, start, end }: ExportOrder,
+  { table, indexId, format, ...cut }: ExportOrder,
 ): Promise<{ readonly bytes: AsyncGenerator<Uint8Array>; readonly stale: string | null }> {
   const { headers, bytes } = await client.stream('exportRun', EXPORT_FORMATS[format].media, {
     params: { index_id: indexId, table },
-    query: { format, ...(start === undefined ? {} : { start }), ...(end === undefined ? {} : { end }) },
+    query: { format, ...cut },
   });
   return { bytes, stale: headers.get('x-run-stale') };
 }

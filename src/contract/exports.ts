@@ -42,6 +42,12 @@ export const exportRoutes = routes({
     query: z.strictObject({
       start: IsoDate.optional().meta({ description: 'First date; that of the run unless given.' }),
       end: IsoDate.optional().meta({ description: 'Last date; that of the run unless given.' }),
+      by: z
+        .string()
+        .min(1)
+        .max(64)
+        .optional()
+        .meta({ description: 'Reference column of the groups of `exposures`, or IDENTIFIER; SECTOR unless given.' }),
       format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
     }),
     success: {
@@ -55,6 +61,7 @@ export const exportRoutes = routes({
       'RUN_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
       'NOT_ACCEPTABLE',
+      'VALIDATION_FAILED',
       'INVALID_RANGE',
       'NO_DATA_AT_DATE',
       'RANGE_TOO_SHORT',

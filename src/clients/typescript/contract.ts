@@ -1612,7 +1612,7 @@ export interface ExportView {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The table, as it was asked for. */
-  readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'risk';
+  readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk';
   /** Names of the columns. */
   readonly columns: readonly string[];
   /** Rows, a value a column; dates are YYYY-MM-DD. */
@@ -5580,8 +5580,8 @@ export interface TableBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`. */
-  readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'literal';
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`. */
+  readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'literal';
   /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit: number;
   /** The rows of a literal table. */
@@ -5596,8 +5596,8 @@ export interface TableBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`. */
-  readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'literal' | undefined;
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`. */
+  readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'literal' | undefined;
   /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit?: number | undefined;
   /** The rows of a literal table. */
@@ -6607,7 +6607,7 @@ export interface Operations {
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'risk' }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */

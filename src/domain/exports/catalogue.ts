@@ -101,6 +101,46 @@ export const EXPORTS = {
       divisor_after: number('Divisor at the close.'),
     },
   },
+  exposures: {
+    help: 'Weights by group at every close: of the index, of a strategy its own. `by` names the reference column, SECTOR unless given.',
+    row: 'a group with a weight on a date, by date then group',
+    readsMarket: true,
+    isGrouped: true,
+    columns: {
+      date: date('Session.'),
+      group: text(
+        'As known on the date; UNCLASSIFIED without a value, and for every name unless the store of the run is served. Sectors of the last date are stored with the run.',
+      ),
+      weight: fraction('Sum of the held weights.'),
+      names: count('Names with a weight.'),
+    },
+  },
+  limits: {
+    help: 'Published rules of concentration on every session. Issuers are those of the reference column ISSUER; without it each name is its own.',
+    row: 'a rule on a date, by date',
+    readsMarket: true,
+    columns: {
+      date: date('Session.'),
+      rule: text('The rule, as `limits` of the analytics names it.'),
+      headroom: fraction('Distance to the nearest bound, negative beyond it.'),
+      state: text('`within` or `breached`.'),
+    },
+  },
+  breaches: {
+    help: 'Breaches of these rules.',
+    row: 'a breach, by its first session',
+    readsMarket: true,
+    columns: {
+      begin: date('First session beyond the bound; it may lie before `start`.'),
+      end: date('Last session beyond it; null while it lasts.'),
+      rule: text('The rule.'),
+      row: text('Which of its bounds.'),
+      cause: text('`price`, `action` or `rebalance`.'),
+      worst_date: date('Session of the least headroom.'),
+      worst_value: fraction('What the bound is compared with on it.'),
+      limit: fraction('The bound.'),
+    },
+  },
   risk: {
     help: `Risk of the portfolio over the latest ${DEFAULT_RISK_WINDOW} returns, annualised.`,
     row: 'a date with that many returns behind it',

@@ -100,6 +100,8 @@ const rebalance: Blocks = [
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 12 },
   { kind: 'bar_chart', title: 'Largest weights', source: 'top_weights', limit: 15, width: 'half' },
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 15, width: 'half' },
+  { kind: 'table', title: 'Sectors through time', source: 'exposures', limit: 15 },
+  { kind: 'table', title: 'Limits of concentration', source: 'limits' },
   { kind: 'table', title: 'Constituents', source: 'constituents', limit: 100 },
 ];
 

@@ -23,6 +23,8 @@ export interface ExportPartInput {
   /** YYYY-MM-DD. */
   readonly start: string | null;
   readonly end: string | null;
+  /** Reference column of a table of groups; absent where none was asked for. */
+  readonly by?: string | undefined;
   readonly from: ExportPosition;
   /** The served market, where the table reads it and it is that of the run. */
   readonly market: MarketHandle | null;

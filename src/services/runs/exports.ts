@@ -4,14 +4,16 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import { LIMITS } from '#domain/limits.js';
-import { marketKey, type MarketHandle } from '#domain/market/handle.js';
-import { Refusal } from '#domain/refusal.js';
+import { marketKey } from '#domain/market/handle.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
-import type { Markets } from '#market/serving/markets.js';
+import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';
+import { assertReferenceColumn } from './reference-column.js';
 import { earlierFiles, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, streamWithHead } from './stamped-json.js';
@@ -21,6 +23,8 @@ export interface ExportRequest {
   readonly format: ExportFormat;
   readonly start?: string | undefined;
   readonly end?: string | undefined;
+  /** Reference column of a table of groups. */
+  readonly by?: string | undefined;
 }
 
 /** An export on its way: its first part is made, the others when they are asked for. */
@@ -61,10 +65,10 @@ type Asked = Omit<ExportPartInput, 'exportId' | 'files' | 'from' | 'room'>;
 export function createExports({ documents, artifacts, jobs, markets, states }: ExportsDependencies): Exports {
   let opened = 0;
 
-  async function marketOf(run: RunDocument, table: ExportTableName): Promise<MarketHandle | null> {
+  async function marketOf(run: RunDocument, table: ExportTableName): Promise<ServedMarket | null> {
     if (exportTable(table).readsMarket !== true) return null;
     const served = markets.served();
-    return served === undefined || (await states.isOtherDataset(run, served)) ? null : served.handle;
+    return served === undefined || (await states.isOtherDataset(run, served)) ? null : served;
   }
 
   /** Opens the files of a run, or of the one that took its place meanwhile. */
@@ -108,12 +112,13 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
   }
 
   return {
-    async export(runId, { table, format, start = null, end = null }) {
+    async export(runId, { table, format, by, start = null, end = null }) {
       const run = await requireRun(documents, runId);
       assertOrder({ start, end });
-      const market = await marketOf(run, table);
+      const served = await marketOf(run, table);
+      if (by !== undefined) assertGroups(table, by, served && served.market);
       const stale = await states.staleOf(run);
-      const asked = { table, format, start, end, market };
+      const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = etagOf(run, asked);
       if (format !== 'json') return { stale, etag, open: (signal) => stream(runId, asked, signal) };
       const head = stateHead(stale);
@@ -124,6 +129,21 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
       };
     },
   };
+}
+
+/** @throws Refusal VALIDATION_FAILED for a table without groups, and for a column that the market does not have */
+function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
+  if (exportTable(table).isGrouped !== true)
+    throw refuseWithFindings('query', [
+      {
+        severity: 'error',
+        code: 'UNKNOWN_FIELD',
+        message: `The rows of ${table} are not of groups: by says nothing of them.`,
+        path: 'by',
+        value: by,
+      },
+    ]);
+  if (market !== null && by !== 'IDENTIFIER') assertReferenceColumn(market, by);
 }
 
 /** Everything that the bytes depend on. */

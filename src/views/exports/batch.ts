@@ -46,6 +46,8 @@ export interface ExportSource {
   readonly window: AskedWindow;
   /** The served market, where it is that of the run and the table reads it. */
   readonly market: MarketData | null;
+  /** Reference column of a table of groups, or IDENTIFIER; the table's own unless given. */
+  readonly by?: string | undefined;
 }
 
 /** The rows of a table from a position on, 0 at first; positions are the table's own. */

@@ -3,7 +3,9 @@ import type { Producer } from './batch.js';
 import { attribution } from './tables/attribution.js';
 import { constituents } from './tables/constituents.js';
 import { events } from './tables/events.js';
+import { exposures } from './tables/exposures.js';
 import { levels } from './tables/levels.js';
+import { breaches, limits } from './tables/limits.js';
 import { rebalances } from './tables/rebalances.js';
 import { risk } from './tables/risk.js';
 import { trades } from './tables/trades.js';
@@ -12,9 +14,12 @@ import { weights } from './tables/weights.js';
 /** How the rows of each table are made: a table without does not compile, nor one that lacks a column. */
 export const PRODUCERS: { readonly [T in ExportTableName]: Producer<T> } = {
   attribution,
+  breaches,
   constituents,
   events,
+  exposures,
   levels,
+  limits,
   rebalances,
   risk,
   trades,

@@ -12,6 +12,9 @@ import type { RunTerms } from '#domain/reports/run-terms.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
 import { rebalanceFigures, type RebalanceFigures } from '../rebalance-figures.js';
+import { watchedRules, type WatchedRule } from '../limits/watched-rules.js';
+import { storedLabels } from '../stored-labels.js';
+import { yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
 import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
 
 /** A series on days of its own. */
@@ -67,6 +70,10 @@ export interface RunFigures {
   constituents(): readonly Constituent[];
   /** Weight of each sector on the last date, largest first; null stands for names without one. */
   sectors(): readonly { readonly sector: string | null; readonly weight: number }[];
+  /** Weights of the sectors at the ends of the latest years. */
+  yearEndSectors(years: number): YearEndSectors;
+  /** Every published rule of concentration over the run; each name is its own issuer. */
+  limits(): readonly WatchedRule[];
   /** The latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
   /** @throws Refusal TOTAL_LOSS */
@@ -93,7 +100,7 @@ export function createRunFigures({ columns, overview: stored, risk, terms, stale
   const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
   const days = columns.i32('days');
   const level: DatedLine = { days, values: columns.f64('level') };
-  const labels = once(() => labelsOf(columns));
+  const labels = once(() => storedLabels(columns));
   const weights = once(() =>
     weightsView({
       runId: header.run_id,
@@ -125,6 +132,8 @@ export function createRunFigures({ columns, overview: stored, risk, terms, stale
     monthlyReturns: once(() => monthlyReturns(days, level.values)),
     constituents,
     sectors: once(() => sectorsOf(constituents())),
+    yearEndSectors: (years) => yearEndSectors(columns, years),
+    limits: once(() => watchedRules(columns, null, { from: 0, to: days.length - 1 })),
     rebalances: (limit) => latestRebalances(columns, limit),
     attribution,
     risk: once(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),
@@ -135,11 +144,6 @@ export function createRunFigures({ columns, overview: stored, risk, terms, stale
 function once<T>(compute: () => T): () => T {
   let cached: { readonly value: T } | undefined;
   return () => (cached ??= { value: compute() }).value;
-}
-
-function labelsOf(columns: RunColumns): RunLabels {
-  if (!columns.has('labels')) return { names: [], sectors: [] };
-  return JSON.parse(new TextDecoder().decode(columns.u8('labels'))) as RunLabels; // written by this engine
 }
 
 /** The tracked index on the dates of the run, rebased to 100. */

@@ -101,6 +101,47 @@ test('what comes after a date changes nothing on it, and what comes before the w
     expect(weights).toEqual(cut(whole.groups.find((other) => other.group === group)!.weights));
 });
 
+async function exported(table: 'exposures' | 'limits' | 'breaches', query: { by?: string } = {}) {
+  const { columns, data } = await client.call('exportRun', { params: { ...params, table }, query });
+  return data.map((row) => Object.fromEntries(columns.map((name, k) => [name, row[k]])));
+}
+
+test('exported groups are those of the exposures, date by date', async () => {
+  for (const by of ['SECTOR', 'COUNTRY', 'IDENTIFIER']) {
+    const { dates, groups } = await client.call('getExposures', { params, query: { by, groups: 100 } });
+    const rows = await exported('exposures', { by });
+    const shown = groups.flatMap(({ group, weights }) =>
+      dates.flatMap((date, k) => (weights[k] === 0 ? [] : [{ date, group, weight: weights[k] }])),
+    );
+    const ordered = shown.toSorted((a, b) => (a.date + a.group < b.date + b.group ? -1 : 1));
+    expect(rows.map(({ date, group }) => ({ date, group }))).toEqual(
+      ordered.map(({ date, group }) => ({ date, group })),
+    );
+    rows.forEach(({ weight }, k) => expect(weight).toBeCloseTo(ordered[k]!.weight!, 14));
+    const names = rows.reduce((sum, row) => sum + (row['date'] === dates.at(-1) ? Number(row['names']) : 0), 0);
+    expect(names).toBe(6);
+  }
+  await expect(
+    client.call('exportRun', { params: { ...params, table: 'levels' }, query: { by: 'SECTOR' } }),
+  ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+});
+
+test('exported limits and breaches are those that are watched, rule by rule', async () => {
+  const rows = await exported('limits');
+  const breaches = await exported('breaches');
+  for (const rule of ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const) {
+    const view = await client.call('getLimits', { params, query: { rule } });
+    const own = rows.filter((row) => row['rule'] === rule);
+    expect(own.map(({ date }) => date)).toEqual(view.state.dates);
+    expect(own.map(({ headroom }) => headroom)).toEqual(view.state.headroom);
+    expect(own.filter(({ state }) => state === 'breached').length).toBe(view.breached_sessions);
+    expect(
+      breaches.filter((row) => row['rule'] === rule).map(({ row, begin, end, cause }) => ({ row, begin, end, cause })),
+    ).toEqual(view.breaches.map(({ row, begin, end, cause }) => ({ row, begin, end, cause })));
+  }
+  expect(breaches.length).toBeGreaterThan(0);
+});
+
 test('a datapoint that the store lacks, or that is text, is refused by its place', async () => {
   await expect(
     client.call('getExposures', { params, query: { fields: ['BETA', 'NOTHING', 'SECTOR'] } }),

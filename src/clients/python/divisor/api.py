@@ -382,26 +382,28 @@ class Operations:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored."""
         return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body))
 
-    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
         :param start: First date; that of the run unless given.
         :param end: Last date; that of the run unless given.
+        :param by: Reference column of the groups of `exposures`, or IDENTIFIER; SECTOR unless given.
         :param format: Instead of `Accept`.
         """
-        return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "format": format}))
+        return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "by": by, "format": format}))
 
-    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
         :param media: What is wanted instead of JSON.
         :param start: First date; that of the run unless given.
         :param end: Last date; that of the run unless given.
+        :param by: Reference column of the groups of `exposures`, or IDENTIFIER; SECTOR unless given.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "format": format}, accept=media)
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "by": by, "format": format}, accept=media)
 
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.

@@ -1794,7 +1794,7 @@ class ExportView(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The table, as it was asked for.
-    table: t.Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "risk"]
+    table: t.Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"]
     #: Names of the columns.
     columns: t.Sequence[str]
     #: Rows, a value a column; dates are YYYY-MM-DD.
@@ -6089,8 +6089,8 @@ class TableBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: The rows of a literal table.
@@ -6108,8 +6108,8 @@ class TableBlockInput(_TableBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: The rows of a literal table.

@@ -9,6 +9,8 @@ export const TABLE_SOURCES = {
   monthly_returns: 'return of each month, a year a row',
   attribution: 'contribution of each name to the total return, the largest first',
   risk: 'contribution of each name held to the volatility, the largest first',
+  exposures: 'weight of each sector at the end of each year, the largest first',
+  limits: 'the published rules of concentration: headroom, sessions in breach and breaches',
   literal: 'the rows of `frame`',
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;

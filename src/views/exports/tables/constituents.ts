@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { Day } from '#domain/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import { storedLabels } from '../../stored-labels.js';
 import { heldWeights } from '../../weights-view.js';
 import { inBatches, textValues, type Producer } from '../batch.js';
 
@@ -62,7 +62,7 @@ function referenceOf(
 ): Readonly<Record<'name' | 'sector' | 'country' | 'currency', TextOf>> {
   const { names, currency } = columns.header;
   if (market === null) {
-    const labels = labelsOf(columns);
+    const labels = storedLabels(columns);
     return {
       name: (name) => labels.names[name] ?? null,
       sector: (name) => labels.sectors[name] ?? null,
@@ -83,9 +83,4 @@ function referenceOf(
     country: field('COUNTRY'),
     currency: (name) => quoted(name) ?? market.currency ?? currency,
   };
-}
-
-function labelsOf(columns: RunColumns): RunLabels {
-  if (!columns.has('labels')) return { names: [], sectors: [] };
-  return JSON.parse(new TextDecoder().decode(columns.u8('labels'))) as RunLabels; // Written by this engine.
 }

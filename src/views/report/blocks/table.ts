@@ -1,3 +1,4 @@
+import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
@@ -35,6 +36,8 @@ const CONTENTS: Record<TableSource, Content> = {
   monthly_returns: ({ limit }, context) => monthlyTable(requireFigures(context), limit),
   attribution: ({ limit }, context) => attributionTable(requireFigures(context), limit),
   risk: ({ limit }, context) => riskTable(requireFigures(context), limit),
+  exposures: ({ limit }, context) => exposuresTable(requireFigures(context), limit),
+  limits: (_block, context) => limitsTable(requireFigures(context)),
   literal: ({ frame, limit }) => literalTable(frame!, limit), // a literal table has its frame: the schema says so
 };
 
@@ -115,6 +118,43 @@ function rebalancesTable({ rebalances, hasCap, overview }: RunFigures, limit: nu
     fields,
     rows,
     `${countText(count)} ${count === 1 ? 'rebalance' : 'rebalances'} from ${overview.start} to ${overview.end}. Turnover is one-way, against the weights held before the trades.`,
+  );
+}
+
+/** Years that fit side by side. */
+const YEARS_SHOWN = 8;
+
+function exposuresTable({ yearEndSectors, overview }: RunFigures, limit: number): Table {
+  const { dates, sectors } = yearEndSectors(YEARS_SHOWN);
+  const { shown, others } = rowsWithin(sectors, limit);
+  const rest = Float64Array.from(dates, (_, k) => others.reduce((sum, { weights }) => sum + weights[k]!, 0));
+  const rows = [
+    ...shown.map(({ sector, weights }) => ({ label: sector ?? 'Unclassified', weights })),
+    ...(others.length === 0 ? [] : [{ label: `${countText(others.length)} others`, weights: rest }]),
+  ];
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Sector'), cell: ({ label }) => cleanLine(label) },
+    ...dates.map((date, k) => ({
+      column: figure(date === overview.end ? date : date.slice(0, 4)),
+      cell: ({ weights }: (typeof rows)[number]) => percentText(weights[k]!),
+    })),
+  ];
+  return toTable(fields, rows, 'Weights held at the end of each year, by the sectors of the last date.');
+}
+
+function limitsTable({ limits, overview }: RunFigures): Table {
+  const rules = limits();
+  const fields: Field<(typeof rules)[number]>[] = [
+    { column: text('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
+    { column: figure(`Headroom on ${overview.end}`), cell: ({ headroom }) => percentText(headroom.at(-1)!) },
+    { column: figure('Least headroom'), cell: ({ headroom }) => percentText(Math.min(...headroom)) },
+    { column: figure('Sessions in breach'), cell: ({ breachedDates }) => countText(breachedDates) },
+    { column: figure('Breaches'), cell: ({ breaches }) => countText(breaches.length) },
+  ];
+  return toTable(
+    fields,
+    rules,
+    `Rules of concentration on the weights of ${countText(rules[0]!.dates.length)} sessions, each name its own issuer. Headroom is the distance to the nearest bound, negative beyond it.`,
   );
 }
 

@@ -82,6 +82,28 @@ export function describeFigures(): void {
         expect(text).toMatch(new RegExp(`^${date} .* ${percentText(redistributed)}$`, 'm'));
     });
 
+    test('sectors at the ends of years and limits of concentration', () => {
+      const columns = openColumns((from, to) => sample.columns.subarray(from, to));
+      const { text } = builtIn('REBALANCE-A4', sample);
+      const days = columns.i32('days');
+      const at = days.length - 1;
+      const held = columns.f64('weights', at * columns.header.names.length, (at + 1) * columns.header.names.length);
+      const [first, second] = [...held].toSorted((a, b) => b - a) as [number, number];
+      const above = held.reduce((sum, weight) => sum + (weight > 0.05 ? weight : 0), 0);
+      const headroomOf = {
+        'UCITS 5/10/40': Math.min(0.1 - first, 0.4 - above),
+        'UCITS 20/35': Math.min(0.35 - first, 0.2 - second),
+      };
+      for (const [label, headroom] of Object.entries(headroomOf))
+        expect(text).toContain(`${label} ${percentText(headroom)}`);
+      const { sectors, dates } = sample.figures.yearEndSectors(8);
+      expect(dates.at(-1)).toBe(sample.figures.overview.end);
+      for (const { sector, weight } of sample.figures.sectors()) {
+        const row = sectors.find((other) => other.sector === sector)!;
+        expect(row.weights.at(-1)).toBeCloseTo(weight, 12);
+      }
+    });
+
     test('risk of what is held, adding up to its volatility', () => {
       const columns = openColumns((from, to) => sample.columns.subarray(from, to));
       const shares = new Map(columns.header.names.map((name, i) => [name, 0.001 * (i + 1)]));

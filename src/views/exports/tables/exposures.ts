@@ -1,0 +1,101 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import { groupNumbers, type GroupOfDay } from '../../groups-by-day.js';
+import { groupOf, groupSpells, ownGroup } from '../../market-groups.js';
+import { panelRows } from '../../panel-rows.js';
+import { storedLabels } from '../../stored-labels.js';
+import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';
+import { spanOf } from '../span.js';
+
+/** Positions are those of dates in the window. */
+export const exposures: Producer<'exposures'> = function* (source, at) {
+  const { columns, window } = source;
+  const days = columns.i32('days');
+  const { from, to } = spanOf(days, window);
+  if (from + at >= to) return;
+  const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
+  const held = panelRows(columns, block, { from: from + at, to: to - 1 });
+  const groups = groupsOver(source, days.subarray(from, to));
+  const codesOn = groups.codes();
+  let rows: GroupRow[] = [];
+  for (let t = from + at; t < to; t++) {
+    rows.push(...rowsOf(days[t]!, held.at(t), codesOn(days[t]!)));
+    if (rows.length < BATCH_ROWS && t < to - 1) continue;
+    yield batchOf(rows, groups.texts, t + 1 - from);
+    rows = [];
+  }
+};
+
+interface GroupRow {
+  readonly day: Day;
+  readonly group: number;
+  weight: number;
+  names: number;
+}
+
+/** The groups that hold anything, in their order. */
+function rowsOf(day: Day, weights: Float64Array, codes: Int32Array): GroupRow[] {
+  const rows = new Map<number, GroupRow>();
+  weights.forEach((weight, name) => {
+    if (weight === 0) return;
+    const group = codes[name]!;
+    const row = rows.get(group) ?? { day, group, weight: 0, names: 0 };
+    row.weight += weight;
+    row.names++;
+    rows.set(group, row);
+  });
+  return [...rows.values()].toSorted((a, b) => a.group - b.group);
+}
+
+function batchOf(rows: readonly GroupRow[], texts: readonly string[], end: number): Batch<'exposures'> {
+  return {
+    count: rows.length,
+    end,
+    columns: {
+      date: Int32Array.from(rows, ({ day }) => day),
+      group: { codes: Int32Array.from(rows, ({ group }) => group), texts },
+      weight: Float64Array.from(rows, ({ weight }) => weight),
+      names: Int32Array.from(rows, ({ names }) => names),
+    },
+  };
+}
+
+interface Groups {
+  /** Ascending: every group of the window, so that each part has the same. */
+  readonly texts: readonly string[];
+  /** Positions of names' groups in the texts, on days in ascending order. */
+  codes(): (day: Day) => Int32Array;
+}
+
+function groupsOver(source: ExportSource, days: Int32Array): Groups {
+  const { names } = source.columns.header;
+  const groupOfDay = groupedBy(source);
+  const numbers = groupNumbers();
+  const numbersOn = numbers.byDay(names, groupOfDay);
+  days.forEach((day) => numbersOn(day));
+  const texts = numbers.groups.toSorted(compareText);
+  const rankOf = Int32Array.from(numbers.groups, (group) => texts.indexOf(group));
+  return {
+    texts,
+    codes() {
+      const on = numbers.byDay(names, groupOfDay);
+      return (day) => on(day).map((number) => rankOf[number]!);
+    },
+  };
+}
+
+const DEFAULT_GROUPS = 'SECTOR';
+
+/** By the market; without it by the sectors that the run has stored. */
+function groupedBy({ columns, market, by = DEFAULT_GROUPS }: ExportSource): GroupOfDay {
+  if (by === 'IDENTIFIER') return ownGroup;
+  if (market !== null) return groupSpells(market, by);
+  const sectors = by === DEFAULT_GROUPS ? storedSectors(columns) : new Map<string, string | null>();
+  return (name) => ({ group: groupOf(sectors.get(name) ?? null), until: Infinity });
+}
+
+function storedSectors(columns: RunColumns): Map<string, string | null> {
+  const { sectors } = storedLabels(columns);
+  return new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? null]));
+}

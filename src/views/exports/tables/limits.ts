@@ -1,0 +1,58 @@
+import { TOLERANCE } from '#domain/compliance/measure.js';
+import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
+import { watchedRules } from '../../limits/watched-rules.js';
+import { inBatches, NONE, textValues, type Producer } from '../batch.js';
+import { spanOf } from '../span.js';
+
+const STATES = ['within', 'breached'] as const;
+
+export const limits: Producer<'limits'> = ({ columns, window, market }, at) => {
+  const days = columns.i32('days');
+  const { from, to } = spanOf(days, window);
+  if (from === to) return [];
+  const rules = watchedRules(columns, market, { from, to: to - 1 });
+  const count = (to - from) * rules.length;
+  const rows = Array.from({ length: count }, (_, row) => ({
+    date: Math.floor(row / rules.length),
+    rule: row % rules.length,
+  }));
+  const headroom = Float64Array.from(rows, ({ date, rule }) => rules[rule]!.headroom[date]!);
+  return inBatches<'limits'>(
+    {
+      count,
+      columns: {
+        date: Int32Array.from(rows, ({ date }) => days[from + date]!),
+        rule: { codes: Int32Array.from(rows, ({ rule }) => rule), texts: LIMIT_RULE_NAMES },
+        headroom,
+        state: { codes: Int32Array.from(headroom, (value) => Number(value < -TOLERANCE)), texts: STATES },
+      },
+    },
+    at,
+  );
+};
+
+export const breaches: Producer<'breaches'> = ({ columns, window, market }, at) => {
+  const days = columns.i32('days');
+  const { from, to } = spanOf(days, window);
+  if (from === to) return [];
+  const found = watchedRules(columns, market, { from, to: to - 1 }).flatMap(({ rule, breaches: of }) =>
+    of.map((breach) => ({ rule, ...breach })),
+  );
+  const rows = found.toSorted((a, b) => a.begin - b.begin); // Of one date as the rules.
+  return inBatches<'breaches'>(
+    {
+      count: rows.length,
+      columns: {
+        begin: Int32Array.from(rows, ({ begin }) => days[begin]!),
+        end: Int32Array.from(rows, ({ end }) => (end === null ? NONE : days[end]!)),
+        rule: textValues(rows.map(({ rule }) => rule)),
+        row: textValues(rows.map(({ row }) => row)),
+        cause: textValues(rows.map(({ cause }) => cause)),
+        worst_date: Int32Array.from(rows, ({ worst }) => days[worst.at]!),
+        worst_value: Float64Array.from(rows, ({ worst }) => worst.value),
+        limit: Float64Array.from(rows, ({ worst }) => worst.limit),
+      },
+    },
+    at,
+  );
+};

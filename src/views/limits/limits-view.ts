@@ -1,0 +1,79 @@
+import type { LimitsView } from '#contract/analytics/limits.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { distanceToBreach, watchLimits, type Breach, type WatchedDate } from '#domain/compliance/monitor.js';
+import { formatDay } from '#domain/days.js';
+import type { Finding } from '#domain/findings.js';
+import { datesWithin, type AskedWindow } from '../run-window.js';
+import { watchedDates, type Watched } from './watched-dates.js';
+
+export interface LimitsInput extends Watched {
+  readonly window: AskedWindow;
+  /** The published rule, null for rows of the client. */
+  readonly rule: LimitsView['rule'];
+  /** Column whose values are issuers; IDENTIFIER where names are their own. */
+  readonly by: string;
+  readonly findings: readonly Finding[];
+}
+
+type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+
+/** Most rows and breaches of an answer. */
+const ROWS_MAX = 500;
+const BREACHES_MAX = 10_000;
+
+/**
+ * Limits watched over the dates of a stored run.
+ * @throws Refusal NO_DATA_IN_RANGE
+ * @cost reads [n x H] weights, and those before events
+ */
+export function limitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
+  const days = columns.i32('days');
+  const window = datesWithin(days, input.window);
+  const dateOf = (at: number) => formatDay(days[at]!);
+  let last: WatchedDate | undefined;
+  const watch = watchLimits(
+    followed(watchedDates(columns, window.to, input), (date) => (last = date)),
+    window.from,
+  );
+  const nearest = last === undefined ? null : distanceToBreach(last.rows, last.holdings);
+  return {
+    index_id: columns.header.run_id,
+    rule: input.rule,
+    by: input.by,
+    sessions: watch.dates.length,
+    breached_sessions: watch.breachedDates,
+    state: {
+      dates: watch.dates.map(dateOf),
+      headroom: watch.headroom.map((value) => (Number.isFinite(value) ? value : null)),
+    },
+    rows: watch.rows.slice(0, ROWS_MAX).map(({ row, side, unit, breachedDates, least }) => ({
+      row,
+      side,
+      unit,
+      breached_sessions: breachedDates,
+      least: { date: dateOf(least.at), value: least.value, limit: least.limit },
+    })),
+    rows_total: watch.rows.length,
+    breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => breachBody(breach, dateOf)),
+    breaches_total: watch.breaches.length,
+    distance: nearest && { identifier: columns.header.names[nearest.name]!, move: nearest.move },
+    findings: input.findings,
+  };
+}
+
+function breachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {
+  return {
+    row,
+    begin: dateOf(begin),
+    end: end === null ? null : dateOf(end),
+    cause,
+    worst: { date: dateOf(worst.at), value: worst.value, limit: worst.limit },
+  };
+}
+
+function* followed<T>(items: Iterable<T>, visit: (item: T) => void): Iterable<T> {
+  for (const item of items) {
+    visit(item);
+    yield item;
+  }
+}

@@ -1,0 +1,36 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { civilOf, formatDay } from '#domain/days.js';
+import { runSide } from './exposures/sides.js';
+import { weightsByGroup } from './exposures/weights-by-group.js';
+import { storedLabels } from './stored-labels.js';
+
+export interface YearEndSectors {
+  /** Last date of each year of the run, YYYY-MM-DD. */
+  readonly dates: readonly string[];
+  /** By average weight, largest first; null stands for names without one. */
+  readonly sectors: readonly { readonly sector: string | null; readonly weights: Float64Array }[];
+}
+
+/** Weight of each sector on the last dates of the latest years, by what the names were on the last date of the run. */
+export function yearEndSectors(columns: RunColumns, years: number): YearEndSectors {
+  const all = columns.i32('days');
+  const last = all.length - 1;
+  const shown = Array.from(all.keys())
+    .filter((at) => at === last || civilOf(all[at]!).year !== civilOf(all[at + 1]!).year)
+    .slice(-years);
+  const days = shown.map((at) => all[at]!);
+  const { sectors } = storedLabels(columns);
+  const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
+  const groups = weightsByGroup(runSide(columns, shown), null, {
+    days,
+    groups: Infinity,
+    groupOf: (name) => ({ group: sectorOf.get(name)!, until: Infinity }),
+  });
+  return {
+    dates: days.map(formatDay),
+    sectors: groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights })),
+  };
+}
+
+/** No reference data has an empty text. */
+const NO_SECTOR = '';

@@ -11,6 +11,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { previewRules, sessionWithData } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
+import type { TaskControl } from '#jobs/thread-messages.js';
+import { packOrders } from '#views/exports/pack-orders.js';
 import type { RebalancePackQuestion } from '#jobs/tasks/indices.js';
 import { answerBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
@@ -18,34 +20,34 @@ import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 
 /** The orders that bring accounts to an index, as a RebalancePack. */
-export const rebalancePack: Task<'rebalancePack'> = (question, control) =>
-  onEngine((engine) => {
-    const market = openedMarket(question.market);
-    const { documents, models, indexId, request } = question;
-    const asked = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
-    const composer = composerFor({ market, documents, models, until: asked, engine }, control);
-    const sm = composer.market(indexId);
-    const session = sessionWithData(sm, asked);
-    if (session < 0) {
-      const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
-      throw new Refusal(
-        'NO_DATA_AT_DATE',
-        `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`,
-      );
-    }
-    const composition = compositionFor(composer, { indexId, session, engine });
-    const pack = packOf(namesOf(sm, { question, session, weights: composition.weights }), request);
-    const { weights: _weights, ...about } = composition;
-    return answerBytes(
-      JSON.stringify({
-        index_id: indexId,
-        as_of: formatDay(sm.sessions[session]!),
-        ...about,
-        ...pack,
-        findings: orderFindings([...composition.findings, ...pack.findings]),
-      }),
-    );
-  });
+export const rebalancePack: Task<'rebalancePack'> = async (question, control) => {
+  const { indexId, format } = question;
+  const pack = await onEngine((engine) => packFor(question, engine, control));
+  return answerBytes(format === 'json' ? JSON.stringify(pack) : await packOrders(indexId, pack.accounts, format));
+};
+
+function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskControl) {
+  const market = openedMarket(question.market);
+  const { documents, models, indexId, request } = question;
+  const asked = request.as_of === null ? (market.dates.at(-1) ?? 0) : dayFrom(request.as_of);
+  const composer = composerFor({ market, documents, models, until: asked, engine }, control);
+  const sm = composer.market(indexId);
+  const session = sessionWithData(sm, asked);
+  if (session < 0) {
+    const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
+    throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`);
+  }
+  const composition = compositionFor(composer, { indexId, session, engine });
+  const pack = packOf(namesOf(sm, { question, session, weights: composition.weights }), request);
+  const { weights: _weights, ...about } = composition;
+  return {
+    index_id: indexId,
+    as_of: formatDay(sm.sessions[session]!),
+    ...about,
+    ...pack,
+    findings: orderFindings([...composition.findings, ...pack.findings]),
+  };
+}
 
 interface PackComposition {
   /** Effective date of the rebalance that the pack is for; null where the calendar has none. */

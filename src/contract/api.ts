@@ -1,5 +1,6 @@
 import { analyticsRoutes } from './analytics/routes.js';
 import { calendarRoutes } from './calendars.js';
+import { eventRoutes } from './events.js';
 import { changelogRoutes } from './changelog.js';
 import { dataRoutes } from './data.js';
 import { derivativeRoutes } from './derivatives.js';
@@ -36,6 +37,7 @@ export const API = {
   ...documentationRoutes,
   ...jobRoutes,
   ...calendarRoutes,
+  ...eventRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
   ...runViewRoutes,

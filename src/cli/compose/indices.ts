@@ -1,10 +1,12 @@
 import type { Removals } from '#http/removals.js';
 import { calendarHandlers } from '#http/routes/calendars.js';
+import { eventHandlers } from '#http/routes/events.js';
 import { indexHandlers } from '#http/routes/indices.js';
 import { optimiseHandlers } from '#http/routes/optimise.js';
 import { riskModelHandlers } from '#http/routes/risk-models.js';
 import { strategyHandlers } from '#http/routes/strategies.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
+import { createEvents } from '#services/indices/events.js';
 import { createIndexQuestions } from '#services/indices/index-questions.js';
 import { createIndices } from '#services/indices/indices.js';
 import { requireIndex } from '#services/indices/stored-indices.js';
@@ -27,10 +29,11 @@ export function composeIndices(rooms: Rooms, removals: Removals) {
   const strategies = createStrategies(rooms);
   const optimisations = createOptimise({ ...rooms, kind: optimise, now: Date.now });
   const riskModels = createRiskModels({ ...rooms, kind: risk });
+  const today = () => Math.floor(Date.now() / MS_PER_DAY);
   const calendarViews = createCalendarViews({
     calendars,
     indexOf: async (indexId) => (await requireIndex(documents, indexId)).document,
-    today: () => Math.floor(Date.now() / MS_PER_DAY),
+    today,
   });
 
   return {
@@ -42,6 +45,7 @@ export function composeIndices(rooms: Rooms, removals: Removals) {
     calendarViews,
     handlers: {
       ...calendarHandlers(calendarViews),
+      ...eventHandlers(createEvents({ documents, calendars, today }), today),
       ...indexHandlers(indices, createIndexQuestions(rooms), removals),
       ...strategyHandlers(strategies, removals),
       ...optimiseHandlers(optimisations, indices, removals),

@@ -1502,6 +1502,19 @@ export interface ErrorEnvelope {
   readonly error: ErrorDetail;
 }
 
+export interface EventsView {
+  /** First day. */
+  readonly from: string;
+  /** Last day. */
+  readonly to: string;
+  /** Indices looked at. */
+  readonly indices: number;
+  /** By date, kind and index; the first 10,000. */
+  readonly events: readonly IndexEvent[];
+  /** All of them. */
+  readonly events_total: number;
+}
+
 /** Removes the names of a list. */
 export interface ExcludeListParams {
   /** Asset identifiers. */
@@ -2454,6 +2467,21 @@ export interface IndexDocumentBody {
   readonly derivation?: DerivationPayloadInput | null | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
+}
+
+export interface IndexEvent {
+  /** The date. */
+  readonly date: string;
+  /** `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire */
+  readonly kind: 'holiday' | 'announcement' | 'effective' | 'expiry';
+  /** Null for an event of an exchange. */
+  readonly index_id: string | null;
+  /** Exchange MIC. */
+  readonly calendar: string;
+  /** Effective date of the rebalance; null for others. */
+  readonly effective: string | null;
+  /** The event in words. */
+  readonly summary: string;
 }
 
 export interface IndexExplanation {
@@ -6429,6 +6457,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly asof?: string | undefined; readonly as_of?: string | undefined; readonly limit?: number | undefined } | undefined };
     answer: ScheduleView;
   };
+  /** What happens when, of all indices: announcements, effective dates, expiries and holidays. */
+  listEvents: {
+    request: { readonly query?: { readonly from?: string | undefined; readonly to?: string | undefined; readonly index_ids?: readonly string[] | undefined; readonly kinds?: readonly ('holiday' | 'announcement' | 'effective' | 'expiry')[] | undefined; readonly format?: 'json' | 'ics' | undefined } | undefined };
+    answer: EventsView;
+  };
   /** Stored index definitions. */
   listIndices: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
@@ -6491,7 +6524,7 @@ export interface Operations {
   };
   /** The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored. */
   packRebalance: {
-    request: { readonly params: { readonly index_id: string }; readonly body: RebalancePackRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: RebalancePackRequest };
     answer: RebalancePack;
   };
   /** Backtest an index, or a strategy, as a job. */
@@ -7099,6 +7132,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   followJob: 'GET /jobs/{job_id}/events',
   listCalendars: 'GET /indices/calendars',
   getSchedule: 'GET /indices/{index_id}/schedule',
+  listEvents: 'GET /events',
   listIndices: 'GET /indices',
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',

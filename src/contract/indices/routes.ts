@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { routes } from '../route.js';
@@ -157,12 +158,22 @@ export const indexRoutes = routes({
     tag: 'indices',
     summary:
       'The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.',
+    description:
+      'JSON is the whole pack; CSV, Arrow and Excel, by `format` or else by `Accept`, are the orders of all accounts as a table.',
     params: indexPath,
+    query: z.strictObject({
+      format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
+    }),
     body: {
       schema: RebalancePackRequest,
       example: { accounts: [{ name: 'Fund', cash: 1_000_000 }], participation: 0.1 },
     },
-    success: { status: 200, description: 'The orders by account.', schema: RebalancePack },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_AT_DATE', ...compositionErrors],
+    success: {
+      status: 200,
+      description: 'The orders by account.',
+      schema: RebalancePack,
+      media: [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media],
+    },
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_AT_DATE', 'NOT_ACCEPTABLE', ...compositionErrors],
   },
 });

@@ -1,6 +1,8 @@
 import type { indexRoutes } from '#contract/indices/routes.js';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { Indices } from '#services/indices/indices.js';
+import { contentTypeOf, exportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
 import type { Removals } from '../removals.js';
 
@@ -42,9 +44,14 @@ export function indexHandlers(
         signal,
       ),
     }),
-    packRebalance: async ({ params, body, signal }) => ({
-      bytes: await questions.rebalancePack(params.index_id, body(), signal),
-    }),
+    async packRebalance({ params, query, header, body, signal }) {
+      const format = exportFormat(query.format, header('accept'));
+      const bytes = await questions.rebalancePack(params.index_id, { request: body(), format }, signal);
+      if (format === 'json') return { bytes };
+      const file = `${params.index_id}-orders.${EXPORT_FORMATS[format].extension}`;
+      const headers = { 'Content-Disposition': `attachment; filename="${file}"` };
+      return { bytes, type: contentTypeOf(format), headers };
+    },
     getMethodology: async ({ params }) => ({ json: await questions.methodology(params.index_id) }),
   };
 }

@@ -1,3 +1,4 @@
+import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
@@ -17,6 +18,8 @@ export interface IndexQuestion {
 /** Trades that bring accounts to an index. */
 export interface RebalancePackQuestion extends IndexQuestion {
   readonly request: RebalancePackRequest;
+  /** JSON is the whole pack, a table its orders. */
+  readonly format: ExportFormat;
 }
 
 export interface WhatIfQuestion {

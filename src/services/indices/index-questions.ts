@@ -6,6 +6,7 @@ import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/
 import { assumptionsOf, validateIndex } from '#domain/documents/validate-index.js';
 import { referenceOf } from '#domain/documents/validate-reference.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
+import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
@@ -36,10 +37,15 @@ export interface IndexQuestions {
    * @throws Refusal INDEX_NOT_FOUND, IDENTIFIER_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview
    */
   explain(question: ExplainQuestion, signal: AbortSignal): Json;
-  /** A RebalancePack. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
-  rebalancePack(indexId: string, request: RebalancePackRequest, signal: AbortSignal): Json;
+  /** A RebalancePack, or its orders as a file. @throws Refusal INDEX_NOT_FOUND, NO_DATA_AT_DATE beside those of a preview */
+  rebalancePack(indexId: string, asked: PackAsked, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
+}
+
+export interface PackAsked {
+  readonly request: RebalancePackRequest;
+  readonly format: ExportFormat;
 }
 
 export interface ExplainQuestion {
@@ -146,12 +152,12 @@ export function createIndexQuestions({
       const { bytes } = await jobs.query('explain', question, signal);
       return bytes;
     },
-    async rebalancePack(indexId, request, signal) {
+    async rebalancePack(indexId, asked, signal) {
       const { document } = await requireIndex(documents, indexId);
       const { handle, market } = markets.require();
       await checked(document);
       await onMarket(document, market);
-      const question = { market: handle, ...(await reached(document)), indexId, request };
+      const question = { market: handle, ...(await reached(document)), indexId, ...asked };
       const { bytes } = await jobs.query('rebalancePack', question, signal);
       return bytes;
     },

@@ -1,5 +1,6 @@
 import { writeXlsxStream } from 'hucre/xlsx';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
+import type { ExportColumn } from '#domain/exports/export-table.js';
 import { NONE, type ExportSource, type NamedColumn, type TextValues } from './batch.js';
 import { tableRows } from './table-rows.js';
 
@@ -20,13 +21,44 @@ export interface WorkbookInput extends ExportSource {
  * @cost some 8 us a row of four cells
  */
 export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array> {
-  const { table, sheetRows = SHEET_ROWS_MAX } = input;
-  const columns = Object.entries(exportTable(table).columns).map(([header, { type }]) =>
+  const { table, sheetRows } = input;
+  return workbookOf({ name: table, columns: exportTable(table).columns, batches: batchesOf(input), sheetRows });
+}
+
+function* batchesOf({ table, tick, ...source }: WorkbookInput): Iterable<NamedBatch> {
+  for (const batch of tableRows(table, source, 0)) {
+    tick();
+    yield batch;
+  }
+}
+
+/** Rows with the name and type of each column. */
+export interface NamedBatch {
+  readonly columns: readonly NamedColumn[];
+  readonly count: number;
+}
+
+export interface SheetInput {
+  readonly name: string;
+  readonly columns: Readonly<Record<string, ExportColumn>>;
+  readonly batches: Iterable<NamedBatch>;
+  /** Rows of a sheet, its header included; as many as Excel opens unless given. */
+  readonly sheetRows?: number | undefined;
+}
+
+/** Rows of any table as a workbook. */
+export function workbookOf({
+  name,
+  columns,
+  batches,
+  sheetRows = SHEET_ROWS_MAX,
+}: SheetInput): ReadableStream<Uint8Array> {
+  const headers = Object.entries(columns).map(([header, { type }]) =>
     type === 'date' ? { header, numFmt: 'yyyy-mm-dd', width: 12 } : { header },
   );
-  return writeXlsxStream(rowsOf(input), {
-    name: table,
-    columns,
+  return writeXlsxStream(rowsOf(batches), {
+    name,
+    columns: headers,
     freezePane: { rows: 1 },
     maxRowsPerSheet: sheetRows,
   });
@@ -34,9 +66,8 @@ export function workbookStream(input: WorkbookInput): ReadableStream<Uint8Array>
 
 type Cell = Date | string | number | null;
 
-function* rowsOf({ table, tick, ...source }: WorkbookInput): Iterable<Cell[]> {
-  for (const { columns, count } of tableRows(table, source, 0)) {
-    tick();
+function* rowsOf(batches: Iterable<NamedBatch>): Iterable<Cell[]> {
+  for (const { columns, count } of batches) {
     const cells = columns.map(cellsOf);
     for (let row = 0; row < count; row++) yield cells.map((cell) => cell(row));
   }

@@ -32,9 +32,11 @@ describe.each(IDS)('every table of %s', (id) => {
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, each once', async (table) => {
     const rows = await jsonOf({ id, table });
+    const placeOf = (row: Row): string =>
+      `${row['date'] ?? row['begin'] ?? ''} ${row['identifier'] ?? row['group'] ?? ''}`;
     const keyOf = (row: Row): string =>
-      `${row['date'] ?? ''} ${row['identifier'] ?? ''} ${row['type'] ?? row['reason'] ?? ''}`;
-    const keys = rows.map((row) => `${row['date'] ?? ''} ${row['identifier'] ?? ''}`);
+      `${placeOf(row)} ${row['type'] ?? row['reason'] ?? row['rule'] ?? ''} ${row['row'] ?? ''}`;
+    const keys = rows.map(placeOf);
     expect(keys).toEqual(keys.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0)));
     expect(new Set(rows.map(keyOf)).size).toBe(rows.length);
   });

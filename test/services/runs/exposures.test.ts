@@ -1,5 +1,7 @@
+import { tableFromIPC } from 'apache-arrow';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { readWorkbook } from '../../views/exports/read-workbook.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
@@ -140,6 +142,36 @@ test('exported limits and breaches are those that are watched, rule by rule', as
     ).toEqual(view.breaches.map(({ row, begin, end, cause }) => ({ row, begin, end, cause })));
   }
   expect(breaches.length).toBeGreaterThan(0);
+});
+
+test('the orders of a pack are the same as a table, for accounts that begin like a formula too', async () => {
+  const body = {
+    accounts: [
+      { name: 'Fund', cash: 1e6 },
+      { name: '=B', cash: 5e5 },
+    ],
+  };
+  const pack = await client.call('packRebalance', { params, body });
+  const orders = pack.accounts.flatMap(({ name, trades }) => trades.map((trade) => ({ ...trade, account: name })));
+  const asked = async (init: RequestInit, query = '') => {
+    const headers = { 'Content-Type': 'application/json', ...init.headers };
+    const path = `/indices/TOP/rebalance-pack${query}`;
+    return service.download(path, { method: 'POST', body: JSON.stringify(body), headers });
+  };
+  const csv = await asked({ headers: { Accept: 'text/csv' } });
+  expect(csv.headers.get('Content-Type')).toBe('text/csv; charset=utf-8');
+  const [head, ...lines] = (await csv.text()).trimEnd().split('\r\n');
+  const columns = head!.split(',') as (keyof (typeof orders)[number])[];
+  expect(lines).toEqual(
+    orders.map((order) =>
+      columns.map((column) => (order[column] === '=B' ? `"'=B"` : String(order[column] ?? ''))).join(','),
+    ),
+  );
+  const table = tableFromIPC(await (await asked({}, '?format=arrow')).arrayBuffer());
+  expect(table.schema.names).toEqual(columns);
+  expect([...table.getChild('value')!]).toEqual(orders.map(({ value }) => value));
+  const [sheet] = await readWorkbook(Buffer.from(await (await asked({}, '?format=xlsx')).arrayBuffer()));
+  expect(sheet!.rows.slice(1).map((row) => row[0])).toEqual(orders.map(({ account }) => account));
 });
 
 test('a datapoint that the store lacks, or that is text, is refused by its place', async () => {

@@ -124,6 +124,29 @@ class Operations:
         """
         return cast("c.ScheduleView", self._transport.json("GET", f"/indices/{word(index_id)}/schedule", query={"asof": asof, "as_of": as_of, "limit": limit}))
 
+    def list_events(self, *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> c.EventsView:
+        """What happens when, of all indices: announcements, effective dates, expiries and holidays.
+
+        :param from_: First day; today (UTC) unless given.
+        :param to: Last day; 366 days after the first unless given, at most ten years.
+        :param index_ids: Indices; every one unless given.
+        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param format: Instead of `Accept`.
+        """
+        return cast("c.EventsView", self._transport.json("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}))
+
+    def list_events_content(self, media: Literal["text/calendar"], *, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, index_ids: Optional[Sequence[str]] = None, kinds: Optional[Sequence[Literal["holiday", "announcement", "effective", "expiry"]]] = None, format: Optional[Literal["json", "ics"]] = None) -> bytes:
+        """What happens when, of all indices: announcements, effective dates, expiries and holidays.
+
+        :param media: What is wanted instead of JSON.
+        :param from_: First day; today (UTC) unless given.
+        :param to: Last day; 366 days after the first unless given, at most ten years.
+        :param index_ids: Indices; every one unless given.
+        :param kinds: Kinds of events; every one unless given. `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", "/events", query={"from": from_, "to": to, "index_ids": index_ids, "kinds": kinds, "format": format}, accept=media)
+
     def list_indices(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.IndexCollection:
         """Stored index definitions.
 
@@ -191,9 +214,20 @@ class Operations:
         """The definition in numbered English sentences."""
         return cast("c.Methodology", self._transport.json("GET", f"/indices/{word(index_id)}/methodology"))
 
-    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest) -> c.RebalancePack:
-        """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored."""
-        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body))
+    def pack_rebalance(self, index_id: str, body: c.RebalancePackRequest, *, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.RebalancePack:
+        """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
+
+        :param format: Instead of `Accept`.
+        """
+        return cast("c.RebalancePack", self._transport.json("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}))
+
+    def pack_rebalance_content(self, index_id: str, body: c.RebalancePackRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+        """The orders that bring accounts to an index: shares, lots, costs, days to trade, capacity; nothing is stored.
+
+        :param media: What is wanted instead of JSON.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("POST", f"/indices/{word(index_id)}/rebalance-pack", body=body, query={"format": format}, accept=media)
 
     def start_backtest(self, index_id: str, body: Optional[c.BacktestRequest] = None, *, callback: Optional[str] = None) -> Job[c.BacktestRunResult]:
         """Backtest an index, or a strategy, as a job.

@@ -1675,6 +1675,15 @@ class ErrorEnvelope(t.TypedDict):
     error: ErrorDetail
 
 
+EventsView = t.TypedDict("EventsView", {
+    "from": str,
+    "to": str,
+    "indices": int,
+    "events": t.Sequence["IndexEvent"],
+    "events_total": int,
+})
+
+
 class ExcludeListParams(t.TypedDict):
     """Removes the names of a list."""
 
@@ -2770,6 +2779,21 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     derivation: t.Optional[DerivationPayloadInput]
     #: Free labels.
     tags: t.Sequence[str]
+
+
+class IndexEvent(t.TypedDict):
+    #: The date.
+    date: str
+    #: `holiday`: a weekday on which the exchange is closed; `announcement`: the session on which a composition is decided, with an effective lag; `effective`: the date on which a rebalance takes effect, at its close; `expiry`: the third Friday of March, June, September and December, or the session before it: index futures expire
+    kind: t.Literal["holiday", "announcement", "effective", "expiry"]
+    #: Null for an event of an exchange.
+    index_id: t.Optional[str]
+    #: Exchange MIC.
+    calendar: str
+    #: Effective date of the rebalance; null for others.
+    effective: t.Optional[str]
+    #: The event in words.
+    summary: str
 
 
 class IndexExplanationWeighting(t.TypedDict):

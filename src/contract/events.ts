@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
+import { Id, IsoDate } from '#domain/shape.js';
+import { routes } from './route.js';
+
+const KINDS = Object.keys(EVENT_KINDS) as [EventKind, ...EventKind[]]; // Object.keys returns plain strings.
+const meanings = Object.entries(EVENT_KINDS)
+  .map(([kind, meaning]) => `\`${kind}\`: ${meaning}`)
+  .join('; ');
+
+/** Most indices that a client names. */
+const IDS_MAX = 200;
+
+export const EVENT_FORMATS = { json: 'application/json', ics: 'text/calendar' } as const;
+
+export const EventsQuery = z.strictObject({
+  from: IsoDate.optional().meta({ description: 'First day; today (UTC) unless given.' }),
+  to: IsoDate.optional().meta({ description: 'Last day; 366 days after the first unless given, at most ten years.' }),
+  index_ids: z.array(Id).max(IDS_MAX).default([]).meta({ description: 'Indices; every one unless given.' }),
+  kinds: z
+    .array(z.enum(KINDS))
+    .max(KINDS.length)
+    .default([])
+    .meta({ description: `Kinds of events; every one unless given. ${meanings}.` }),
+  format: z.enum(['json', 'ics']).optional().meta({ description: 'Instead of `Accept`.' }),
+});
+export type EventsQuery = z.infer<typeof EventsQuery>;
+
+export const EventsView = z
+  .strictObject({
+    from: z.string().meta({ description: 'First day.' }),
+    to: z.string().meta({ description: 'Last day.' }),
+    indices: z.int().meta({ description: 'Indices looked at.' }),
+    events: z
+      .array(
+        z
+          .strictObject({
+            date: z.string(),
+            kind: z.enum(KINDS).meta({ description: meanings }),
+            index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
+            calendar: z.string().meta({ description: 'Exchange MIC.' }),
+            effective: z.string().nullable().meta({ description: 'Effective date of the rebalance; null for others.' }),
+            summary: z.string().meta({ description: 'The event in words.' }),
+          })
+          .meta({ id: 'IndexEvent' }),
+      )
+      .meta({ description: 'By date, kind and index; the first 10,000.' }),
+    events_total: z.int().meta({ description: 'All of them.' }),
+  })
+  .meta({ id: 'EventsView' });
+export type EventsView = z.infer<typeof EventsView>;
+
+export const eventRoutes = routes({
+  listEvents: {
+    method: 'GET',
+    path: '/events',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'What happens when, of all indices: announcements, effective dates, expiries and holidays.',
+    description:
+      'With `format=ics` or `Accept: text/calendar` a calendar file (RFC 5545) to subscribe to. Holidays and expiries are those of the calendars of the indices.',
+    query: EventsQuery,
+    success: { status: 200, description: 'The events.', schema: EventsView, media: [EVENT_FORMATS.ics] },
+    errors: ['INVALID_RANGE', 'INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NOT_ACCEPTABLE'],
+  },
+});

@@ -1,0 +1,86 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { civilOf, dayOf, weekdayOf, type Day } from '../days.js';
+import type { RebalanceSpec } from '../documents/index-document.js';
+import { lastAtMost } from '../search.js';
+import { rebalanceDates } from './schedule.js';
+
+/** What can happen on a day, in the order of a day. */
+export const EVENT_KINDS = {
+  holiday: 'a weekday on which the exchange is closed',
+  announcement: 'the session on which a composition is decided, with an effective lag',
+  effective: 'the date on which a rebalance takes effect, at its close',
+  expiry: 'the third Friday of March, June, September and December, or the session before it: index futures expire',
+} as const;
+export type EventKind = keyof typeof EVENT_KINDS;
+
+/** First and last day wanted. */
+export interface EventWindow {
+  readonly from: Day;
+  readonly to: Day;
+}
+
+export interface RebalanceEvent {
+  readonly day: Day;
+  readonly kind: 'announcement' | 'effective';
+  /** Effective date of the rebalance. */
+  readonly effective: Day;
+}
+
+export interface RebalanceTerms {
+  readonly rebalance: RebalanceSpec;
+  readonly calendar: Calendar;
+  readonly baseDay: Day;
+}
+
+/** Announcements and effective dates of an index in a window, ascending. */
+export function rebalanceEvents({ from, to }: EventWindow, terms: RebalanceTerms): RebalanceEvent[] {
+  const within = ({ day }: RebalanceEvent): boolean => day >= from && day <= to;
+  // What is announced in the window may take effect behind it.
+  const dates = rebalanceDates({ ...terms, from, to: terms.calendar.coverage.to });
+  return dates
+    .flatMap(({ date, decision, session, also = [] }): RebalanceEvent[] => [
+      ...(decision < session ? [{ day: decision, kind: 'announcement' as const, effective: date }] : []),
+      ...[date, ...also].map((day) => ({ day, kind: 'effective' as const, effective: day })),
+    ])
+    .filter(within)
+    .toSorted((a, b) => a.day - b.day);
+}
+
+/** Days by which a calendar tells on which weekdays its exchange trades. */
+const WEEKDAYS_FROM_DAYS = 366;
+
+/** Days without a session, of weekdays on which the exchange as a rule has one, ascending. */
+export function holidays({ from, to }: EventWindow, calendar: Calendar): Day[] {
+  const { coverage, isSession } = calendar;
+  const [first, last] = [Math.max(from, coverage.from), Math.min(to, coverage.to)];
+  const sessions = new Int32Array(7);
+  const days = new Int32Array(7);
+  for (let day = Math.max(coverage.from, first - WEEKDAYS_FROM_DAYS); day <= last; day++) {
+    days[weekdayOf(day)]!++;
+    if (isSession(day)) sessions[weekdayOf(day)]!++;
+  }
+  const found: Day[] = [];
+  for (let day = first; day <= last; day++) {
+    const weekday = weekdayOf(day);
+    if (!isSession(day) && 2 * sessions[weekday]! > days[weekday]!) found.push(day);
+  }
+  return found;
+}
+
+const EXPIRY_MONTHS = [3, 6, 9, 12];
+const FRIDAY = 4;
+
+/** Expiries of index futures on the sessions of a calendar, ascending. */
+export function expiries({ from, to }: EventWindow, { sessions, coverage }: Calendar): Day[] {
+  const found: Day[] = [];
+  for (let { year } = civilOf(from); year <= civilOf(to).year; year++) {
+    for (const month of EXPIRY_MONTHS) {
+      const first = dayOf({ year, month, day: 1 });
+      const thirdFriday = first + ((FRIDAY - weekdayOf(first) + 7) % 7) + 14;
+      const session = sessions[lastAtMost(sessions, thirdFriday)];
+      if (thirdFriday > coverage.to || session === undefined) continue;
+      if (session >= from && session <= to) found.push(session);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,37 @@
+import { EVENT_FORMATS, type eventRoutes, type EventsView } from '#contract/events.js';
+import { dayFrom, type Day } from '#domain/days.js';
+import type { Events } from '#services/indices/events.js';
+import { icalendar } from '#views/icalendar.js';
+import type { Handlers } from '../handler.js';
+import { negotiate } from '../negotiate.js';
+
+const MEDIA = Object.values(EVENT_FORMATS);
+
+export function eventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
+  return {
+    async listEvents({ query, header }) {
+      const media = query.format === undefined ? negotiate(header('accept'), MEDIA) : EVENT_FORMATS[query.format];
+      const found = await events.list(query);
+      if (media === EVENT_FORMATS.json) return { json: found };
+      const bytes = new TextEncoder().encode(icalendarOf(found, today()));
+      return {
+        bytes,
+        type: `${media}; charset=utf-8`,
+        headers: { 'Content-Disposition': 'attachment; filename="divisor-events.ics"' },
+      };
+    },
+  };
+}
+
+function icalendarOf({ events }: EventsView, today: Day): string {
+  return icalendar(
+    'Divisor: index events',
+    today,
+    events.map(({ date, kind, index_id: indexId, calendar, summary }) => ({
+      uid: `${date}-${kind}-${indexId ?? calendar}@divisor`,
+      day: dayFrom(date),
+      summary,
+      category: kind,
+    })),
+  );
+}

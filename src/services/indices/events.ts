@@ -1,0 +1,129 @@
+import { setImmediate } from 'node:timers/promises';
+import type { EventsQuery, EventsView } from '#contract/events.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
+import { readIndex } from '#domain/documents/validate-index.js';
+import { compareText } from '#domain/findings.js';
+import { LIMITS } from '#domain/limits.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
+import type { DocumentStore } from '#store/port.js';
+import { requireIndex } from './stored-indices.js';
+
+export interface EventsDependencies {
+  readonly documents: Pick<DocumentStore, 'get' | 'list'>;
+  readonly calendars: Calendars;
+  /** The current day in UTC. */
+  readonly today: () => Day;
+}
+
+export interface Events {
+  /** @throws Refusal INVALID_RANGE, VALIDATION_FAILED; INDEX_NOT_FOUND, DOCUMENT_UNREADABLE of an index that is asked for */
+  list(query: EventsQuery): Promise<EventsView>;
+}
+
+type Event = EventsView['events'][number];
+
+/** Most events of an answer: 200 indices with monthly reviews over two years; as a calendar file 3 MB. */
+const EVENTS_MAX = 10_000;
+
+/** Longest window, in days. */
+const DAYS_MAX = 3660;
+
+/** Indices whose dates are worked out in a turn of the event loop: some 10 ms. */
+const INDICES_PER_TURN = 32;
+
+const KINDS = Object.keys(EVENT_KINDS);
+
+export function createEvents({ documents, calendars, today }: EventsDependencies): Events {
+  async function indicesOf(ids: readonly string[]): Promise<readonly IndexDocument[]> {
+    if (ids.length === 0) return (await documents.list('index', readIndex)).documents;
+    return Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
+  }
+
+  return {
+    async list({ from: first, to: last, index_ids: ids, kinds }) {
+      const window = windowOf({ first, last }, today());
+      const indices = await indicesOf(ids);
+      const events: Event[] = [];
+      for (const [at, document] of indices.entries()) {
+        const calendar = calendars.get(document.calendar);
+        if (calendar !== undefined) events.push(...eventsOf(document, window, calendar));
+        if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
+      }
+      const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
+      for (const code of codes) events.push(...exchangeEvents(code, window, calendars));
+      const wanted = events.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).toSorted(inOrder);
+      return {
+        from: formatDay(window.from),
+        to: formatDay(window.to),
+        indices: indices.length,
+        events: wanted.slice(0, EVENTS_MAX),
+        events_total: wanted.length,
+      };
+    },
+  };
+}
+
+/** @throws Refusal INVALID_RANGE, VALIDATION_FAILED for one that is too long */
+function windowOf(
+  { first, last }: { readonly first: string | undefined; readonly last: string | undefined },
+  today: Day,
+): EventWindow {
+  const from = first === undefined ? today : dayFrom(first);
+  const to = last === undefined ? from + LIMITS.SCHEDULE_LOOKAHEAD_DAYS : dayFrom(last);
+  if (from > to) throw new Refusal('INVALID_RANGE', `from ${formatDay(from)} is after to ${formatDay(to)}.`);
+  if (to - from > DAYS_MAX)
+    throw refuseWithFindings('query', [
+      {
+        severity: 'error',
+        code: 'OUT_OF_RANGE',
+        message: `from ${formatDay(from)} to ${formatDay(to)} is ${to - from} days (limit ${DAYS_MAX}).`,
+        path: 'to',
+      },
+    ]);
+  return { from, to };
+}
+
+function eventsOf(document: IndexDocument, window: EventWindow, calendar: NonNullable<ReturnType<Calendars['get']>>) {
+  const { id, name, rebalance, base_date } = document;
+  return rebalanceEvents(window, { rebalance, calendar, baseDay: dayFrom(base_date) }).map(
+    ({ day, kind, effective }): Event => ({
+      date: formatDay(day),
+      kind,
+      index_id: id,
+      calendar: calendar.code,
+      effective: formatDay(effective),
+      summary:
+        kind === 'effective'
+          ? `${name}: rebalance effective`
+          : `${name}: composition of ${formatDay(effective)} decided`,
+    }),
+  );
+}
+
+function exchangeEvents(code: string, window: EventWindow, calendars: Calendars): Event[] {
+  const calendar = calendars.get(code);
+  if (calendar === undefined) return [];
+  const event = (kind: Event['kind'], summary: string) => (day: Day) => ({
+    date: formatDay(day),
+    kind,
+    index_id: null,
+    calendar: code,
+    effective: null,
+    summary: `${code}: ${summary}`,
+  });
+  return [
+    ...holidays(window, calendar).map(event('holiday', 'closed')),
+    ...expiries(window, calendar).map(event('expiry', 'index futures expire')),
+  ];
+}
+
+function inOrder(a: Event, b: Event): number {
+  return (
+    compareText(a.date, b.date) ||
+    KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind) ||
+    compareText(a.index_id ?? a.calendar, b.index_id ?? b.calendar)
+  );
+}

@@ -1,0 +1,131 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { eventRoutes, EventsView } from '#contract/events.js';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { scheduleAround } from '#domain/schedule/schedule-view.js';
+import { createApp } from '#http/app.js';
+import { eventHandlers } from '#http/routes/events.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { createEvents } from '#services/indices/events.js';
+import type { DocumentStore } from '#store/port.js';
+
+const calendars = openCalendars();
+const documents = [
+  { id: 'LAGGED', rebalance: { frequency: 'monthly', anchor: 'third_friday', effective_lag: 5 } },
+  { id: 'QUARTERS', rebalance: { frequency: 'quarterly' } },
+  { id: 'TOKYO', name: 'Tōkyō; 東京, großes und sehr langes Börsenverzeichnis aller Werte', calendar: 'XTKS' },
+].map((fields) =>
+  IndexDocument.parse({
+    name: fields.id,
+    calendar: 'XNYS',
+    base_date: '2024-01-02',
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    ...fields,
+  }),
+);
+const stored: Pick<DocumentStore, 'get' | 'list'> = {
+  list: (_kind, read) =>
+    Promise.resolve({
+      documents: documents.map((body) => read(body, body.id)!),
+      skipped: 0,
+      skipped_causes: { invalid: 0, unsupported: 0, newer: 0, unreadable: 0 },
+    }),
+  get: (_kind, id) => {
+    const body = documents.find((document) => document.id === id);
+    return Promise.resolve(body && { id, body: { ...body }, etag: id, updatedAt: '' });
+  },
+};
+const today = () => dayFrom('2026-11-20');
+const app = createApp({
+  api: eventRoutes,
+  handlers: eventHandlers(createEvents({ documents: stored, calendars, today }), today),
+  authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),
+  version: '0',
+  log: pino({ level: 'silent' }),
+});
+const get = async (query: string, headers = {}) => {
+  const response = await app.fetch(new Request(`http://localhost/events${query}`, { headers }));
+  return { status: response.status, type: response.headers.get('Content-Type'), text: await response.text() };
+};
+const events = async (query: string) => {
+  const { status, text } = await get(query);
+  expect(status).toBe(200);
+  return EventsView.parse(JSON.parse(text)).events;
+};
+
+test('a composition is decided five sessions before it takes effect, holidays not counted', async () => {
+  const found = await events('?from=2027-01-01&to=2027-02-28&index_ids=LAGGED&kinds=announcement,effective');
+  // Third Fridays are 15 January and 19 February; 15 February is a holiday.
+  expect(found.map(({ date, kind, effective }) => [date, kind, effective])).toEqual([
+    ['2027-01-08', 'announcement', '2027-01-15'],
+    ['2027-01-15', 'effective', '2027-01-15'],
+    ['2027-02-11', 'announcement', '2027-02-19'],
+    ['2027-02-19', 'effective', '2027-02-19'],
+  ]);
+  // What takes effect behind the window is announced in it.
+  const [last] = await events('?from=2027-02-11&to=2027-02-12&index_ids=LAGGED&kinds=announcement');
+  expect(last!.effective).toBe('2027-02-19');
+});
+
+test('New York is closed on its holidays of 2027, and its futures expire a day early in June', async () => {
+  const found = await events('?from=2027-01-01&to=2027-12-31&index_ids=QUARTERS&kinds=holiday,expiry');
+  const of = (wanted: string) => found.filter(({ kind }) => kind === wanted).map(({ date }) => date.slice(5));
+  // New Year, King, Washington, Good Friday, Memorial Day, Juneteenth, Independence, Labor Day, Thanksgiving, Christmas.
+  expect(of('holiday')).toEqual([
+    '01-01',
+    '01-18',
+    '02-15',
+    '03-26',
+    '05-31',
+    '06-18',
+    '07-05',
+    '09-06',
+    '11-25',
+    '12-24',
+  ]);
+  // The third Friday of June is Juneteenth as observed.
+  expect(of('expiry')).toEqual(['03-19', '06-17', '09-17', '12-17']);
+});
+
+test('effective dates are those of the schedule of each index, the exchanges each once', async () => {
+  const found = await events('');
+  for (const { id, rebalance, calendar: code, base_date: base } of documents) {
+    const calendar = calendars.get(code)!;
+    const { upcoming } = scheduleAround({ rebalance, calendar, baseDay: dayFrom(base), asOf: today() - 1, limit: 400 });
+    const shown = found.filter((event) => event.index_id === id && event.kind === 'effective');
+    const dates = upcoming.map(({ date }) => formatDay(date)).filter((date) => date <= '2027-11-21');
+    expect(shown.map(({ date }) => date)).toEqual(dates);
+  }
+  expect(found.map(({ date }) => date)).toEqual(found.map(({ date }) => date).toSorted());
+  const closed = found.filter(({ kind }) => kind === 'holiday').map(({ date, calendar }) => `${calendar} ${date}`);
+  expect(new Set(closed).size).toBe(closed.length);
+  expect(closed).toContain('XNYS 2026-11-26');
+  expect(closed).toContain('XTKS 2027-01-01');
+});
+
+test('a calendar file has every event as a day of its own, in lines of at most 75 octets', async () => {
+  const { text, type } = await get('?index_ids=TOKYO', { Accept: 'text/calendar' });
+  expect(type).toBe('text/calendar; charset=utf-8');
+  expect(await get('?index_ids=TOKYO&format=ics')).toMatchObject({ text });
+  const lines = text.split('\r\n');
+  expect(lines.every((line) => Buffer.byteLength(line) <= 75)).toBe(true);
+  const unfolded = text.replaceAll('\r\n ', '').split('\r\n');
+  const valuesOf = (name: string) =>
+    unfolded.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1));
+  const expected = await events('?index_ids=TOKYO');
+  expect(valuesOf('DTSTART;VALUE=DATE')).toEqual(expected.map(({ date }) => date.replaceAll('-', '')));
+  expect(valuesOf('SUMMARY').map((value) => value.replaceAll(/\\([;,\\])/g, '$1'))).toEqual(
+    expected.map(({ summary }) => summary),
+  );
+  expect(new Set(valuesOf('UID')).size).toBe(expected.length);
+});
+
+test.each([
+  ['?from=2027-02-01&to=2027-01-01', 422],
+  ['?from=2000-01-01&to=2026-01-01', 422],
+  ['?index_ids=NONE', 404],
+  ['?kinds=party', 422],
+])('%s is refused', async (query, status) => {
+  expect((await get(query)).status).toBe(status);
+});

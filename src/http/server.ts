@@ -14,7 +14,8 @@ const HEADERS_TIMEOUT_MS = 5_000;
 /** Time for a whole request. The body's own, shorter time is kept where it is read; this is the longest of them. */
 const REQUEST_TIMEOUT_MS = UPLOAD_MS;
 const CONNECTIONS_CHECK_MS = 1_000;
-const KEEP_ALIVE_MS = 5_000;
+/** A connection without a request is closed then: a client that polls keeps its own, one that left frees its place. */
+const KEEP_ALIVE_MS = 20_000;
 const REQUESTS_PER_SOCKET_MAX = 1_000;
 const CONNECTIONS_MAX = 2_000;
 

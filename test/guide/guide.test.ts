@@ -76,6 +76,6 @@ function broken({ method, path, status, type, text }: Call): string[] {
   return conforms(id, {
     status,
     type: status === 204 ? null : type,
-    body: type?.includes('json') === true ? JSON.parse(text) : text,
+    body: type?.startsWith('application/json') === true ? JSON.parse(text) : text,
   });
 }

@@ -1,4 +1,8 @@
+import type { DatedSeries } from '#domain/analytics/relative.js';
+import { bareSeries } from '#domain/backtest/simulate/benchmark.js';
 import type { Book } from '#domain/backtest/simulate/book.js';
+import { bookDays } from '#domain/backtest/simulate/index-run.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -7,7 +11,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { withSeries } from '#domain/market/with-series.js';
 import { Refusal } from '#domain/refusal.js';
 import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
-import { firstAtLeast } from '#domain/search.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { benchmarkBook, benchmarkWeights } from './benchmark-books.js';
@@ -23,6 +27,12 @@ export interface Compared {
   weightsOn(engine: Engine, day: Day): ReadonlyMap<string, number>;
   /** It as a book that reaches a day. @throws Refusal as `weightsOn` */
   bookTo(engine: Engine, day: Day): Book;
+  /**
+   * Its levels up to the last of some days, at least: of an index from its first session on, of an identifier on those
+   * sessions from the first of the days on which it has a value, as a benchmark of the run has them.
+   * @throws Refusal as `weightsOn`
+   */
+  levelsOver(engine: Engine, days: Int32Array): DatedSeries;
 }
 
 /**
@@ -36,11 +46,16 @@ export function comparedWith(
 ): Compared {
   if (documents[indexId] !== undefined) {
     const input = { indexId, documents, ...used, market };
+    const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
     return {
       id: indexId,
       market,
       weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }),
-      bookTo: (engine, day) => benchmarkBook(engine, { ...input, day }),
+      bookTo,
+      levelsOver(engine, days) {
+        const book = bookTo(engine, days.at(-1)!);
+        return { days: bookDays(book), values: book.value };
+      },
     };
   }
   const series = market.series?.get(indexId);
@@ -60,6 +75,16 @@ export function comparedWith(
     bookTo(engine, day) {
       const alone = heldAlone(wider, indexId, header);
       return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
+    },
+    levelsOver(_engine, days) {
+      const document = heldAlone(wider, indexId, header);
+      const sm = marketOn({ market, calendars: openedCalendars(), code: document.calendar });
+      const from = firstAtLeast(sm.sessions, days[0]!);
+      const to = lastAtMost(sm.sessions, days.at(-1)!);
+      const reference = { kind: 'identifier', id: indexId, price_column: 'CLOSE' } as const;
+      const begin = { level: Number.NaN, first: Number.NaN };
+      return bareSeries({ sm, document, treatment: document.pipeline!.treatment }, reference, { from, to, begin })
+        .series;
     },
   };
 }

@@ -1,4 +1,3 @@
-import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Task } from '#jobs/tasks.js';
 import type {
   FactorRiskInput,
@@ -15,7 +14,7 @@ import { lastAtMost } from '#domain/search.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { closesView } from '#views/closes-view.js';
-import { compareRuns, comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
+import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
@@ -29,6 +28,7 @@ import { summaryView } from '#views/summary-view.js';
 import { weightsView } from '#views/weights-view.js';
 import { benchmarkWeights } from './benchmark-books.js';
 import { comparedWith } from './compared.js';
+import { showComparison } from './comparison.js';
 import { exposuresCsv, showExposures } from './exposures.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
@@ -94,7 +94,7 @@ async function show(input: RunViewInput): Promise<Shown> {
       return { write: (json) => writeLevels(json, levels) };
     }
     case 'compare': {
-      const comparison = withRuns(input.columns, (runs) => compareRuns(runs, input));
+      const comparison = await showComparison(input);
       if (input.format === 'csv') return { write: (json) => json.raw(comparisonCsv(comparison)) };
       return { bytes: comparisonBytes(comparison), write: (json) => writeComparison(json, comparison, input) };
     }
@@ -110,16 +110,6 @@ async function show(input: RunViewInput): Promise<Shown> {
 }
 
 const document = (shown: object): Shown => ({ write: (json) => json.value(shown) });
-
-/** Opens several runs at once. */
-function withRuns<T>(
-  paths: readonly string[],
-  use: (runs: readonly RunColumns[]) => T,
-  opened: readonly RunColumns[] = [],
-): T {
-  const [first, ...rest] = paths;
-  return first === undefined ? use(opened) : withRunFile(first, (run) => withRuns(rest, use, [...opened, run]));
-}
 
 async function showWeights(input: WeightsViewInput): Promise<object> {
   const { columns, asOf, risk, model = null, benchmark, market: handle } = input;

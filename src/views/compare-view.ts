@@ -12,29 +12,41 @@ import type { JsonWriter } from './json-writer.js';
 import type { AskedWindow } from './run-window.js';
 import { daysToken, writeSeriesBody } from './series-json.js';
 
-/** Levels of several runs on the dates that all of them have. */
+/** Levels of several runs, and of a benchmark behind them, on the dates that all of them have. */
 export interface Comparison {
   readonly days: Int32Array;
   /** Rebased to 100 on the first of the days. */
   readonly entries: readonly { readonly id: string; readonly level: Float64Array }[];
 }
 
+/** Levels of one that is compared, on days of its own, [T] each. */
+export interface ComparedLevels {
+  readonly id: string;
+  readonly days: Int32Array;
+  readonly level: Float64Array;
+}
+
 /** @throws Refusal NO_COMMON_DATES */
-export function compareRuns(runs: readonly RunColumns[], window: AskedWindow = WHOLE): Comparison {
-  const series = runs.map((columns) => ({
+export function compareRuns(
+  runs: readonly RunColumns[],
+  window: AskedWindow,
+  benchmark: ComparedLevels | null,
+): Comparison {
+  const series: ComparedLevels[] = runs.map((columns) => ({
     id: columns.header.run_id,
     days: columns.i32('days'),
     level: columns.f64('level'),
   }));
+  if (benchmark !== null) series.push(benchmark);
   const days = within(
     series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days),
     window,
   );
   if (days.length === 0) {
-    const spans = series.map((one) => `${one.id} is from ${formatDay(one.days[0]!)} to ${formatDay(one.days.at(-1)!)}`);
+    const subject = `The ${runs.length} runs${benchmark === null ? '' : ' and the benchmark'}`;
     throw new Refusal(
       'NO_COMMON_DATES',
-      `The ${runs.length} runs share no date${windowText(window)}: ${spans.join(', ')}.`,
+      `${subject} share no date${windowText(window)}: ${series.map(spanText).join(', ')}.`,
     );
   }
   return {
@@ -43,7 +55,10 @@ export function compareRuns(runs: readonly RunColumns[], window: AskedWindow = W
   };
 }
 
-const WHOLE: AskedWindow = { start: null, end: null };
+function spanText({ id, days }: ComparedLevels): string {
+  if (days.length === 0) return `${id} has no date`;
+  return `${id} is from ${formatDay(days[0]!)} to ${formatDay(days.at(-1)!)}`;
+}
 
 function within(days: Int32Array, { start, end }: AskedWindow): Int32Array {
   const from = start === null ? 0 : firstAtLeast(days, dayFrom(start));
@@ -117,7 +132,7 @@ export function comparisonBytes({ days, entries }: Comparison): number {
 
 /** State and findings of compared runs. */
 export interface RunNotes {
-  /** State of each run, in their order. */
+  /** State of each run, in their order; the benchmark has none. */
   readonly stale: readonly (StaleState | null)[];
   readonly findings: readonly Finding[];
 }
@@ -164,7 +179,7 @@ export function writeComparison(json: JsonWriter, comparison: Comparison, { stal
   COMPARISON.write(json, { ...comparison, stale, findings });
 }
 
-/** The levels as CSV: a row a date, a column a run. */
+/** The levels as CSV: a row a date, a column a run or benchmark. */
 export function comparisonCsv({ days, entries }: Comparison): string {
   return datedCsv({ days, columns: entries.map(({ id, level }) => ({ name: id, values: level })) });
 }

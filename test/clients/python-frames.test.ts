@@ -106,6 +106,7 @@ laws = {
     "exposures": abs(exposures.sum(axis=1) - 1).max(),
     "changes": abs(changes["change"].sum()),
     "compare": abs(f.compare("PY", "PY-2").iloc[0] - 100).max(),
+    "benchmark": abs(f.compare("PY", benchmark="PY-2") - f.compare("PY", "PY-2")).max().max(),
     "metrics": abs(f.metrics("PY").loc["max_drawdown", "PY"] - drawdown),
     "sweep": abs(sweep[sweep[path] == "EqualWeight"]["max_drawdown"].iloc[0] - drawdown),
     "trades": abs(f.rebalance("PY", f.rebalances("PY").index[-1])["after"].sum() - 1),

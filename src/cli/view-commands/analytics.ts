@@ -45,9 +45,20 @@ export const weights = viewCommand({
 export const compare = viewCommand({
   summary: 'Stored runs side by side on their common dates.',
   words: [{ name: 'INDICES', help: 'Ids with commas between them.' }],
-  flags: {},
-  examples: ['divisor compare CORE-100,EVEN-100'],
-  ask: (client, [ids = '']) => client.call('compareRuns', { query: { ids: ids.split(',') } }),
+  flags: {
+    ...RANGE,
+    benchmark: { type: 'string', value: 'ID', help: 'An index, or an identifier or series of the store, beside them.' },
+  },
+  examples: ['divisor compare CORE-100,EVEN-100', 'divisor compare CORE-100 --benchmark SPX --start 2024-01-02'],
+  ask: (client, [ids = ''], flags) =>
+    client.call('compareRuns', {
+      query: {
+        ids: ids.split(','),
+        benchmark: flags.text('benchmark'),
+        start: flags.text('start'),
+        end: flags.text('end'),
+      },
+    }),
   records: (view) => view.entries,
 });
 

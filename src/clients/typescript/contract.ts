@@ -6545,7 +6545,7 @@ export interface Operations {
   };
   /** Levels, figures and correlations of several stored runs on the dates that all of them have. */
   compareRuns: {
-    request: { readonly query: { readonly ids: readonly string[]; readonly start?: string | undefined; readonly end?: string | undefined } };
+    request: { readonly query: { readonly ids: readonly string[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } };
     answer: CompareView;
   };
   /** The stored record of the latest run. */

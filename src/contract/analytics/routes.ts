@@ -94,17 +94,22 @@ export const analyticsRoutes = routes({
     scope: 'read',
     tag,
     summary: 'Levels, figures and correlations of several stored runs on the dates that all of them have.',
-    description: 'With `Accept: text/csv` the levels: a row a date and a column a run.',
+    description:
+      'With `Accept: text/csv` the levels: a row a date and a column a run. A benchmark is the last entry, in the calendar and currency of the first run; an identifier on the dates on which it has a value.',
     query: z.strictObject({
       ids: z
         .array(Id)
         .min(1)
         .max(LIMITS.MAX_COMPARE_IDS)
-        .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids.` }),
+        .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids; 1 is enough with a benchmark.` }),
+      benchmark: AssetIdentifier.optional().meta({
+        description:
+          'Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.',
+      }),
       ...window,
     }),
     success: { status: 200, description: 'The comparison.', schema: CompareView, media: ['text/csv'] },
-    errors: [...runErrors, 'INVALID_RANGE', 'NO_COMMON_DATES', 'NOT_ACCEPTABLE'],
+    errors: [...priceErrors, ...benchmarkErrors, 'INVALID_RANGE', 'NO_COMMON_DATES', 'NOT_ACCEPTABLE'],
   },
   getRecord: {
     method: 'GET',

@@ -102,6 +102,10 @@ export interface CompareViewInput {
   readonly columns: readonly string[];
   readonly start: string | null;
   readonly end: string | null;
+  /** Measured on the terms of the first run. */
+  readonly benchmark: ComparedWith | null;
+  /** Null where nothing is compared with. */
+  readonly market: MarketHandle | null;
   /** State of each run. */
   readonly stale: readonly (StaleState | null)[];
   /** About the runs together, passed through. */

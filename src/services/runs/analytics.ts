@@ -5,9 +5,8 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
-import { LIMITS } from '#domain/limits.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusal.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -28,7 +27,7 @@ import type { RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
 import { versionedPlan, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
-import { contentFindings } from './compared-contents.js';
+import { assertComparable, contentFindings } from './compared-runs.js';
 import { measuringModel, modelFiles } from '../risk/used-models.js';
 import type { DateWindow, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
@@ -85,10 +84,10 @@ export interface Analytics {
   groups(runId: string, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   reconcile(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
   asset(runId: string, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
-  /** @throws Refusal NO_COMMON_DATES */
+  /** @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND */
   compare(
     runIds: readonly string[],
-    query: DateWindow & { readonly format: 'json' | 'csv' },
+    query: DateWindow & { readonly benchmark?: string | undefined; readonly format: 'json' | 'csv' },
     signal: AbortSignal,
   ): Promise<AnswerBytes>;
   weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
@@ -285,22 +284,19 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       await states.servedMarket(run);
       return stamped(run, held({ view: 'asset', columns: columnsOf(run), identifier }, signal));
     },
-    async compare(runIds, { start = null, end = null, format }, signal) {
+    async compare(runIds, { benchmark = null, start = null, end = null, format }, signal) {
       assertOrder({ start, end });
-      if (runIds.length < 2) {
-        throw refuseWithFindings('query', [
-          {
-            severity: 'error',
-            code: 'OUT_OF_RANGE',
-            message: `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are accepted.`,
-            path: 'ids',
-          },
-        ]);
-      }
+      assertComparable(runIds, benchmark);
       const runs = await Promise.all(runIds.map((runId) => requireRun(documents, runId)));
       const stale = await Promise.all(runs.map((run) => states.staleOf(run)));
       const findings = contentFindings(runs);
-      return held({ view: 'compare', columns: runs.map(columnsOf), start, end, stale, findings, format }, signal);
+      const compared = benchmark === null ? null : await comparedOf(runs[0]!, benchmark);
+      const market = compared && (await states.requireMarket(runs[0]!)).handle;
+      const columns = runs.map(columnsOf);
+      return held(
+        { view: 'compare', columns, benchmark: compared, market, start, end, stale, findings, format },
+        signal,
+      );
     },
     async weights(runId, { as_of: asOf = null, benchmark = null, risk, risk_model: modelId }, signal) {
       const run = await requireRun(documents, runId);

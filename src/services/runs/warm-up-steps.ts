@@ -99,6 +99,8 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       start: null,
       end: null,
       columns: [columns, columns],
+      benchmark: null,
+      market: null,
       stale: [null, null],
       findings: [],
     }));

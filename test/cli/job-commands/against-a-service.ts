@@ -150,6 +150,7 @@ export function describeAgainstAService(): void {
         ['rebalances', 'EVEN'],
         ['attribution', 'EVEN'],
         ['rolling', 'EVEN', '--window', '20'],
+        ['compare', 'EVEN', '--benchmark', 'A', '--start', '2022-12-01'],
         ['watchlist', 'list'],
         ['audit', 'desk'],
       ]) {

@@ -6,6 +6,7 @@ import type { DataStore } from '#contract/stores/store.js';
 import { formatDay } from '#domain/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { runService, type RunningService } from '../running-service.js';
+import { describeCompared } from './series/compared.js';
 
 const DAYS = [...openCalendars().get('XNYS')!.sessions]
   .map(formatDay)
@@ -189,58 +190,14 @@ test('an exchange rate from a series gives the levels that it gives from the mar
   expect(apart.levels).not.toEqual(plain.levels);
 });
 
-describe('a view that compares with an identifier', () => {
-  const views = [
-    'weights?risk=true&benchmark=SPX',
-    'factor-risk?benchmark=SPX&model=market_sector',
-    'attribution/groups?benchmark=SPX',
-  ];
-  test.each(views)('%s tells the same of a series and of a name with its prices', async (path) => {
-    const view = async () => {
-      await run('LISTED');
-      return get(`/analytics/LISTED/${path}`);
-    };
-    const [apart, among] = [await on('apart', view), await on('among', view)];
-    const numbersIn = (value: unknown): number[] =>
-      typeof value === 'number'
-        ? [value]
-        : typeof value === 'object' && value !== null
-          ? Object.values(value).flatMap(numbersIn)
-          : [];
-    const [ours, theirs] = [numbersIn(apart), numbersIn(among)];
-    expect(ours.length).toBe(theirs.length);
-    ours.forEach((value, i) => expect(value).toBeCloseTo(theirs[i]!, 9));
-    expect(JSON.stringify(apart)).toContain('SPX');
-  });
-
-  test('attributes the difference to what the series earned, by hand', () =>
-    on('apart', async () => {
-      await run('LISTED');
-      const { benchmark_return: other } = await get<{ benchmark_return: number }>(
-        '/analytics/LISTED/attribution/groups?benchmark=SPX',
-      );
-      expect(other).toBeCloseTo(priceOf('SPX', DAYS.length - 1) / priceOf('SPX', 0) - 1, 10);
-    }));
-
-  test('is refused for what is neither an index nor an identifier', () =>
-    on('apart', async () => {
-      await run('LISTED');
-      for (const path of [
-        'weights?benchmark=NOBODY',
-        'factor-risk?benchmark=NOBODY',
-        'attribution/groups?benchmark=NOBODY',
-      ]) {
-        expect(await service.refusal('GET', `/analytics/LISTED/${path}`)).toMatchObject({
-          status: 404,
-          code: 'BENCHMARK_NOT_FOUND',
-        });
-      }
-      expect(
-        await service.refusal('POST', '/analytics/LISTED/backtest', {
-          benchmark: { kind: 'identifier', id: 'SPX', price_column: 'OPEN' },
-        }),
-      ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
-    }));
+describeCompared({
+  days: DAYS,
+  priceOf,
+  on,
+  run,
+  get,
+  refusal: (path, body) => service.refusal(body === undefined ? 'GET' : 'POST', path, body),
+  remove: (path) => service.ask('DELETE', path),
 });
 
 test('a run is extended with its series to the bits of a whole run, and runs whole when their history is another', async () => {

@@ -310,8 +310,9 @@ class Divisor:
             frame[column] = pandas.to_datetime(frame[column])
         return frame
 
-    def compare(self, *index_ids: str) -> Any:
-        return self.request("GET", "/analytics/compare", query={"ids": index_ids})
+    def compare(self, *index_ids: str, **query: Any) -> Any:
+        """Runs on the dates that all of them have. Query: benchmark, start, end."""
+        return self.request("GET", "/analytics/compare", query={"ids": index_ids, **query})
 
     def simulate(self, index_id: str, progress: Optional[Progress] = None, **fields: Any) -> Any:
         """Simulates where the level may go. Fields: horizon, paths, method, seed, level, ..."""

@@ -87,9 +87,9 @@ class Frames:
         dates = pandas.PeriodIndex(months.index, freq="M")
         return months.groupby([dates.year.rename("year"), dates.month.rename("month")]).first().unstack("month")
 
-    def compare(self, *index_ids: str) -> "DataFrame":
-        """Levels of runs on the dates they all have, from 100 on."""
-        entries = self._api.compare_runs(index_ids)["entries"]
+    def compare(self, *index_ids: str, **query: Any) -> "DataFrame":
+        """Levels of runs, and of a benchmark, on the dates they all have, from 100 on. Query: benchmark, start, end."""
+        entries = self._api.compare_runs(index_ids, **query)["entries"]
         return pandas.DataFrame({entry["index_id"]: to_series(entry["level"]) for entry in entries})
 
     def weights(self, index_id: str, **query: Any) -> "DataFrame":

@@ -1,5 +1,14 @@
 import type { Finding } from '#domain/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import { LIMITS } from '#domain/limits.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+
+/** A comparison has two sides: runs, or a run and a benchmark. @throws Refusal VALIDATION_FAILED */
+export function assertComparable(runIds: readonly string[], benchmark: string | null): void {
+  if (runIds.length >= 2 || benchmark !== null) return;
+  const message = `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are accepted, or 1 with a benchmark.`;
+  throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'ids' }]);
+}
 
 /** Runs of several contents compare what was held on other prices too. */
 export function contentFindings(runs: readonly RunDocument[]): Finding[] {

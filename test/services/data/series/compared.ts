@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest';
+import type { CompareView } from '#contract/analytics/compare.js';
+
+/** The stores `apart` and `among` hold the same prices, of benchmarks as series and as names of the market. */
+export interface SeriesStores {
+  readonly days: readonly string[];
+  priceOf(name: string, t: number): number;
+  on<T>(store: 'apart' | 'among', work: () => Promise<T>): Promise<T>;
+  run(id: string): Promise<unknown>;
+  get<T = Record<string, unknown>>(path: string): Promise<T>;
+  /** Refusal of a GET, of a POST with a body. */
+  refusal(path: string, body?: object): Promise<unknown>;
+  remove(path: string): Promise<unknown>;
+}
+
+export function describeCompared({ days, priceOf, on, ...service }: SeriesStores): void {
+  const { run, get, refusal, remove } = service;
+  describe('a view that compares with an identifier', () => {
+    const views = [
+      'LISTED/weights?risk=true&benchmark=SPX',
+      'LISTED/factor-risk?benchmark=SPX&model=market_sector',
+      'LISTED/attribution/groups?benchmark=SPX',
+      'compare?ids=LISTED&benchmark=SPX',
+    ];
+    test.each(views)('%s tells the same of a series and of a name with its prices', async (path) => {
+      const view = async () => {
+        await run('LISTED');
+        return get(`/analytics/${path}`);
+      };
+      const [apart, among] = [await on('apart', view), await on('among', view)];
+      expectSameNumbers(apart, among);
+      expect(JSON.stringify(apart)).toContain('SPX');
+    });
+
+    test('attributes the difference to what the series earned, by hand', () =>
+      on('apart', async () => {
+        await run('LISTED');
+        const { benchmark_return: other } = await get<{ benchmark_return: number }>(
+          '/analytics/LISTED/attribution/groups?benchmark=SPX',
+        );
+        expect(other).toBeCloseTo(priceOf('SPX', days.length - 1) / priceOf('SPX', 0) - 1, 10);
+      }));
+
+    test('has levels and figures of its own beside the runs, by hand from its prices in their currency', () =>
+      on('apart', async () => {
+        await run('LISTED');
+        const from = 20;
+        const view = await get<CompareView>(`/analytics/compare?ids=LISTED&benchmark=DAX&start=${days[from]}`);
+        expect([view.index_ids, view.start, view.end]).toEqual([['LISTED', 'DAX'], days[from], days.at(-1)]);
+        const [own, other] = view.entries;
+        const prices = days.map((_, t) => priceOf('DAX', t) * priceOf('EURUSD', t)).slice(from);
+        const returns = prices.slice(1).map((price, t) => price / prices[t]! - 1);
+        const mean = returns.reduce((sum, value) => sum + value, 0) / returns.length;
+        const variance = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (returns.length - 1);
+        const depths = prices.map((price, t) => price / Math.max(...prices.slice(0, t + 1)) - 1);
+        other!.level.data.forEach((level, t) => expect(level).toBeCloseTo((100 * prices[t]!) / prices[0]!, 9));
+        expect(other).toMatchObject({
+          stale: null,
+          total_return: expect.closeTo(prices.at(-1)! / prices[0]! - 1, 12) as number,
+          volatility: expect.closeTo(Math.sqrt(252 * variance), 12) as number,
+          sharpe_ratio: expect.closeTo((252 * mean) / Math.sqrt(252 * variance), 10) as number,
+          max_drawdown: expect.closeTo(Math.min(...depths), 12) as number,
+        });
+        const alone = await get<{ metrics: { volatility: number } }>(
+          `/analytics/LISTED/performance?start=${days[from]}`,
+        );
+        expect(own!.volatility).toBeCloseTo(alone.metrics.volatility, 12);
+      }));
+
+    test('is an index from its definition beside the runs, as its own run is', () =>
+      on('apart', async () => {
+        await run('LISTED');
+        await run('ALL');
+        const asRun = await get<CompareView>('/analytics/compare?ids=LISTED,ALL');
+        await remove('/analytics/ALL/record');
+        const asBenchmark = await get<CompareView>('/analytics/compare?ids=LISTED&benchmark=ALL');
+        expect(asBenchmark.index_ids).toEqual(asRun.index_ids);
+        expectSameNumbers(asBenchmark, asRun);
+      }));
+
+    test('is refused for what is neither an index nor an identifier', () =>
+      on('apart', async () => {
+        await run('LISTED');
+        expect(await refusal('/analytics/compare?ids=LISTED')).toMatchObject({
+          status: 422,
+          code: 'VALIDATION_FAILED',
+        });
+        for (const path of [
+          'LISTED/weights?benchmark=NOBODY',
+          'LISTED/factor-risk?benchmark=NOBODY',
+          'LISTED/attribution/groups?benchmark=NOBODY',
+          'compare?ids=LISTED&benchmark=NOBODY',
+        ]) {
+          expect(await refusal(`/analytics/${path}`)).toMatchObject({
+            status: 404,
+            code: 'BENCHMARK_NOT_FOUND',
+          });
+        }
+        expect(
+          await refusal('/analytics/LISTED/backtest', {
+            benchmark: { kind: 'identifier', id: 'SPX', price_column: 'OPEN' },
+          }),
+        ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+      }));
+  });
+}
+
+function expectSameNumbers(one: object, other: object): void {
+  const [ours, theirs] = [numbersIn(one), numbersIn(other)];
+  expect(ours.length).toBe(theirs.length);
+  ours.forEach((value, i) => expect(value).toBeCloseTo(theirs[i]!, 9));
+}
+
+function numbersIn(value: unknown): number[] {
+  if (typeof value === 'number') return [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
+}

@@ -183,8 +183,11 @@ export function describeAgainstAService(): void {
 
     test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {
       const key = (
-        await finishedHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data'])
+        await finishedHere(['keys', 'create', '--home', home, '--name', 'night', '--scopes', 'read,run,data,write'])
       ).out.trim();
+      await writeFile(file('odd.json'), JSON.stringify({ ...INDEX, id: 'ODD', name: 'Odd' }));
+      const put = await asked(['index', 'put', file('odd.json')], { DIVISOR_API_KEY: key });
+      expect([put.status, put.err]).toEqual([0, '']);
       await mkdir(file('night'));
       await writeFile(
         file('night.sh'),
@@ -192,7 +195,7 @@ export function describeAgainstAService(): void {
 cd ${file('night')}
 divisor() { '${process.execPath}' '${resolve('dist/src/main.js')}' "$@"; }
 divisor refresh desk > /dev/null || [ $? -eq 75 ]
-divisor backtest EVEN --if-stale --out run.json > /dev/null
+divisor backtests EVEN,ODD --if-stale --csv --out runs.csv > /dev/null
 divisor export levels --index EVEN --out levels.csv > /dev/null
 divisor weights EVEN --csv --out weights.csv > /dev/null
 `,
@@ -209,7 +212,11 @@ divisor weights EVEN --csv --out weights.csv > /dev/null
       ).json()) as { levels: { index: string[] } };
       const rows = (await readFile(file('night/levels.csv'), 'utf8')).trim().split(/\r?\n/);
       expect(rows).toHaveLength(levels.index.length + 1);
-      expect(JSON.parse(await readFile(file('night/run.json'), 'utf8'))).toHaveProperty('metrics');
+      const runs = (await readFile(file('night/runs.csv'), 'utf8')).trim().split('\r\n');
+      expect(runs.slice(1).map((row) => row.split(',').slice(0, 2))).toEqual([
+        ['EVEN', expect.stringMatching(/^(done|current)$/) as string],
+        ['ODD', expect.stringMatching(/^(done|current)$/) as string],
+      ]);
     });
 
     test('Ctrl-C cancels the job and ends with 130', async () => {

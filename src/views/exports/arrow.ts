@@ -94,56 +94,65 @@ function dataOf({ type, values }: NamedColumn, length: number, encoded: Encoded)
       return whole(new Int32(), values as Int32Array, length);
     default: {
       const data = values as Float64Array;
-      return makeData({ type: new Float64(), length, data, ...nulls(length, (row) => data[row] !== data[row]) });
+      return makeData({ type: new Float64(), length, data, ...validity(data, length, Number.NaN) });
     }
   }
 }
 
 function whole(type: DateDay | Int32, data: Int32Array, length: number): Data {
-  const found = nulls(length, (row) => data[row] === NONE);
+  const found = validity(data, length, NONE);
   return type instanceof Int32
     ? makeData({ type, length, data, ...found })
     : makeData({ type, length, data, ...found });
 }
 
-function nulls(
-  length: number,
-  isNull: (row: number) => boolean,
-): { readonly nullBitmap: Uint8Array; readonly nullCount: number } {
-  const nullBitmap = new Uint8Array(Math.ceil(length / 8));
-  let nullCount = 0;
-  for (let row = 0; row < length; row++) {
-    if (isNull(row)) nullCount++;
-    else nullBitmap[row >> 3]! |= 1 << (row & 7);
-  }
-  return { nullBitmap, nullCount };
+interface Validity {
+  readonly nullBitmap: Uint8Array;
+  readonly nullCount: number;
 }
 
-/** Bytes of the texts of lists, each made once. */
-type Encoded = (list: readonly string[], code: number) => Uint8Array;
+/** All values but NaN and one. */
+function validity(data: Int32Array | Float64Array, length: number, none: number): Validity {
+  const nullBitmap = new Uint8Array(Math.ceil(length / 8));
+  let valid = 0;
+  for (let row = 0; row < length; row++) {
+    const value = data[row]!;
+    if (value === none || value !== value) continue;
+    nullBitmap[row >> 3]! |= 1 << (row & 7);
+    valid++;
+  }
+  return { nullBitmap, nullCount: length - valid };
+}
+
+/** Bytes of the texts of a list, each made when a row first has it. */
+type Encoded = (list: readonly string[]) => (Uint8Array | undefined)[];
 
 function createEncoded(): Encoded {
-  const encoder = new TextEncoder();
   const lists = new Map<readonly string[], (Uint8Array | undefined)[]>();
-  return (list, code) => {
-    let known = lists.get(list);
-    if (!known) lists.set(list, (known = []));
-    return (known[code] ??= encoder.encode(list[code]!));
+  return (list) => {
+    const known = lists.get(list) ?? [];
+    lists.set(list, known);
+    return known;
   };
 }
 
+const ENCODER = new TextEncoder();
+
 function texts({ codes, texts: list }: TextValues, length: number, encoded: Encoded): Data<Utf8> {
+  const known = encoded(list);
   const valueOffsets = new Int32Array(length + 1);
+  let end = 0;
   for (let row = 0; row < length; row++) {
     const code = codes[row]!;
-    valueOffsets[row + 1] = valueOffsets[row]! + (code < 0 ? 0 : encoded(list, code).length);
+    if (code >= 0) end += (known[code] ??= ENCODER.encode(list[code]!)).length;
+    valueOffsets[row + 1] = end;
   }
-  const data = new Uint8Array(valueOffsets[length]!);
-  for (let row = 0; row < length; row++) {
-    if (codes[row]! < 0) continue;
-    const bytes = encoded(list, codes[row]!);
-    const at = valueOffsets[row]!;
-    for (let i = 0; i < bytes.length; i++) data[at + i] = bytes[i]!; // Short: a call would take longer.
+  const data = new Uint8Array(end);
+  for (let row = 0, at = 0; row < length; row++) {
+    const code = codes[row]!;
+    if (code < 0) continue;
+    const bytes = known[code]!;
+    for (let i = 0; i < bytes.length; i++) data[at++] = bytes[i]!; // Short: a call would take longer.
   }
-  return makeData({ type: new Utf8(), length, valueOffsets, data, ...nulls(length, (row) => codes[row]! < 0) });
+  return makeData({ type: new Utf8(), length, valueOffsets, data, ...validity(codes, length, -1) });
 }

@@ -1,70 +1,137 @@
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { RecordedTransactions } from '#domain/backtest/record/schema.js';
 import { TRADE_REASONS } from '#domain/backtest/simulate/trades.js';
 import { firstAtLeast } from '#domain/search.js';
 import { BATCH_ROWS, type Batch, type Producer } from '../batch.js';
 import { spanOf } from '../span.js';
 
-const NOTHING = new Float64Array(0);
 const SIDES = ['buy', 'sell'] as const;
 
 /** Positions are those of trades in the window. @throws Refusal DOCUMENT_UNREADABLE of a run of version 0.1.0 */
 export const trades: Producer<'trades'> = function* ({ columns, window }, from) {
-  const { identifiers, transactions, costRate: rateOf } = recordParts(columns);
+  const { identifiers, transactions, costRate } = recordParts(columns);
   const all = transactions();
-  const costRate = rateOf();
-  const span = spanOf(columns.i32('days'), window);
+  const days = columns.i32('days');
+  const span = spanOf(days, window);
   const first = firstAtLeast(all.at, span.from);
   const end = firstAtLeast(all.at, span.to);
-  const days = columns.i32('days');
-  const moves = weightMoves(columns, identifiers);
+  const source = { all, days, costRate: costRate(), moves: weightMoves(columns, identifiers) };
+  const rows = roomFor(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
   for (let row = first + from; row < end; row += BATCH_ROWS) {
     const to = Math.min(end, row + BATCH_ROWS);
-    const rows = Array.from({ length: to - row }, (_, i) => row + i);
-    const money = Float64Array.from(rows, (i) => Math.abs(all.notional[i]!));
-    const batch: Batch<'trades'> = {
-      count: to - row,
-      end: to - first,
-      columns: {
-        date: Int32Array.from(rows, (i) => days[all.at[i]!]!),
-        identifier: { codes: all.columns.subarray(row, to), texts: identifiers },
-        side: { codes: Int32Array.from(rows, (i) => (all.notional[i]! > 0 ? 0 : 1)), texts: SIDES },
-        weight_before: Float64Array.from(rows, (i) => moves.before(all.at[i]!, all.columns[i]!)),
-        weight_after: Float64Array.from(rows, (i) => moves.after(all.at[i]!, all.columns[i]!)),
-        value: money,
-        cost: Float64Array.from(rows, (i) => (all.isFree[i] === 1 ? 0 : costRate * Math.abs(all.notional[i]!))),
-        reason: { codes: Int32Array.from(all.reason.subarray(row, to)), texts: TRADE_REASONS },
-      },
-    };
-    yield batch;
+    fillRows(rows, source, { from: row, to });
+    yield batchOf(rows, { count: to - row, end: to - first, identifiers });
   }
 };
 
-interface WeightMoves {
-  /** Weight of an identifier of the record before the trades of a date. */
-  before(at: number, identifier: number): number;
-  after(at: number, identifier: number): number;
+interface Rows {
+  readonly days: Int32Array;
+  readonly identifiers: Int32Array;
+  readonly sides: Int32Array;
+  readonly before: Float64Array;
+  readonly after: Float64Array;
+  readonly values: Float64Array;
+  readonly costs: Float64Array;
+  readonly reasons: Int32Array;
 }
 
-/** Weights around the sessions with trades, which are asked for in ascending order. */
+function roomFor(size: number): Rows {
+  return {
+    days: new Int32Array(size),
+    identifiers: new Int32Array(size),
+    sides: new Int32Array(size),
+    before: new Float64Array(size),
+    after: new Float64Array(size),
+    values: new Float64Array(size),
+    costs: new Float64Array(size),
+    reasons: new Int32Array(size),
+  };
+}
+
+interface TradeSource {
+  readonly all: RecordedTransactions;
+  readonly days: Int32Array;
+  readonly costRate: number;
+  readonly moves: WeightMoves;
+}
+
+/** Trades `from` to `to` (exclusive), session by session. */
+function fillRows(
+  rows: Rows,
+  { all, days, costRate, moves }: TradeSource,
+  { from, to }: { readonly from: number; readonly to: number },
+): void {
+  for (let k = from; k < to;) {
+    const at = all.at[k]!;
+    moves.show(at);
+    for (; k < to && all.at[k] === at; k++) {
+      const row = k - from;
+      const notional = all.notional[k]!;
+      const value = Math.abs(notional);
+      const identifier = all.columns[k]!;
+      const place = moves.placeOf[identifier]!;
+      rows.days[row] = days[at]!;
+      rows.identifiers[row] = identifier;
+      rows.sides[row] = notional > 0 ? 0 : 1;
+      rows.before[row] = place < 0 ? 0 : moves.before[place]!;
+      rows.after[row] = place < 0 ? 0 : moves.after[place]!;
+      rows.values[row] = value;
+      rows.costs[row] = all.isFree[k] === 1 ? 0 : costRate * value;
+      rows.reasons[row] = all.reason[k]!;
+    }
+  }
+}
+
+interface BatchTerms {
+  readonly count: number;
+  readonly end: number;
+  readonly identifiers: readonly string[];
+}
+
+function batchOf(rows: Rows, { count, end, identifiers }: BatchTerms): Batch<'trades'> {
+  return {
+    count,
+    end,
+    columns: {
+      date: rows.days.subarray(0, count),
+      identifier: { codes: rows.identifiers.subarray(0, count), texts: identifiers },
+      side: { codes: rows.sides.subarray(0, count), texts: SIDES },
+      weight_before: rows.before.subarray(0, count),
+      weight_after: rows.after.subarray(0, count),
+      value: rows.values.subarray(0, count),
+      cost: rows.costs.subarray(0, count),
+      reason: { codes: rows.reasons.subarray(0, count), texts: TRADE_REASONS },
+    },
+  };
+}
+
+interface WeightMoves {
+  /** Place of an identifier of the record among the names of the run, -1 for none. */
+  readonly placeOf: Int32Array;
+  /** Weights by place around the trades of the session that is shown. */
+  readonly before: Float64Array;
+  readonly after: Float64Array;
+  /** Reads the weights around a session with trades. */
+  show(at: number): void;
+}
+
 function weightMoves(columns: RunColumns, identifiers: readonly string[]): WeightMoves {
   const { names } = columns.header;
   const places = new Map(names.map((name, place) => [name, place]));
-  const placeOf = Int32Array.from(identifiers, (identifier) => places.get(identifier) ?? -1);
   const eventAt = columns.i32('eventAt');
-  const rowAt = (block: 'before' | 'weights') => {
-    let shown = -1;
-    let weights: Float64Array = NOTHING;
-    return (row: number, identifier: number): number => {
-      if (row !== shown) {
-        weights = columns.f64(block, row * names.length, (row + 1) * names.length);
-        shown = row;
-      }
-      const place = placeOf[identifier]!;
-      return place < 0 ? 0 : weights[place]!;
-    };
+  const before = new Float64Array(names.length);
+  const after = new Float64Array(names.length);
+  let shown = -1;
+  return {
+    placeOf: Int32Array.from(identifiers, (identifier) => places.get(identifier) ?? -1),
+    before,
+    after,
+    show(at) {
+      if (at === shown) return;
+      columns.fill('before', firstAtLeast(eventAt, at) * names.length, before);
+      columns.fill('weights', at * names.length, after);
+      shown = at;
+    },
   };
-  const before = rowAt('before');
-  const after = rowAt('weights');
-  return { before: (at, identifier) => before(firstAtLeast(eventAt, at), identifier), after };
 }

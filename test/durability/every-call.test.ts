@@ -14,6 +14,8 @@ import { IS_SOAK } from '../soak.js';
  */
 /** Effects of so few calls are cut at each of them in every run. */
 const SHORT_MAX = 8;
+/** Up to this call each is refused once, later ones in steps. */
+const FIRST_REFUSED = 4;
 const CALLS_MAX = 200;
 
 vi.mock('#store/lmdb/durable-commit.js', async (original) => {
@@ -122,7 +124,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
     const folder = await newFolder();
     let isReached = true;
     let refusals = 0;
-    for (let refused = 1; isReached; refused += refused < SHORT_MAX || IS_SOAK ? 1 : 7) {
+    for (let refused = 1; isReached; refused += refused < FIRST_REFUSED || IS_SOAK ? 1 : 5) {
       const home = join(folder, String(refused));
       copyHome(base, home);
       const subject = await openSubject(home);

@@ -698,9 +698,9 @@ export interface CompareView {
   readonly correlations: readonly (readonly (number | null)[])[];
   /** Dates used. */
   readonly observations: number;
-  /** First date that every run has. */
+  /** First date that every entry has. */
   readonly start: string;
-  /** Last date that every run has. */
+  /** Last date that every entry has. */
   readonly end: string;
 }
 

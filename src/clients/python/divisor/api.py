@@ -251,24 +251,26 @@ class Operations:
         """
         return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
 
-    def compare_runs(self, ids: Sequence[str], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.CompareView:
+    def compare_runs(self, ids: Sequence[str], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.CompareView:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
-        :param ids: 2 to 32 ids.
+        :param ids: 2 to 32 ids; 1 is enough with a benchmark.
+        :param benchmark: Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "start": start, "end": end}))
+        return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end}))
 
-    def compare_runs_content(self, ids: Sequence[str], media: Literal["text/csv"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+    def compare_runs_content(self, ids: Sequence[str], media: Literal["text/csv"], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
-        :param ids: 2 to 32 ids.
+        :param ids: 2 to 32 ids; 1 is enough with a benchmark.
         :param media: What is wanted instead of JSON.
+        :param benchmark: Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return self._transport.content("GET", "/analytics/compare", query={"ids": ids, "start": start, "end": end}, accept=media)
+        return self._transport.content("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end}, accept=media)
 
     def get_record(self, index_id: str) -> c.BacktestResultSummary:
         """The stored record of the latest run."""

@@ -779,9 +779,9 @@ class CompareView(t.TypedDict):
     correlations: t.Sequence[t.Sequence[t.Optional[float]]]
     #: Dates used.
     observations: int
-    #: First date that every run has.
+    #: First date that every entry has.
     start: str
-    #: Last date that every run has.
+    #: Last date that every entry has.
     end: str
 
 

@@ -3,6 +3,7 @@ import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
+import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../content/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -10,7 +11,7 @@ import { createProblems, type Problems } from '../content/problems.js';
 import type { FileDigest } from '../sources/digest-file.js';
 import { readSource } from '../sources/read-source.js';
 import type { SourceRead } from '../sources/source-read.js';
-import { prepareDuckDb, reasonOf } from '../sources/duckdb.js';
+import { isDuckDbPrepared, prepareDuckDb, reasonOf } from '../sources/duckdb.js';
 import { createOutgoingMarket } from './outgoing-market.js';
 import type { DayFollower } from '../content/scatter-rows.js';
 import { isFull } from '../serving/shared-market.js';
@@ -21,12 +22,29 @@ import { warnOfSessions } from '../content/session-warnings.js';
 
 prepareDuckDb();
 
-/** The door of the process that `runMarketTask` has started: one request, reports, then the end. */
-process.once('message', (request: MarketTaskRequest) => {
-  void run(request)
-    .then(report, (error: unknown) => report(ended(error)))
-    .finally(() => process.disconnect());
-});
+/** A process that has grown beyond this ends with its task: the memory goes back to the system. */
+const REUSED_BYTES_MAX = 192 * 2 ** 20;
+
+/** The door of the process that `runMarketTask` has started: one request, reports, then the next or the end. */
+waitForTask();
+
+function waitForTask(): void {
+  process.once('message', (request: MarketTaskRequest) => {
+    void run(request).then(
+      async (outcome) => {
+        await report(outcome);
+        // A DuckDB remembers the files that it has read: nobody reads by one twice.
+        if (!isDuckDbPrepared() || process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
+        waitForTask();
+        await report({ kind: 'free' });
+      },
+      async (error: unknown) => {
+        await report(ended(error));
+        process.disconnect();
+      },
+    );
+  });
+}
 
 // Nobody is left to report to.
 process.once('disconnect', () => process.exit(0));
@@ -171,7 +189,7 @@ function onProgress(fraction: number, message: string): void {
   void report({ kind: 'progress', fraction, message });
 }
 
-function report(message: MarketTaskReport): Promise<void> {
+function report(message: MarketTaskReport | FreeProcess): Promise<void> {
   return new Promise((resolve) => {
     if (process.send === undefined || !process.connected) resolve();
     else process.send(message, () => resolve());

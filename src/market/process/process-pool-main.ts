@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { ProcessPoolNews, ProcessPoolOrder } from './process-pool.js';
+import type { FreeProcess, ProcessPoolNews, ProcessPoolOrder } from './process-pool.js';
 
 /** The door of the process that starts the processes of market tasks: it relays messages in both directions. */
 
@@ -52,9 +52,21 @@ process.once('disconnect', () => process.exit(0));
 function start(id: number): void {
   const child = takeSpare() ?? newProcess();
   children.set(id, child);
-  child.on('message', (message) => tell({ id, kind: 'message', message }));
+  child.on('message', (message) => {
+    if ((message as FreeProcess | { readonly kind: string }).kind === 'free') free(id, child);
+    else tell({ id, kind: 'message', message });
+  });
   child.on('error', () => over(id, { id, kind: 'unstarted' }));
   child.on('close', (code, signal) => over(id, { id, kind: 'ended', code, signal }));
+}
+
+/** A process that has done its task and is still small waits for the next one, unless another does. */
+function free(id: number, child: ChildProcess): void {
+  child.removeAllListeners('message').removeAllListeners('error').removeAllListeners('close');
+  children.delete(id);
+  tell({ id, kind: 'ended', code: 0, signal: null });
+  if (spare === undefined) keepSpare(child);
+  else child.disconnect();
 }
 
 function newProcess(): ChildProcess {

@@ -23,6 +23,11 @@ export type ProcessPoolNews =
       readonly signal: NodeJS.Signals | null;
     };
 
+/** What a process tells the process pool alone: it has done its task and can take another. */
+export interface FreeProcess {
+  readonly kind: 'free';
+}
+
 /** What becomes of one process. */
 export interface Listener {
   onMessage(message: unknown): void;

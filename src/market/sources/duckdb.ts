@@ -41,6 +41,9 @@ export function prepareDuckDb(): void {
   prepared.catch(() => {}); // thrown to whoever opens it
 }
 
+/** Whether what was made ready is still to be taken. */
+export const isDuckDbPrepared = (): boolean => prepared !== undefined;
+
 /**
  * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network,
  * no other file, no extension, and no statement that could change that.

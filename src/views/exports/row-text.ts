@@ -71,9 +71,10 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
       }
       default: {
         const numbers = values as Float64Array | Int32Array;
+        const none = numbers instanceof Int32Array ? NONE : NaN;
         return (row) => {
           const value = numbers[row]!;
-          if (value !== value || value === NONE) write(marks.none);
+          if (value !== value || value === none) write(marks.none);
           else if (text.number(value)) pending += NUMBER_BYTES;
           else throw new Refusal('NUMERIC_FAILURE', `A result is ${value}, not a finite number.`);
         };

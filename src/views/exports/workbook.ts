@@ -88,7 +88,8 @@ function cellsOf({ type, values }: NamedColumn): (row: number) => Cell {
     }
     default: {
       const numbers = values as Float64Array | Int32Array;
-      return (row) => (numbers[row] === NONE || Number.isNaN(numbers[row]) ? null : numbers[row]!);
+      const none = numbers instanceof Int32Array ? NONE : NaN;
+      return (row) => (numbers[row] === none || Number.isNaN(numbers[row]) ? null : numbers[row]!);
     }
   }
 }

@@ -40,6 +40,39 @@ test('a process waits for the next task, which runs as well when that one has di
   expect(leftBehind()).toEqual([]);
 });
 
+const SPEC = {
+  assets: 20,
+  sessions: Int32Array.from({ length: 100 }, (_, t) => 15_000 + t),
+  exchange: 'XNYS',
+  currency: 'USD',
+  sectors: 2,
+  market_return: 0.07,
+  market_volatility: 0.16,
+  specific_volatility: 0.25,
+  dividend_yield: 0.02,
+  splits_per_year: 0.03,
+  delistings_per_year: 0.01,
+  listings_per_year: 0,
+  missing_rate: 0,
+};
+
+test('a process that is still small after its task does the next one', async () => {
+  const generate = async (seed: number) =>
+    runMarketTask(
+      'generate',
+      { spec: { ...SPEC, seed }, folder: join(await folderFor(), 'made') },
+      { load: { datasetId: 's', adjustment: 'none' } },
+    );
+  const first = await generate(1);
+  await expect.poll(() => readersOf(process.pid).length).toBe(1);
+  const waiting = readersOf(process.pid);
+  const others = [await generate(2), await generate(3), await generate(1)];
+  await expect.poll(() => readersOf(process.pid)).toEqual(waiting);
+  const hashes = [first, ...others].map((result) => (result.kind === 'accepted' ? result.summary.contentHash : null));
+  expect([hashes[3] === hashes[0], new Set(hashes).size]).toEqual([true, 3]);
+  expect(leftBehind()).toEqual([]);
+});
+
 test('a process that is killed while it waits for an answer fails its task and leaves nothing behind', async () => {
   const body = new TextEncoder().encode(
     JSON.stringify({
@@ -70,22 +103,7 @@ test('a process that is killed while it waits for an answer fails its task and l
 test('a task that is cancelled rejects with the reason and leaves nothing behind', async () => {
   const cancelling = new AbortController();
   const sessions = Int32Array.from({ length: 2000 }, (_, t) => 15_000 + t);
-  const spec = {
-    seed: 1,
-    assets: 200,
-    sessions,
-    exchange: 'XNYS',
-    currency: 'USD',
-    sectors: 2,
-    market_return: 0.07,
-    market_volatility: 0.16,
-    specific_volatility: 0.25,
-    dividend_yield: 0.02,
-    splits_per_year: 0.03,
-    delistings_per_year: 0.01,
-    listings_per_year: 0,
-    missing_rate: 0,
-  };
+  const spec = { ...SPEC, seed: 1, assets: 200, sessions };
   const reason = new Error('no longer wanted');
   const generating = runMarketTask(
     'generate',

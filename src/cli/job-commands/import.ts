@@ -4,7 +4,7 @@ import type { JobCommand } from '../job-command.js';
 import { UsageError } from '../usage-error.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { inspected } from './inspect.js';
+import { inspected, type Reading } from './inspect.js';
 
 type Adjustment = DataStore['adjustment'];
 
@@ -16,7 +16,11 @@ export const importMarket: JobCommand<DataStore> = {
   flags: {
     id: { type: 'string', value: 'STORE', help: 'Id of the store; from its name otherwise.' },
     name: { type: 'string', value: 'NAME', help: 'Display name; the file name otherwise.' },
-    mapping: { type: 'string', value: 'FILE', help: 'How the market is read, as JSON; - is standard input.' },
+    mapping: {
+      type: 'string',
+      value: 'FILE',
+      help: 'How the market is read, as inspect --out writes it, or a mapping alone; - is standard input.',
+    },
     inspect: { type: 'boolean', help: 'Read it as divisor inspect proposes, unless that leaves a question.' },
     adjustment: {
       type: 'string',
@@ -51,7 +55,7 @@ export const importMarket: JobCommand<DataStore> = {
       result: await client.call('createStore', { body: { ...common, kind: source.kind, location: source.location } }),
     };
   },
-  show: (store) => members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
+  show: (store) => members(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']),
 };
 
 interface Terms {
@@ -67,7 +71,7 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect both say how the market is read; one of them is needed');
-  if (file !== undefined) return { mapping: await jsonFile<Mapping>(file), adjustment, tables };
+  if (file !== undefined) return { tables, ...readingOf(await jsonFile<Reading | Mapping>(file), adjustment) };
   if (flags.isSet('inspect') !== true) return { adjustment, tables };
   const proposed = await inspected(client, source);
   if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
@@ -76,6 +80,12 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
     adjustment: adjustment ?? proposed.adjustment,
     tables: { ...tables, ...proposed.tables },
   };
+}
+
+/** The adjustment of the command line counts before that of the file. */
+function readingOf(read: Reading | Mapping, adjustment: Adjustment | undefined): Omit<Terms, 'tables'> {
+  const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
+  return isReading ? { ...read, adjustment: adjustment ?? read.adjustment } : { mapping: read, adjustment };
 }
 
 function unsureOf({ questions, findings }: InspectResult): string {

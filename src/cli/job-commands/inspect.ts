@@ -6,15 +6,22 @@ import { dataSource, type DataSource } from './data-source.js';
 export const inspectData: JobCommand<InspectResult> = {
   summary: 'Look at data and propose the mapping by which it is read.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
-  notes: '--out writes the mapping alone, for import --mapping. Nothing is stored.',
+  notes: '--out writes how the data is read, mapping and adjustment, for import --mapping. Nothing is stored.',
   flags: {},
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --out mapping.json'],
   async submit(client, [word = '']) {
     return { result: await inspected(client, await dataSource(word)) };
   },
   show: shown,
-  file: (_client, { mapping }) => Promise.resolve(Buffer.from(`${JSON.stringify(mapping, null, 2)}\n`)),
+  file: (_client, { adjustment, mapping }) =>
+    Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies Reading, null, 2)}\n`)),
 };
+
+/** How data is read, as a file holds it. */
+export interface Reading {
+  readonly adjustment: InspectResult['adjustment'];
+  readonly mapping: InspectResult['mapping'];
+}
 
 /** What the service proposes for data. */
 export function inspected(client: DivisorClient, source: DataSource): Promise<InspectResult> {

@@ -31,9 +31,8 @@ export function mappedColumns(
   const names = renamed(mapping, written);
   const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByFile);
   const before = problems.errors;
-  for (const name of needed) {
-    const from = mapping.columns[name];
-    if (from === undefined || names.includes(name)) continue;
+  for (const [name, from] of Object.entries(mapping.columns)) {
+    if (positionOf(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
     problems.error({
       code: 'MISSING_COLUMN',
       path: `${label}.${from || name}`,
@@ -53,6 +52,23 @@ export function mappedColumns(
   if (known === undefined) return undefined;
   kept.forEach((i, k) => (names[i] = known[k]!));
   return names;
+}
+
+interface UnfoundColumn {
+  readonly name: string;
+  readonly from: string;
+  readonly written: readonly string[];
+  readonly names: readonly string[];
+  readonly needed: readonly string[];
+}
+
+/**
+ * Whether a column that a mapping names and a file lacks is a mistake: it is needed, another would stand in for it under
+ * its own name, or one is called nearly so. Otherwise it is a column that other files have.
+ */
+function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolean {
+  const column = columnName('market', name);
+  return needed.includes(column) || names.includes(column) || didYouMean(from, written) !== '';
 }
 
 function tellAdjusted(

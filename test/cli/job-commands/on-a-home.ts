@@ -217,11 +217,14 @@ export function describeOnAHome(): void {
       const { writes, names } = await vendorFiles();
       const looked = await onHome(['inspect', file('vendor'), '--out', file('mapping.json')]);
       expect([looked.status, looked.err]).toEqual([0, '']);
-      expect(JSON.parse(await readFile(file('mapping.json'), 'utf8'))).toMatchObject({
-        identifier_from: 'file:{identifier}_data.csv',
-        on_duplicate: 'identical',
-        zero_prices: 'missing',
-        adjusted_close: 'Adj Close',
+      const written = JSON.parse(await readFile(file('mapping.json'), 'utf8')) as { readonly adjustment: string };
+      expect(written).toMatchObject({
+        mapping: {
+          identifier_from: 'file:{identifier}_data.csv',
+          on_duplicate: 'identical',
+          zero_prices: 'missing',
+          adjusted_close: 'Adj Close',
+        },
       });
       const { status, out, err } = await onHome(
         ['import', file('vendor'), '--id', 'vendor', '--inspect', '--activate'],
@@ -236,6 +239,15 @@ export function describeOnAHome(): void {
         active: true,
         rows: { market: writes },
         derived_actions: { splits: 0 },
+        adjustment: written.adjustment,
+      });
+      const byFile = await onHome(
+        ['import', file('vendor'), '--id', 'again', '--mapping', file('mapping.json')],
+        file('by-mapping'),
+      );
+      expect([byFile.status, byFile.err]).toEqual([0, '']);
+      expect(linesOf(byFile.out).at(-1)).toMatchObject({
+        result: { adjustment: written.adjustment, derived_actions: { splits: 0 }, rows: { market: writes } },
       });
     }, 60_000);
 

@@ -63,6 +63,28 @@ describe('columns', () => {
     });
   });
 
+  test.each([
+    ['CLOSE', 'Colse', 'Date,Ticker,Close\n2024-01-02,A,10\n'],
+    ['CLOSE', 'Adj Closee', 'Date,Ticker,Close,Adj Close\n2024-01-02,A,10,9\n'],
+    ['VOLUME', 'Volumme', 'Date,Ticker,Close,Volume\n2024-01-02,A,10,5\n'],
+    ['date', 'Datte', 'Date,Ticker,Close\n2024-01-02,A,10\n'],
+  ])('that hold %s are not exchanged for those of its own name when %s is misspelt', async (name, from, text) => {
+    const columns = { identifier: 'Ticker', [name]: from };
+    const { bars, findings } = await read({ 'x.csv': text }, { columns });
+    expect([bars, findings.map(({ code, path }) => [code, path])]).toEqual([
+      undefined,
+      [['MISSING_COLUMN', expect.stringContaining(from) as string]],
+    ]);
+  });
+
+  test('that only some of the files have are read where they are', async () => {
+    const { bars } = await read(
+      { 'x.csv': 'Date,Ticker,Close\n2024-01-02,A,10\n', 'y.csv': 'Date,Ticker,Close,Turn\n2024-01-02,B,20,7\n' },
+      { columns: { identifier: 'Ticker', VOLUME: 'Turn' } },
+    );
+    expect(bars).toEqual({ 'A 2024-01-02 CLOSE': 10, 'B 2024-01-02 CLOSE': 20, 'B 2024-01-02 VOLUME': 7 });
+  });
+
   test('of no number are left out with one finding, however many rows there are', async () => {
     const { bars, places: found } = await read(
       { 'x.csv': 'Date,Ticker,Last Price,Repaired?\n2024-01-02,A,10,True\n2024-01-02,B,20,False\n' },

@@ -33,12 +33,7 @@ export function mappedColumns(
   const before = problems.errors;
   for (const [name, from] of Object.entries(mapping.columns)) {
     if (positionOf(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
-    problems.error({
-      code: 'MISSING_COLUMN',
-      path: `${label}.${from || name}`,
-      column: from || name,
-      message: `The mapping takes ${name} from ${JSON.stringify(from.slice(0, 80))}, which is no column.${didYouMean(from, written)}`,
-    });
+    problems.error(missingColumn({ label, written, takes: name, from, column: from || name }));
   }
   tellAdjusted(mapping, { label, written, names }, problems);
   if (problems.errors > before) return undefined;
@@ -81,12 +76,24 @@ function tellAdjusted(
   problems: Problems,
 ): void {
   if (from === null || names.includes(ADJUSTED_CLOSE)) return;
-  problems.error({
+  problems.error(missingColumn({ label, written, takes: 'adjusted closes', from, column: from }));
+}
+
+interface MissingColumn {
+  readonly label: string;
+  readonly written: readonly string[];
+  readonly takes: string;
+  readonly from: string;
+  readonly column: string;
+}
+
+function missingColumn({ label, written, takes, from, column }: MissingColumn) {
+  return {
     code: 'MISSING_COLUMN',
-    path: `${label}.${from}`,
-    column: from,
-    message: `The mapping takes adjusted closes from ${JSON.stringify(from.slice(0, 80))}, which is no column.${didYouMean(from, written)}`,
-  });
+    path: `${label}.${column}`,
+    column,
+    message: `The mapping takes ${takes} from ${JSON.stringify(from.slice(0, 80))}, which is no column.${didYouMean(from, written)}`,
+  } as const;
 }
 
 /**

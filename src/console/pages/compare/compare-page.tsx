@@ -16,7 +16,8 @@ import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
-import { change, decimal, percent, signClass } from '../../words/numbers.js';
+import { signed } from '../../components/signed.js';
+import { decimal, percent } from '../../words/numbers.js';
 import './compare.css';
 
 /** Runs compared at once: each has a colour of its own. */
@@ -167,8 +168,6 @@ function Figures({ ids, view }: { readonly ids: readonly string[]; readonly view
     </Section>
   );
 }
-
-const signed = (value: number | null) => <span class={signClass(value)}>{change(value)}</span>;
 
 const COLUMNS: readonly Column<Row>[] = [
   {

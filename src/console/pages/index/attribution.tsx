@@ -18,6 +18,7 @@ import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
+import { signed } from '../../components/signed.js';
 import { change, count, percent, signClass } from '../../words/numbers.js';
 
 interface AttributionProps {
@@ -146,8 +147,6 @@ function stepsOf({ contributions, cost_drag: cost, total_return: total }: Attrib
     { label: 'total', value: total, isTotal: true },
   ];
 }
-
-const signed = (value: number | null) => <span class={signClass(value)}>{change(value)}</span>;
 
 const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },

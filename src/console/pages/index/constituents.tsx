@@ -11,7 +11,8 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import { signed } from '../../components/signed.js';
+import { count, decimal, percent } from '../../words/numbers.js';
 import { Explanation } from './explanation.js';
 
 interface ConstituentsProps {
@@ -161,7 +162,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     align: 'right',
     value: ({ delta_since_rebalance: delta }) => delta,
-    show: ({ delta_since_rebalance: delta }) => <span class={signClass(delta)}>{change(delta)}</span>,
+    show: ({ delta_since_rebalance: delta }) => signed(delta),
   },
   {
     id: 'risk',

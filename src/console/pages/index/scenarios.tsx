@@ -15,7 +15,8 @@ import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
-import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
+import { signed } from '../../components/signed.js';
+import { change, counted, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
 
@@ -178,8 +179,6 @@ function Opened({ result, by }: { readonly result: ScenarioResult | undefined; r
     </>
   );
 }
-
-const signed = (value: number) => <span class={signClass(value)}>{change(value)}</span>;
 
 const COLUMNS: readonly Column<ScenarioResult>[] = [
   { id: 'name', title: 'Scenario', width: 130, grow: 2, value: ({ name }) => name },

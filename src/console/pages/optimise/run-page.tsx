@@ -14,7 +14,8 @@ import { addressOf, go } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
-import { change, count, figure, percent, signClass } from '../../words/numbers.js';
+import { signed } from '../../components/signed.js';
+import { count, figure, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Frontier } from './frontier.js';
 import { Infeasible } from './infeasible.js';
@@ -243,7 +244,7 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
     width: 84,
     align: 'right',
     value: (row) => row.active_weight,
-    show: (row) => <span class={signClass(row.active_weight)}>{change(row.active_weight)}</span>,
+    show: (row) => signed(row.active_weight),
   },
   {
     id: 'risk',

@@ -11,7 +11,8 @@ import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
-import { change, count, figure, percent, signClass } from '../../words/numbers.js';
+import { signed } from '../../components/signed.js';
+import { count, figure, percent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
 import { derivedFrom } from './rows.js';
@@ -177,6 +178,6 @@ const MOVES: readonly Column<Move>[] = [
     width: 84,
     align: 'right',
     value: ({ weight_delta: delta }) => (delta === null ? null : Math.abs(delta)),
-    show: ({ weight_delta: delta }) => <span class={signClass(delta)}>{change(delta)}</span>,
+    show: ({ weight_delta: delta }) => signed(delta),
   },
 ];

@@ -16,7 +16,8 @@ import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
-import { change, count, counted, decimal, percent, signClass } from '../../words/numbers.js';
+import { signed } from '../../components/signed.js';
+import { count, counted, decimal, percent, signClass } from '../../words/numbers.js';
 import { Explanation } from '../index/explanation.js';
 import '../designer/designer.css';
 import { Orders } from './orders.js';
@@ -224,7 +225,7 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 2,
     align: 'right',
     value: ({ change: moved }) => moved,
-    show: ({ change: moved }) => <span class={signClass(moved)}>{change(moved)}</span>,
+    show: ({ change: moved }) => signed(moved),
   },
   {
     id: 'uncapped',

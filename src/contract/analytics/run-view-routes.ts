@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
+import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import { LimitsRequest, LimitsView } from './limits.js';
@@ -65,6 +66,24 @@ export const runViewRoutes = routes({
     }),
     success: { status: 200, description: 'The rebalance.', schema: RebalanceView },
     errors: [...errors, 'NO_DATA_AT_DATE'],
+  },
+  getDividendPoints: {
+    ...common,
+    path: '/analytics/{index_id}/dividend-points',
+    summary: 'Ordinary dividends in index points, by session and year; yield, and dividends announced.',
+    description:
+      'Points of a name: its weight at the close before, times the level there, times dividend over price, both in the currency of the index.',
+    params,
+    query: z.strictObject(window),
+    success: { status: 200, description: 'The points.', schema: DividendPointsView },
+    errors: [
+      ...errors,
+      'STORE_MISMATCH',
+      'NO_DATA_SOURCE',
+      'INVALID_RANGE',
+      'NO_DATA_IN_RANGE',
+      'VARIANT_NOT_AVAILABLE',
+    ],
   },
   getExposures: {
     ...common,

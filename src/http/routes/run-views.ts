@@ -12,6 +12,8 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
       viewReply(await views.performance(params.index_id, query, signal)),
     listRebalances: async ({ params, signal }) => viewReply(await views.rebalances(params.index_id, signal)),
     getRebalance: async ({ params, signal }) => viewReply(await views.rebalance(params.index_id, params.date, signal)),
+    getDividendPoints: async ({ params, query, signal }) =>
+      viewReply(await views.dividendPoints(params.index_id, query, signal)),
     async getExposures({ params, query, header, signal }) {
       const isCsv = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE]) === CSV_TYPE;
       const asked = { ...query, format: isCsv ? 'csv' : 'json' } as const;

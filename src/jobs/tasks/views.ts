@@ -30,6 +30,7 @@ export type RunViewInput =
     }
   | { readonly view: 'rebalances'; readonly columns: string }
   | { readonly view: 'rebalance'; readonly columns: string; readonly date: string }
+  | DividendPointsViewInput
   | ExposuresViewInput
   | LimitsViewInput
   | ScenariosViewInput
@@ -56,6 +57,14 @@ export interface ReconcileInput {
   /** The served market and the index the run was compared with, null when there is none: the source of risk figures. */
   readonly market: MarketHandle | null;
   readonly benchmark: WeightsViewInput['benchmark'];
+}
+
+export interface DividendPointsViewInput {
+  readonly view: 'dividend-points';
+  readonly columns: string;
+  readonly start: string | null;
+  readonly end: string | null;
+  readonly market: MarketHandle;
 }
 
 export interface ExposuresViewInput {

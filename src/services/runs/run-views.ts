@@ -66,6 +66,8 @@ export interface RunViews {
    *         groups and nothing else is asked for
    */
   exposures(runId: string, query: ExposuresQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE */
+  dividendPoints(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own issuers */
   limits(runId: string, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
@@ -149,6 +151,13 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const asked = { by, groups, interval, fields, benchmark, start, end, market, format };
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'csv' ? view : maker.stamped(run, view);
+    },
+    async dividendPoints(runId, { start = null, end = null }, signal) {
+      const run = await requireRun(documents, runId);
+      assertOrder({ start, end });
+      const { handle: market } = await states.requireMarket(run);
+      const columns = maker.columnsOf(run);
+      return maker.stamped(run, maker.held({ view: 'dividend-points', columns, start, end, market }, signal));
     },
     async limits(runId, { rule, by: asked, start = null, end = null }, signal) {
       const run = await requireRun(documents, runId);

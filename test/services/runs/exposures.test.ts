@@ -174,6 +174,45 @@ test('the orders of a pack are the same as a table, for accounts that begin like
   expect(sheet!.rows.slice(1).map((row) => row[0])).toEqual(orders.map(({ account }) => account));
 });
 
+test('of one name, level and points over the level before are the total return', async () => {
+  const { identifier } = (await client.call('getWeights', { params, query: {} })).weights[0]!;
+  const index_id = 'ONE';
+  const universe = { kind: 'list', identifiers: [identifier] } as const;
+  const pipeline = { weighting: { type: 'EqualWeight' } } as const;
+  await client.call('createIndex', { body: { ...INDEX, id: index_id, name: 'One', universe, pipeline } });
+  await client.run('startBacktest', { params: { index_id }, body: {} });
+  const levels = async (variant: 'price' | 'total') =>
+    (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels;
+  const [price, total] = [await levels('price'), await levels('total')];
+  const { dates, points, years, trailing } = await client.call('getDividendPoints', { params: { index_id } });
+  expect(dates.length).toBeGreaterThan(0);
+  for (let t = 1; t < price.index.length; t++) {
+    const paid = points[dates.indexOf(price.index[t]!)] ?? 0;
+    const growth = Number(total.data[t]) / Number(total.data[t - 1]);
+    expect((Number(price.data[t]) + paid) / Number(price.data[t - 1])).toBeCloseTo(growth, 12);
+  }
+  const sum = points.reduce((all, value) => all + value, 0);
+  expect(years).toEqual([{ year: 2022, points: sum }]);
+  expect(trailing.yield).toBeCloseTo(sum / Number(price.data.at(-1)), 14);
+});
+
+test('points of an index are those of its names by weight and level of the close before', async () => {
+  const { dates, points } = await client.call('getDividendPoints', { params });
+  const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
+  const at = levels.index.indexOf(dates[0]!);
+  const day = { as_of: levels.index[at - 1]! };
+  let expected = 0;
+  for (const { identifier, weight } of (await client.call('getWeights', { params, query: day })).weights) {
+    const { actions } = await client.call('getCorporateActions', { params: { identifier } });
+    const paid = actions.find(({ type, ex_date: ex }) => type === 'DIVIDEND' && ex === dates[0]);
+    if (paid === undefined) continue;
+    const { prices } = await client.call('getPrices', { params: { identifier }, query: { end: day.as_of } });
+    const close = Number(prices.data.at(-1)![prices.columns.indexOf('CLOSE')]);
+    expected += (weight * Number(levels.data[at - 1]) * paid.value) / close;
+  }
+  expect(points[0]! / expected).toBeCloseTo(1, 12);
+});
+
 test('a datapoint that the store lacks, or that is text, is refused by its place', async () => {
   await expect(
     client.call('getExposures', { params, query: { fields: ['BETA', 'NOTHING', 'SECTOR'] } }),

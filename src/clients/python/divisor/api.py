@@ -369,6 +369,14 @@ class Operations:
         """
         return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}"))
 
+    def get_dividend_points(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
+        """Ordinary dividends in index points, by session and year; yield, and dividends announced.
+
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.DividendPointsView", self._transport.json("GET", f"/analytics/{word(index_id)}/dividend-points", query={"start": start, "end": end}))
+
     def get_exposures(self, index_id: str, *, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.ExposuresView:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { stale, type Stateless } from '../run-state.js';
+
+const points = z.number().meta({ description: 'Index points; negative where short positions pay more.' });
+
+const DividendSum = z
+  .strictObject({
+    points,
+    yield: z.number().meta({ description: 'Points over the level on as_of.' }),
+  })
+  .meta({ id: 'DividendSum', description: 'Dividends of the twelve months that end on as_of.' });
+
+export const DividendPointsView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the level that the points are of.' }),
+    as_of: z.string().meta({ description: 'Last date of the run.' }),
+    level: z.number().meta({ description: 'Level on as_of: of a strategy rebased to 100.' }),
+    dates: z.array(z.string()).meta({ description: 'Sessions in the window on which a name held went ex dividend.' }),
+    points: z.array(points).meta({ description: 'Ordinary dividends before tax in index points, one value a date.' }),
+    years: z
+      .array(z.strictObject({ year: z.int(), points }))
+      .meta({ description: 'Sums of the calendar years in the window.' }),
+    trailing: DividendSum,
+    announced: z
+      .strictObject({
+        dividends: z
+          .array(
+            z
+              .strictObject({
+                ex_date: z.string(),
+                identifier: z.string(),
+                dividend: z.number().meta({ description: 'Of a share, in the currency of the name.' }),
+                points,
+                status: z.enum(['announced', 'paid', 'cancelled']).nullable(),
+                announced: z.string().nullable().meta({ description: 'Day of the announcement; null where unknown.' }),
+              })
+              .meta({ id: 'AnnouncedDividend' }),
+          )
+          .meta({ description: 'By ex-date and name; the first 10,000.' }),
+        dividends_total: z.int(),
+        points,
+        yield: z.number().meta({ description: 'Points over the level on as_of.' }),
+      })
+      .meta({
+        id: 'AnnouncedDividends',
+        description: 'Dividends behind as_of on what is held then, of actions known by then, at its prices and rates.',
+      }),
+  })
+  .meta({ id: 'DividendPointsView' });
+export type DividendPointsView = Stateless<z.infer<typeof DividendPointsView>>;

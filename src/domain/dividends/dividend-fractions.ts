@@ -1,0 +1,83 @@
+import type { Day } from '../days.js';
+import type { TreatmentSpec } from '../documents/index-document.js';
+import { exchangeRates } from '../market/exchange-rates.js';
+import { ACTION_KINDS, type ActionStatus, type CorporateAction } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+/** An ordinary dividend against the price that a holder had before it. */
+export interface DividendFraction {
+  readonly identifier: string;
+  readonly exDay: Day;
+  /** Day of the session on which it counts; of a dividend to come its ex day. */
+  readonly day: Day;
+  /** Of a share, in the currency of the name. */
+  readonly dividend: number;
+  /** Cash of one unit of value at the close before, both in the currency of the index. */
+  readonly fraction: number;
+  readonly status: ActionStatus | null;
+  readonly announcedDay: Day | null;
+}
+
+/** How an index reads its market. */
+export interface DividendTerms {
+  readonly currency: string;
+  readonly splits: TreatmentSpec['splits'];
+}
+
+/**
+ * The ordinary dividends of a market that have gone ex, by session. Those that are cancelled are left out; so is one on
+ * a name without a price before it.
+ * @cost O(actions)
+ */
+export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): DividendFraction[] {
+  const rates = exchangeRates(sm, terms.currency);
+  const { all, starts } = sm.actions;
+  return all.flatMap(({ session, column, action }): DividendFraction[] => {
+    if (action.type !== 'DIVIDEND' || session <= sm.first) return [];
+    const before = sm.carriedClose(session - 1, column) * rates.rateAt(session - 1, column);
+    const sameDay = all.slice(starts[session], starts[session + 1]).filter((other) => other.column === column);
+    const cash =
+      action.value *
+      rates.rateAt(session, column) *
+      ratioOf(
+        sm,
+        sameDay.map((placed) => placed.action),
+        terms,
+      );
+    const fraction = cash / before;
+    return Number.isFinite(fraction) ? [entry(action, sm.sessions[session]!, fraction)] : [];
+  });
+}
+
+/**
+ * Dividends that go ex behind a session, of actions that were known on it: at its prices and rates, on the share basis
+ * that splits to come make of its shares.
+ */
+export function dividendsToCome(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
+  const rates = exchangeRates(sm, terms.currency);
+  const day = sm.sessions[session]!;
+  const known = sm.market.actions.filter(
+    ({ status, exDay, announcedDay }) =>
+      status !== 'cancelled' && exDay > day && (announcedDay === null || announcedDay <= day),
+  );
+  return known.flatMap((action): DividendFraction[] => {
+    const column = sm.columnOf(action.identifier);
+    if (action.type !== 'DIVIDEND' || column < 0) return [];
+    const own = known.filter(({ identifier, exDay }) => identifier === action.identifier && exDay <= action.exDay);
+    const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
+    const price = sm.carriedClose(session, column) * rate;
+    const fraction = (action.value * rate * ratioOf(sm, own, terms)) / price;
+    return Number.isFinite(fraction) ? [entry(action, action.exDay, fraction)] : [];
+  });
+}
+
+/** New shares for an old one. */
+function ratioOf({ market }: SessionMarket, actions: readonly CorporateAction[], { splits }: DividendTerms): number {
+  if (market.adjustment !== 'none' || splits !== 'apply') return 1;
+  return actions.reduce((ratio, { type, value }) => (ACTION_KINDS[type] === 'ratio' ? ratio * value : ratio), 1);
+}
+
+function entry(action: CorporateAction, day: Day, fraction: number): DividendFraction {
+  const { identifier, exDay, value: dividend, status, announcedDay } = action;
+  return { identifier, exDay, day, dividend, fraction, status, announcedDay };
+}

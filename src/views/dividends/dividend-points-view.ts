@@ -1,0 +1,111 @@
+import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
+import { addMonths, civilOf, formatDay } from '#domain/days.js';
+import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
+import { compareText } from '#domain/findings.js';
+import { firstAtLeast, lastAtMost } from '#domain/search.js';
+import { panelRows } from '../panel-rows.js';
+import { datesWithin, type AskedWindow } from '../run-window.js';
+
+export interface DividendPointsInput {
+  readonly window: AskedWindow;
+  /** By session. */
+  readonly paid: readonly DividendFraction[];
+  /** Those that go ex behind the last date of the run, as known on it. */
+  readonly toCome: readonly DividendFraction[];
+}
+
+/** Most dividends to come that are listed. */
+const LISTED_MAX = 10_000;
+
+/**
+ * Ordinary dividends of what a run holds in points of its level, and those to come.
+ * @throws Refusal NO_DATA_IN_RANGE
+ * @cost reads [n x H] weights of the dates before dividends
+ */
+export function dividendPointsView(columns: RunColumns, input: DividendPointsInput): DividendPointsView {
+  const days = columns.i32('days');
+  const last = days.length - 1;
+  const { from, to } = datesWithin(days, input.window);
+  const level = levelsOf(columns);
+  const points = pointsOn(columns, level, input.paid);
+  const shown = [...points.keys()].filter((at) => at >= from && at <= to);
+  const pointsAt = (at: number): number => points.get(at)!;
+  const years = new Map<number, number>();
+  for (const at of shown) {
+    const { year } = civilOf(days[at]!);
+    years.set(year, (years.get(year) ?? 0) + pointsAt(at));
+  }
+  const yearBefore = addMonths(days[last]!, -12);
+  const trailing = [...points.keys()].filter((at) => days[at]! > yearBefore);
+  const trailingPoints = trailing.reduce((sum, at) => sum + pointsAt(at), 0);
+  const toCome = comingRows(columns, level[last]!, input.toCome);
+  const coming = toCome.reduce((sum, row) => sum + row.points, 0);
+  return {
+    index_id: columns.header.run_id,
+    variant: columns.header.variant,
+    as_of: formatDay(days[last]!),
+    level: level[last]!,
+    dates: shown.map((at) => formatDay(days[at]!)),
+    points: shown.map(pointsAt),
+    years: [...years].map(([year, sum]) => ({ year, points: sum })),
+    trailing: { points: trailingPoints, yield: trailingPoints / level[last]! },
+    announced: {
+      dividends: toCome.slice(0, LISTED_MAX),
+      dividends_total: toCome.length,
+      points: coming,
+      yield: coming / level[last]!,
+    },
+  };
+}
+
+/** The level that weights are of, on the dates of the run: of an index in points, of a strategy rebased to 100. */
+function levelsOf(columns: RunColumns): Float64Array {
+  const { has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
+  if (!hasOwn && runId !== indexId) return columns.f64('level');
+  const days = columns.i32('days');
+  const first = lastAtMost(columns.i32('indexDays'), days[0]!);
+  return columns.f64(VARIANT_BLOCKS[variant].level, first, first + days.length);
+}
+
+/** Points by position of the date, ascending. */
+function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly DividendFraction[]): Map<number, number> {
+  const { names, has_index_weights: hasOwn } = columns.header;
+  const days = columns.i32('days');
+  const places = new Map(names.map((name, place) => [name, place]));
+  const weights = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
+  const points = new Map<number, number>();
+  for (const { identifier, day, fraction } of paid) {
+    const at = firstAtLeast(days, day);
+    const place = places.get(identifier);
+    if (at === 0 || at === days.length || days[at] !== day || place === undefined) continue;
+    const weight = weights.at(at - 1)[place]!;
+    if (weight !== 0) points.set(at, (points.get(at) ?? 0) + weight * level[at - 1]! * fraction);
+  }
+  return points;
+}
+
+type ComingRow = DividendPointsView['announced']['dividends'][number];
+
+function comingRows(columns: RunColumns, level: number, toCome: readonly DividendFraction[]): ComingRow[] {
+  const { names, has_index_weights: hasOwn } = columns.header;
+  const last = columns.i32('days').length - 1;
+  const held = columns.f64(hasOwn ? 'indexWeights' : 'weights', last * names.length, (last + 1) * names.length);
+  const weightOf = new Map(names.map((name, place) => [name, held[place]!]));
+  const rows = toCome.flatMap(({ identifier, exDay, dividend, fraction, status, announcedDay }): ComingRow[] => {
+    const weight = weightOf.get(identifier) ?? 0;
+    if (weight === 0) return [];
+    return [
+      {
+        ex_date: formatDay(exDay),
+        identifier,
+        dividend,
+        points: weight * level * fraction,
+        status,
+        announced: announcedDay === null ? null : formatDay(announcedDay),
+      },
+    ];
+  });
+  return rows.toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
+}

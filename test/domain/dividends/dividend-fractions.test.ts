@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
+import { alignMarket } from '#domain/market/session-market.js';
+import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
+
+const calendars = weekdayCalendars({ XTST: { from: '2023-12-01', to: '2024-12-31' } });
+const market = buildMarket({
+  dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
+  close: { A: [100, 102, 51, 50], E: [20, 20, null, 25], EURUSD: [1, 1.1, 1.2, 1.25] },
+  reference: { A: { CURRENCY: 'USD' }, E: { CURRENCY: 'EUR' }, EURUSD: { CURRENCY: null } },
+  actions: [
+    { name: 'A', type: 'SPLIT', value: 2, ex: '2024-01-04' },
+    { name: 'A', type: 'DIVIDEND', value: 1, ex: '2024-01-04' },
+    { name: 'A', type: 'SPECIAL_DIVIDEND', value: 5, ex: '2024-01-05' },
+    { name: 'E', type: 'DIVIDEND', value: 3, ex: '2024-01-05' },
+    { name: 'E', type: 'DIVIDEND', value: 9, ex: '2024-01-03', cancelled: true },
+    { name: 'A', type: 'SPLIT', value: 4, ex: '2024-01-20' },
+    { name: 'A', type: 'DIVIDEND', value: 2, ex: '2024-02-01' },
+    { name: 'E', type: 'DIVIDEND', value: 1, ex: '2024-02-02' },
+  ],
+});
+const aligned = (of = market) => alignMarket({ market: of, calendar: calendars.get('XTST')!, calendars });
+const terms = { currency: 'USD', splits: 'apply' } as const;
+
+test('a dividend is against the price before it, on the shares of its ex-date, in the currency of the index', () => {
+  const rows = dividendsPaid(aligned(), terms);
+  expect(rows.map(({ identifier, day }) => [identifier, formatDay(day)])).toEqual([
+    ['A', '2024-01-04'],
+    ['E', '2024-01-05'],
+  ]);
+  // Two new shares for one at 102; the last price of E is 20 euros, at 1.2 on the day before and 1.25 on the day.
+  expect(rows[0]!.fraction).toBeCloseTo(2 / 102, 15);
+  expect(rows[1]!.fraction).toBeCloseTo((3 * 1.25) / (20 * 1.2), 15);
+});
+
+test('dividends to come are at the last price and rate, on the shares that splits make', () => {
+  const sm = aligned();
+  const last = sm.sessions.length - 1;
+  const rows = dividendsToCome(sm, last, terms);
+  expect(rows.map(({ identifier, exDay }) => [identifier, formatDay(exDay)])).toEqual([
+    ['A', '2024-02-01'],
+    ['E', '2024-02-02'],
+  ]);
+  expect(rows[0]!.fraction).toBeCloseTo((2 * 4) / 50, 15);
+  expect(rows[1]!.fraction).toBeCloseTo(1 / 25, 15);
+});
+
+test('what is announced later is not known, and a day nearer the ex-date it is', () => {
+  const announced = {
+    ...market,
+    actions: market.actions.map((one) => ({ ...one, announcedDay: dayFrom('2024-01-05') })),
+  };
+  const sm = aligned(announced);
+  const last = sm.sessions.length - 1;
+  expect(dividendsToCome(sm, last - 1, terms)).toEqual([]);
+  expect(dividendsToCome(sm, last, terms)).toHaveLength(2);
+});

@@ -1,0 +1,29 @@
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DividendPointsViewInput } from '#jobs/tasks/views.js';
+import { dividendPointsView } from '#views/dividends/dividend-points-view.js';
+import { openedCalendars } from './opened-calendars.js';
+import { openedMarket } from './open-markets.js';
+import { withRunFile } from './run-file.js';
+
+/** Dividend points of a stored run. @throws Refusal NO_DATA_IN_RANGE, VARIANT_NOT_AVAILABLE */
+export function showDividendPoints({ columns, start, end, market: handle }: DividendPointsViewInput): object {
+  const market = openedMarket(handle);
+  if (market.adjustment === 'total')
+    throw new Refusal(
+      'VARIANT_NOT_AVAILABLE',
+      'The prices of the store include dividends: what was paid cannot be told from them.',
+    );
+  return withRunFile(columns, (run) => {
+    const { calendar, currency, treatment } = run.header;
+    const sm = marketOn({ market, calendars: openedCalendars(), code: calendar });
+    const terms = { currency, splits: treatment.splits };
+    const last = sm.sessionAt(run.i32('days').at(-1)!);
+    return dividendPointsView(run, {
+      window: { start, end },
+      paid: dividendsPaid(sm, terms),
+      toCome: dividendsToCome(sm, last, terms),
+    });
+  });
+}

@@ -90,6 +90,33 @@ export interface AllNode {
   readonly operands: readonly ExpressionNode[];
 }
 
+export interface AnnouncedDividend {
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Of a share, in the currency of the name. */
+  readonly dividend: number;
+  /** Index points; negative where short positions pay more. */
+  readonly points: number;
+  /** State of the action; null where the store has none. */
+  readonly status: 'announced' | 'paid' | 'cancelled' | null;
+  /** Day of the announcement; null where unknown. */
+  readonly announced: string | null;
+}
+
+/** Dividends behind as_of on what is held then, of actions known by then, at its prices and rates. */
+export interface AnnouncedDividends {
+  /** By ex-date and name; the first 10,000. */
+  readonly dividends: readonly AnnouncedDividend[];
+  /** Announced dividends there are. */
+  readonly dividends_total: number;
+  /** Index points; negative where short positions pay more. */
+  readonly points: number;
+  /** Points over the level on as_of. */
+  readonly yield: number;
+}
+
 /** At least one operand must pass. */
 export interface AnyNode {
   readonly node: 'any';
@@ -1379,6 +1406,42 @@ export interface DividendFilterRule {
   readonly type: 'DividendFilter';
   /** Arguments of the class, by name. */
   readonly params?: DividendFilterParams | undefined;
+}
+
+export interface DividendPointsView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Return variant of the level that the points are of. */
+  readonly variant: 'price' | 'total' | 'net';
+  /** Last date of the run. */
+  readonly as_of: string;
+  /** Level on as_of: of a strategy rebased to 100. */
+  readonly level: number;
+  /** Sessions in the window on which a name held went ex dividend. */
+  readonly dates: readonly string[];
+  /** Ordinary dividends before tax in index points, one value a date. */
+  readonly points: readonly number[];
+  /** Sums of the calendar years in the window. */
+  readonly years: readonly {
+    /** Calendar year. */
+    readonly year: number;
+    /** Index points; negative where short positions pay more. */
+    readonly points: number;
+  }[];
+  /** Sum of the twelve months that end on as_of. */
+  readonly trailing: DividendSum;
+  /** Dividends behind as_of. */
+  readonly announced: AnnouncedDividends;
+}
+
+/** Dividends of the twelve months that end on as_of. */
+export interface DividendSum {
+  /** Index points; negative where short positions pay more. */
+  readonly points: number;
+  /** Points over the level on as_of. */
+  readonly yield: number;
 }
 
 export interface DocumentChange {
@@ -6618,6 +6681,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string; readonly date: string } };
     answer: RebalanceView;
   };
+  /** Ordinary dividends in index points, by session and year; yield, and dividends announced. */
+  getDividendPoints: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: DividendPointsView;
+  };
   /** Weights by group and averages of datapoints through time, with concentration and turnover. */
   getExposures: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
@@ -7164,6 +7232,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPerformance: 'GET /analytics/{index_id}/performance',
   listRebalances: 'GET /analytics/{index_id}/rebalances',
   getRebalance: 'GET /analytics/{index_id}/rebalances/{date}',
+  getDividendPoints: 'GET /analytics/{index_id}/dividend-points',
   getExposures: 'GET /analytics/{index_id}/exposures',
   getLimits: 'GET /analytics/{index_id}/limits',
   watchLimits: 'POST /analytics/{index_id}/limits',

@@ -1,5 +1,10 @@
-/** Limits watched, orders of a rebalance, scenarios. */
+/** Limits watched, orders of a rebalance, scenarios, dividend points. */
 export const STUDIES_WORDS: Readonly<Record<string, string>> = {
+  'AnnouncedDividend.status': 'State of the action; null where the store has none.',
+  'AnnouncedDividends.dividends_total': 'Announced dividends there are.',
+  'DividendPointsView.trailing': 'Sum of the twelve months that end on as_of.',
+  'DividendPointsView.announced': 'Dividends behind as_of.',
+  'DividendPointsView.year': 'Calendar year.',
   'LimitBreach.row': 'Row that is beyond its bound.',
   'LimitBreach.worst': 'The date of least headroom, with value and bound.',
   'LimitRowSummary.row': 'Row of the rule, or class, id and side of a row of the request.',

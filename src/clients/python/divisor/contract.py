@@ -121,6 +121,29 @@ class AllNode(t.TypedDict):
     operands: t.Sequence[ExpressionNode]
 
 
+class AnnouncedDividend(t.TypedDict):
+    #: First day without the entitlement.
+    ex_date: str
+    #: Asset identifier.
+    identifier: str
+    #: Of a share, in the currency of the name.
+    dividend: float
+    #: Index points; negative where short positions pay more.
+    points: float
+    #: State of the action; null where the store has none.
+    status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
+    #: Day of the announcement; null where unknown.
+    announced: t.Optional[str]
+
+
+AnnouncedDividends = t.TypedDict("AnnouncedDividends", {
+    "dividends": t.Sequence["AnnouncedDividend"],
+    "dividends_total": int,
+    "points": float,
+    "yield": float,
+})
+
+
 class AnyNode(t.TypedDict):
     """At least one operand must pass."""
 
@@ -1538,6 +1561,42 @@ class _DividendFilterRule(t.TypedDict):
 class DividendFilterRule(_DividendFilterRule, total=False):
     #: Arguments of the class, by name.
     params: DividendFilterParams
+
+
+class DividendPointsViewYears(t.TypedDict):
+    #: Calendar year.
+    year: int
+    #: Index points; negative where short positions pay more.
+    points: float
+
+
+class DividendPointsView(t.TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: t.Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Return variant of the level that the points are of.
+    variant: t.Literal["price", "total", "net"]
+    #: Last date of the run.
+    as_of: str
+    #: Level on as_of: of a strategy rebased to 100.
+    level: float
+    #: Sessions in the window on which a name held went ex dividend.
+    dates: t.Sequence[str]
+    #: Ordinary dividends before tax in index points, one value a date.
+    points: t.Sequence[float]
+    #: Sums of the calendar years in the window.
+    years: t.Sequence[DividendPointsViewYears]
+    #: Sum of the twelve months that end on as_of.
+    trailing: DividendSum
+    #: Dividends behind as_of.
+    announced: AnnouncedDividends
+
+
+DividendSum = t.TypedDict("DividendSum", {
+    "points": float,
+    "yield": float,
+})
 
 
 class DocumentChange(t.TypedDict):

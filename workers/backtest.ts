@@ -29,13 +29,16 @@ import { outputContent, writeOutputs } from './task-outputs.js';
 export const backtest: Task<'backtest'> = async (input, control) => {
   const { contents, snapshotsAt, ...made } = await onEngine((engine) => runOn(engine, input, control));
   control.report(0.95);
-  const { snapshots, ...files } = await writeOutputs(input.outputs, contents);
+  const plan = outputContent(canonicalJson(input.plan));
+  const { snapshots, ...files } = await writeOutputs(input.outputs, { plan, ...contents });
   return { ...made, ...files, snapshots: { at: snapshotsAt, text: snapshots } };
 };
 
 /** A run that is made, before its files are written. */
 interface MadeRun extends Omit<TaskOutput<'backtest'>, RunFileName> {
-  readonly contents: { readonly [F in RunFileName]: F extends 'snapshots' | 'checkpoint' ? Bytes | null : Bytes };
+  readonly contents: {
+    readonly [F in Exclude<RunFileName, 'plan'>]: F extends 'snapshots' | 'checkpoint' ? Bytes | null : Bytes;
+  };
   /** Position in the result that the snapshots come before. */
   readonly snapshotsAt: number;
 }

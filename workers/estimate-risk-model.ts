@@ -16,13 +16,13 @@ import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import type { Task } from '#jobs/tasks.js';
-import type { EstimateRiskModelInput, RiskModelOutput, RiskUniverse } from '#jobs/tasks/indices.js';
+import type { EstimateRiskModelInput, RiskUniverse } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
-import { outputBytes } from './hand-over.js';
 import { onProductEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
 
 /** Share of the work done when a stage begins, for one name as for thousands. */
 const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
@@ -33,19 +33,18 @@ const DONE: Readonly<Record<EstimateStage | 'returns', number>> = {
   repair: 0.7,
 };
 
-/** A covariance model of the universe over the window, as bytes to store. */
+/** A covariance model of the universe over the window: its matrix is written, the rest answered. */
 export const estimateModel: Task<'estimate-risk-model'> = async (input, control) => {
   const market = openedMarket(input.market);
   const { window, asked } = readWindow(market, input);
-  return onProductEngine((engine) => {
+  const { matrix, ...model } = await onProductEngine((engine) => {
     const { coverage, diagnostics, covariance } = estimateRiskModel(engine, window, asked, input.request, (stage) =>
       tell(control, stage),
     );
     const { sm } = window;
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
-    const packed = outputBytes(new Uint8Array(packUpper(covariance, assetIds.length).buffer));
     return {
-      covariance: packed,
+      matrix: outputContent(new Uint8Array(packUpper(covariance, assetIds.length).buffer)),
       assetIds,
       diagnostics: {
         assets: assetIds.length,
@@ -61,12 +60,12 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
       excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
       observedStart: formatDay(sm.sessions[coverage.sessions[0]!]!),
       observedEnd: formatDay(sm.sessions[coverage.sessions.at(-1)!]!),
-      contentHash: createHash('sha256')
-        .update(canonicalJson({ asset_ids: assetIds, covariance: packed.sha256 }))
-        .digest('hex'),
       precision: engine.precision,
-    } satisfies RiskModelOutput;
+    };
   });
+  const written = await writeOutputs(input.outputs, { covariance: matrix });
+  const content = canonicalJson({ asset_ids: model.assetIds, covariance: written.covariance.sha256 });
+  return { ...model, ...written, contentHash: createHash('sha256').update(content).digest('hex') };
 };
 
 function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {

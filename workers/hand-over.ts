@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import type { AnswerBytes, OutputBytes } from '#jobs/tasks/files.js';
+import type { AnswerBytes, HashedBytes } from '#jobs/tasks/files.js';
 
 /**
- * Bytes of a task's output with their hash, on a buffer of their own that can leave the thread.
+ * Bytes of an answer with their hash, on a buffer of their own that can leave the thread.
  * @cost one pass of SHA-256
  */
-export function outputBytes(content: string | Uint8Array): OutputBytes {
+export function hashedBytes(content: string | Uint8Array): HashedBytes {
   const { bytes } = answerBytes(content);
   return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
@@ -17,7 +17,7 @@ export function answerBytes(content: string | Uint8Array): AnswerBytes {
 }
 
 /**
- * Marks a task's outcome so that the buffers of its AnswerBytes and OutputBytes move to the main thread instead of
+ * Marks a task's outcome so that the buffers of its AnswerBytes move to the main thread instead of
  * being copied.
  *
  * Piscina looks for the mark on the result itself only: a `move()` nested inside the result

@@ -2,18 +2,18 @@ import { dayFrom } from '#domain/days.js';
 import { runOptimisation } from '#domain/optimisation/run.js';
 import type { Task } from '#jobs/tasks.js';
 import { toOptimisationResult } from '#views/optimisation.js';
-import { outputBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
 
 /** An optimisation of an index under constraints, as an OptimisationRunResult. */
-export const optimise: Task<'optimise'> = (input, control) => {
+export const optimise: Task<'optimise'> = async (input, control) => {
   const { runId, documents, models, constraints, request } = input;
   const market = openedMarket(input.market);
   const day = (text: string | null) => (text === null ? null : dayFrom(text));
   const until = day(request.as_of) ?? market.dates.at(-1) ?? 0;
-  return onEngine((engine) => {
+  const { message, result } = await onEngine((engine) => {
     const composer = composerFor(
       { market, documents, models, until, engine },
       { report: (fraction) => control.report(0.3 * fraction) },
@@ -32,6 +32,7 @@ export const optimise: Task<'optimise'> = (input, control) => {
     });
     const identity = { runId, indexId: request.index_id, constraintSetId: request.constraint_set_id };
     const message = ['Done.', ...run.findings.map((finding) => finding.message)].join(' ');
-    return { result: outputBytes(JSON.stringify(toOptimisationResult(run, identity))), message };
+    return { result: outputContent(JSON.stringify(toOptimisationResult(run, identity))), message };
   });
+  return { ...(await writeOutputs(input.outputs, { result })), message };
 };

@@ -7,18 +7,18 @@ import type { RenderInput } from '#jobs/tasks/outputs.js';
 import { createRunFigures, type RiskFound, type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
-import { outputBytes } from './hand-over.js';
 import { measureRisk, readHeld } from './held-risk.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
 
 type StoredRun = RenderInput['runs'][number];
 
 let fonts: FontShelf | undefined;
 
 /** A report drawn from stored runs, whose columns stay open while it is. Fonts are read once per thread. */
-export const render: Task<'render'> = async ({ template, runs, renderedAt, market }, control) => {
+export const render: Task<'render'> = async ({ template, runs, renderedAt, market, outputs }, control) => {
   const risks = new Map<string, RiskFound>();
   for (const run of runs)
     risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run, market) : NOT_ASKED);
@@ -33,7 +33,7 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, marke
       report: (fraction, message) => control.report(fraction, message),
     }),
   );
-  return { pdf: outputBytes(bytes), pages };
+  return { ...(await writeOutputs(outputs, { pdf: outputContent(bytes) })), pages };
 };
 
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };

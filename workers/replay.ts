@@ -8,16 +8,16 @@ import { createJsonWriter } from '#views/json-writer.js';
 import { replayView } from '#views/replay-view.js';
 import { withInset } from '#views/run-json.js';
 import { runForDataset } from './backtest.js';
-import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
 import { withRunFile } from './run-file.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
 
 /** Stored parts of a run besides its columns, in order of comparison. */
 const TEXTS = ['result', 'overview'] as const;
 
 /** A ReplayView as JSON: the stored run once more under its own stamp, so that equal inputs give equal bytes. */
-export const replay: Task<'replay'> = (input, control) =>
-  onEngine((engine) => {
+export const replay: Task<'replay'> = async (input, control) => {
+  const view = await onEngine((engine) => {
     const { stored, plan, models, market, engineVersion, definitionChanged } = input;
     const stamp = {
       runAt: stored.runAt ?? '',
@@ -42,8 +42,10 @@ export const replay: Task<'replay'> = (input, control) =>
         difference: differenceOf(input, outputs),
       }),
     );
-    return outputBytes(json.bytes());
+    return outputContent(json.bytes());
   });
+  return writeOutputs(input.outputs, { view });
+};
 
 type Outputs = ReturnType<typeof runForDataset>['outputs'];
 

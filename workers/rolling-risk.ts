@@ -5,7 +5,7 @@ import type { Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { runLevels } from '#views/run-levels.js';
 import { writeRollingRisk } from '#views/rolling-risk-view.js';
-import { outputBytes } from './hand-over.js';
+import { hashedBytes } from './hand-over.js';
 import { assertPriced } from './held-risk.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
@@ -27,7 +27,7 @@ export const rollingRiskOfRun: Task<'rolling-risk'> = ({ columns, runId, memory,
   const json = createJsonWriter(ROW_BYTES * days.length);
   const risk = rollingRisk(level, reference, memory);
   writeRollingRisk(json, { runId, memory, against, benchmarkId, days, risk });
-  return outputBytes(json.bytes());
+  return hashedBytes(json.bytes());
 };
 
 /** Levels of a run and of what it is measured against, on the dates of both, [T] each. */

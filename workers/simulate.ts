@@ -13,12 +13,12 @@ import type { PathTallies } from '#kernels/simulation/simulate-paths.js';
 import { simulationView } from '#views/simulation-view.js';
 import type { Task } from '#jobs/tasks.js';
 import type { PlanSimulationInput, SimulationStart } from '#jobs/tasks/runs.js';
-import { outputBytes } from './hand-over.js';
 import { heldByName, heldPositions } from './held-risk.js';
 import { numerics, onEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
 
 /** Paths between two looks at the cancel flag: a few milliseconds. */
 const PATHS_PER_STEP = 4_096;
@@ -120,7 +120,8 @@ export const simulatePart: Task<'simulate-paths'> = async ({ plan, part, memory 
 };
 
 /** The SimulationView of drawn paths as JSON. */
-export const sumSimulation: Task<'sum-simulation'> = ({ start, memory, request, ...rest }) => {
+export const sumSimulation: Task<'sum-simulation'> = ({ outputs, start, memory, request, ...rest }) => {
   const summary = summariseSimulation(request, start.plan, sharedTallies(memory, start.plan));
-  return outputBytes(canonicalJson(simulationView({ ...start, ...rest, request, summary })));
+  const view = canonicalJson(simulationView({ ...start, ...rest, request, summary }));
+  return writeOutputs(outputs, { view: outputContent(view) });
 };

@@ -6,11 +6,11 @@ import { applyPatch, type Patch, type SweepBase, type Variant } from '#domain/sw
 import type { Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { sweepView } from '#views/sweep-view.js';
-import { outputBytes } from './hand-over.js';
 import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
+import { outputContent, writeOutputs } from './task-outputs.js';
 
 /** Runs some variants of a sweep. */
 export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, models, patches }, control) =>
@@ -41,7 +41,7 @@ function variantOf(base: SweepBase, patch: Patch): Variant {
 
 /** A SweepView of all variants as JSON. */
 export const sumSweep: Task<'sum-sweep'> = (
-  { sweepId, indexId, rankBy, partitions, patches, outcomes, market, engineVersion },
+  { sweepId, indexId, rankBy, partitions, patches, outcomes, market, engineVersion, outputs },
   control,
 ) => {
   const table = sweepTable({
@@ -62,5 +62,5 @@ export const sumSweep: Task<'sum-sweep'> = (
       engineVersion,
     }),
   );
-  return outputBytes(json.bytes());
+  return writeOutputs(outputs, { view: outputContent(json.bytes()) });
 };

@@ -1,4 +1,8 @@
 import { setMaxListeners } from 'node:events';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createPool } from '#jobs/pool.js';
 import type { SimulationStart } from '#jobs/tasks/runs.js';
 import { momentsOf, planSimulation, SimulationRequest, tallyBytes } from '#domain/simulation/simulation.js';
@@ -20,6 +24,8 @@ setMaxListeners(0, signal); // One for each part.
 
 const SIZES = [100_000, 1_000_000] as const;
 
+const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+const destination = { kind: 'folder', folder, lowWaterMark: {} } as const;
 const pool = createPool({ workers: WORKERS });
 try {
   await simulate(10_000); // threads start, code warms
@@ -47,6 +53,7 @@ try {
   }
 } finally {
   await pool.close();
+  rmSync(folder, { recursive: true });
 }
 
 async function simulate(paths: number): Promise<void> {
@@ -68,11 +75,19 @@ async function simulate(paths: number): Promise<void> {
     deviation: moments.deviation,
     factorShare: null,
   };
-  const { bytes } = await pool.run({
+  const { view } = await pool.run({
     lane: 'heavy',
     task: 'sum-simulation',
-    input: { start, memory, request, runId: 'BENCH', dates, precision },
+    input: {
+      start,
+      memory,
+      request,
+      runId: 'BENCH',
+      dates,
+      precision,
+      outputs: { destination, names: { view: randomUUID() } },
+    },
     signal,
   }).output;
-  if (bytes.length < HORIZON) throw new Error(`${bytes.length} bytes of answer`);
+  if (view.bytes < HORIZON) throw new Error(`${view.bytes} bytes of answer`);
 }

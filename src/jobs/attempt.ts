@@ -1,6 +1,6 @@
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { setMaxListeners } from 'node:events';
-import type { ArtifactRef, ArtifactStore } from '#store/port.js';
+import type { ArtifactStore } from '#store/port.js';
 import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
 import type { Completion, JobKind } from './job-kind.js';
 
@@ -38,11 +38,6 @@ export function startAttempt(
   let reported = 0;
   let said: string | undefined;
 
-  const account = (ref: ArtifactRef): ArtifactRef => {
-    written.push(ref.name);
-    return ref;
-  };
-
   const completion = (async () =>
     kind.run(payload, {
       jobId,
@@ -62,8 +57,13 @@ export function startAttempt(
         return Object.fromEntries(names) as never; // One for each of the files.
       },
       drop: (names) => observed(artifacts.remove(names)),
-      keep: ({ bytes, sha256 }) => observed(artifacts.write(bytes, sha256).then(account)),
-      share: (files) => observed(artifacts.link(files).then((refs) => refs.map(account))),
+      share: (files) =>
+        observed(
+          artifacts.link(files).then((refs) => {
+            written.push(...refs.map(({ name }) => name));
+            return refs;
+          }),
+        ),
     }))();
 
   return {

@@ -61,8 +61,6 @@ export interface Attempt<T extends TaskName = TaskName> {
   outputs<K extends string>(files: readonly K[]): Readonly<Record<K, string>>;
   /** Removes what tasks have written and the completion will not own. */
   drop(names: readonly string[]): Promise<void>;
-  /** Writes bytes that the completion will own; removed again should the attempt not complete. */
-  keep(output: { readonly bytes: Uint8Array; readonly sha256: string }): Promise<ArtifactRef>;
   /**
    * Keeps the bytes of artifacts of others under names of the completion's own.
    * @throws Refusal DOCUMENT_UNREADABLE when some are gone

@@ -16,15 +16,18 @@ export interface TaskResources {
   market(identity: MarketIdentity): Promise<MarketHandle>;
 }
 
+/** The input of a task but for its outputs, which are the same for all tasks. */
 type Resolvers = {
-  readonly [N in PortableTaskName]: (order: TaskInput<N>, resources: TaskResources) => Promise<ThreadInput<N>>;
+  readonly [N in PortableTaskName]: (
+    order: Omit<TaskInput<N>, 'outputs'>,
+    resources: TaskResources,
+  ) => Promise<Omit<ThreadInput<N>, 'outputs'>>;
 };
 
 /** Each portable task on the files and in the memory of a node. */
 const RESOLVERS: Resolvers = {
-  backtest: async ({ stored, outputs, ...order }, resources) => ({
+  backtest: async ({ stored, ...order }, resources) => ({
     ...(await onModels(order, resources)),
-    outputs: { destination: resources.destination, names: outputs },
     ...(stored === undefined ? {} : { stored: isReferred(stored) ? await storedRun(stored, resources) : stored }),
   }),
   async replay({ files: { snapshots, result, overview, columns }, ...order }, resources) {
@@ -108,10 +111,16 @@ export async function resolveTask<N extends TaskName>(
   resources: TaskResources,
 ): Promise<ThreadInput<N>> {
   // Tasks without a resolver take what they are given; the map pairs the others with orders of their own.
-  const resolve = (
-    RESOLVERS as Partial<Record<TaskName, (order: never, resources: TaskResources) => Promise<unknown>>>
-  )[task];
-  return (resolve === undefined ? input : await resolve(input as never, resources)) as ThreadInput<N>;
+  const resolve = (RESOLVERS as Partial<Record<TaskName, (order: never, resources: TaskResources) => Promise<object>>>)[
+    task
+  ];
+  const resolved = resolve === undefined ? (input as object) : await resolve(input as never, resources);
+  return withDestination(resolved, resources.destination) as ThreadInput<N>;
+}
+
+/** An input with where its outputs are written, where it has any. */
+function withDestination(input: object, destination: ArtifactDestination): object {
+  return 'outputs' in input ? { ...input, outputs: { destination, names: input.outputs } } : input;
 }
 
 /** The threads of a node with what it has: orders are resolved before a thread takes them. */

@@ -2,7 +2,15 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { SimulationPlan } from '#domain/simulation/simulation.js';
 import type { MarketAudit } from '#market/audit/audit-market.js';
-import type { AnswerBytes, HashedFile, OutputBytes, SharedHashes, WrittenFile } from './tasks/files.js';
+import type { ArtifactRef } from '#store/port.js';
+import type {
+  AnswerBytes,
+  HashedBytes,
+  HashedFile,
+  SharedHashes,
+  WithOutputNames,
+  WrittenFile,
+} from './tasks/files.js';
 import type {
   EstimateRiskModelInput,
   IndexQuestion,
@@ -46,6 +54,11 @@ import type {
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
+/** A view that a task wrote, as an artifact. */
+interface WrittenView {
+  readonly view: ArtifactRef;
+}
+
 /**
  * Every task a worker can run: the one list that services, the pool and `workers/` agree on. `input` is what a thread
  * works on, in memory and files of its process. Tasks with an `order` are portable: whoever asks for one gives that.
@@ -54,11 +67,11 @@ export interface Tasks {
   /** A backtest: writes the files of the run, and answers the little that listings need. */
   backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
   /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
-  replay: { order: ReplayOrder; input: ReplayInput; output: OutputBytes };
+  replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
   /** Some variants of a sweep. */
   'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
   /** All variants of a sweep ranked: a SweepView as JSON. */
-  'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: OutputBytes };
+  'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: WrittenView };
   /** A view of stored runs as JSON. */
   'view-run': { input: RunViewInput; output: AnswerBytes };
   /** The record of a stored run: a BacktestResultSummary as JSON. */
@@ -97,7 +110,7 @@ export interface Tasks {
   /** A market with repairs applied, written as a store of its own. */
   'repair-market': { input: RepairMarketInput; output: RepairMarketOutput };
   /** How risk moved along a stored run: a RollingRiskView as JSON. */
-  'rolling-risk': { input: RollingRiskInput; output: OutputBytes };
+  'rolling-risk': { input: RollingRiskInput; output: HashedBytes };
   /** The common inputs of all parts of a simulation. */
   'plan-simulation': { order: PlanSimulationOrder; input: PlanSimulationInput; output: SimulationStart };
   /** One part of the paths, drawn into shared memory. */
@@ -106,14 +119,14 @@ export interface Tasks {
     output: { readonly precision: 'float64' | 'float32' };
   };
   /** A SimulationView as JSON. */
-  'sum-simulation': { input: SumSimulationInput; output: OutputBytes };
+  'sum-simulation': { input: SumSimulationInput; output: WrittenView };
   /** A covariance model: its matrix to store, and its diagnostics. */
   'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
   /** Weights near an index under constraints: an OptimisationRunResult as JSON, and one sentence that sums it up. */
   optimise: {
     order: OptimiseOrder;
     input: OptimiseInput;
-    output: { readonly result: OutputBytes; readonly message: string };
+    output: { readonly result: ArtifactRef; readonly message: string };
   };
   /** A part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
@@ -138,7 +151,7 @@ export type PortableTaskName = {
 /** What is given to have a task run. */
 export type TaskInput<N extends TaskName> = Tasks[N] extends { readonly order: infer Order }
   ? Order
-  : Tasks[N]['input'];
+  : WithOutputNames<Tasks[N]['input']>;
 
 /** What a thread works on. */
 export type ThreadInput<N extends TaskName> = Tasks[N]['input'];

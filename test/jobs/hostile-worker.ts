@@ -1,7 +1,7 @@
 import type { TaskControl } from '#jobs/thread-messages.js';
 import { Refusal } from '#domain/refusal.js';
 import { createDoor } from '#workers/door.js';
-import { outputBytes } from '#workers/hand-over.js';
+import { hashedBytes } from '#workers/hand-over.js';
 
 declare const WebAssembly: {
   instantiate(
@@ -57,8 +57,8 @@ const ENDLESS = Uint8Array.of(
 const tasks = {
   echo: (input: unknown) => input,
   bytes: (size: number) => ({
-    first: outputBytes(new Uint8Array(size).fill(7)),
-    nested: { second: outputBytes('text') },
+    first: hashedBytes(new Uint8Array(size).fill(7)),
+    nested: { second: hashedBytes('text') },
   }),
   step({ steps, ms }: { steps: number; ms: number }, control: TaskControl) {
     for (let step = 0; step < steps; step++) {

@@ -16,9 +16,12 @@ const resources = {
   destination: { kind: 'folder', folder: '/node', lowWaterMark: {} },
 } as const;
 /** Names of what a run's task writes. */
-const outputs = { result: 'r', snapshots: 's', overview: 'o', columns: 'c', checkpoint: 'k' };
+const outputs = { plan: 'p', result: 'r', snapshots: 's', overview: 'o', columns: 'c', checkpoint: 'k' };
 
-/** Orders with every kind of reference, and what a thread has to be given instead of those. */
+/**
+ * Orders with every kind of reference, and what a thread has to be given instead of those; its outputs with where they
+ * are written.
+ */
 const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; readonly located: object } } = {
   backtest: {
     order: {
@@ -34,7 +37,6 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       },
     },
     located: {
-      outputs: { destination: resources.destination, names: outputs },
       stored: {
         columns: '/node/columns+earlier',
         checkpoint: { path: '/node/check', sha256: 'ab' },
@@ -46,6 +48,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
   replay: {
     order: {
       market,
+      outputs: { view: 'v' },
       definitionChanged: true,
       files: {
         result: named('result'),
@@ -65,9 +68,14 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     },
   },
   'sweep-part': { order: { market, patches: [{ '/request/start': { artifact: 'not a reference' } }] }, located: {} },
-  'sum-sweep': { order: { market, sweepId: 's' }, located: {} },
+  'sum-sweep': { order: { market, outputs: { view: 'v' }, sweepId: 's' }, located: {} },
   optimise: {
-    order: { market, runId: 'o', models: { core: { artifact: 'matrix', names: ['A'], observedEnd: '2024-01-02' } } },
+    order: {
+      market,
+      outputs: { result: 'r' },
+      runId: 'o',
+      models: { core: { artifact: 'matrix', names: ['A'], observedEnd: '2024-01-02' } },
+    },
     located: { models: { core: { path: '/node/matrix', names: ['A'], observedEnd: '2024-01-02' } } },
   },
   'plan-simulation': {
@@ -75,11 +83,11 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     located: { columns: '/node/columns+earlier' },
   },
   'estimate-risk-model': {
-    order: { market, universe: { kind: 'run', columns, calendar: 'XNYS' } },
+    order: { market, outputs: { covariance: 'c' }, universe: { kind: 'run', columns, calendar: 'XNYS' } },
     located: { universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' } },
   },
   render: {
-    order: { market, runs: [{ indexId: 'I', overview: named('overview'), columns }] },
+    order: { market, outputs: { pdf: 'p' }, runs: [{ indexId: 'I', overview: named('overview'), columns }] },
     located: { runs: [{ indexId: 'I', overview: '/node/overview', columns: '/node/columns+earlier' }] },
   },
 };
@@ -92,7 +100,8 @@ describe.each(names)('an order of %s', (name) => {
     const arrived = JSON.parse(JSON.stringify(order)) as TaskInput<typeof name>;
     expect(arrived).toEqual(order);
     const input = await resolveTask(name, arrived, resources);
-    expect(input).toEqual({ ...order, market: handle, ...located });
+    const written = 'outputs' in order ? { outputs: { destination: resources.destination, names: order.outputs } } : {};
+    expect(input).toEqual({ ...order, market: handle, ...located, ...written });
   });
 
   test('is given the memory of the market itself', async () => {
@@ -105,6 +114,14 @@ test.each(['plan-simulation', 'render'] as const)('%s without a market asks for 
   const order = { ...ORDERS[name].order, market: null } as TaskInput<typeof name>;
   const refuse = async () => Promise.reject(new Error('asked for a market'));
   expect((await resolveTask(name, order, { ...resources, market: refuse })).market).toBeNull();
+});
+
+test('a task of one process is told where its outputs are written, and given the same memory', async () => {
+  const memory = new SharedArrayBuffer(8);
+  const order = { memory, outputs: { view: 'v' } } as unknown as TaskInput<'sum-simulation'>;
+  const input = await resolveTask('sum-simulation', order, resources);
+  expect(input.outputs).toEqual({ destination: resources.destination, names: { view: 'v' } });
+  expect(input.memory).toBe(memory);
 });
 
 test('an order whose market a node does not have is refused and reaches no thread', async () => {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { JOB_STATUS_NAMES, JobCollection, JobStatus, jobRoutes } from '#contract/jobs.js';
@@ -16,7 +15,9 @@ import type { JobKind } from '#jobs/job-kind.js';
 import { JOB_STATES } from '#jobs/status.js';
 import { createJobsService } from '#services/operations/jobs.js';
 import { openHome } from '#store/home/home.js';
+import { openArtifactWriter } from '#store/artifact-writer.js';
 import { openStore } from '#store/open-store.js';
+import type { ArtifactDestination } from '#store/port.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { plain } from './job-world.js';
 
@@ -27,7 +28,8 @@ afterEach(async () => {
 });
 
 /** A job that ends when the test says so, with what the test says. */
-function createErrand() {
+/** @param destination where its large results are written */
+function createErrand(destination: () => ArtifactDestination) {
   let finish!: (result: unknown) => void;
   const result = new Promise<unknown>((resolve) => (finish = resolve));
   const kind: JobKind<{ readonly of: string; readonly large: boolean }> = {
@@ -41,9 +43,9 @@ function createErrand() {
       ]);
       if (!large) return { result: { value } };
       const bytes = new TextEncoder().encode(JSON.stringify(value));
-      return {
-        result: { artifact: await attempt.keep({ bytes, sha256: createHash('sha256').update(bytes).digest('hex') }) },
-      };
+      const { answer } = attempt.outputs(['answer']);
+      const [artifact] = await openArtifactWriter(destination()).write([{ name: answer, bytes }]);
+      return { result: { artifact: artifact! } };
     },
   };
   return { kind, finish };
@@ -74,7 +76,7 @@ async function openWorld(): Promise<World> {
   const clock = systemClock;
   const queue = createLocalQueue({ store: store.documents, clock, limits, log: silent });
   const engine = createJobSystem({ queue, artifacts: store.artifacts, pool, clock, limits, log: silent });
-  const { kind, finish } = createErrand();
+  const { kind, finish } = createErrand(() => store.artifacts.destination);
   engine.register({ [kind.kind]: kind });
   await engine.start();
   closing.push(() => engine.stop());

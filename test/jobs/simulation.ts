@@ -5,7 +5,7 @@ import type { Completion, JobKind } from '#jobs/job-kind.js';
 import { isTerminal } from '#jobs/life-cycle.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import type { ArtifactRef } from '#store/port.js';
-import { createArtifacts, createClock, createPool, createStore } from './simulation/ports.js';
+import { createArtifacts, createClock, createPool, createStore, writeFile } from './simulation/ports.js';
 import { createWitness, type Witness } from './simulation/witness.js';
 import { createWorld, tokenOf, type Fault, type Payload, type World } from './simulation/world.js';
 
@@ -174,7 +174,8 @@ function createService(world: World, witness: Witness): Service {
 }
 
 /** Work of two artifacts and an effect of three documents, one of which counts how often the effect happened. */
-function createKind({ say }: World, witness: Witness): JobKind<Payload> {
+function createKind(world: World, witness: Witness): JobKind<Payload> {
+  const { say } = world;
   /** Token -> the last attempt that began. */
   const newestStart = new Map<string, number>();
   let starts = 0;
@@ -186,11 +187,13 @@ function createKind({ say }: World, witness: Witness): JobKind<Payload> {
       const finish = witness.checkStart(payload, attempt.signal);
       const { token } = payload;
       const serial = ++starts;
+      const owner = world.process;
+      const outputs = attempt.outputs(['first', 'second']);
       newestStart.set(token, serial);
       const refs: ArtifactRef[] = [];
       try {
         await attempt.compute('backtest', payload as never);
-        for (const sha256 of ['1', '2']) refs.push(await attempt.keep({ bytes: new Uint8Array(1), sha256 }));
+        for (const name of Object.values(outputs)) refs.push(await writeFile(world, owner, name));
       } finally {
         finish();
       }

@@ -10,6 +10,7 @@ import type { ThreadPool } from '#jobs/compute-pool.js';
 import { randomPanel } from '../kernels/engines/random-matrices.js';
 import { market, namesOf } from './bits-market.js';
 import { shareTileRows } from './share-tile-rows.js';
+import { writtenOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
 const pools: ThreadPool[] = [];
@@ -18,7 +19,11 @@ const pool = (workers: number): ThreadPool => {
   pools.push(opened);
   return opened;
 };
-afterAll(() => Promise.all(pools.map((opened) => opened.close())));
+const written = await writtenOutputs();
+afterAll(async () => {
+  await Promise.all(pools.map((opened) => opened.close()));
+  await written.remove();
+});
 
 const handle = shareMarket(market(60, 200));
 const identifiers = namesOf(60);
@@ -44,12 +49,13 @@ describe('one, two and four workers give the same bits of', () => {
                 market: handle,
                 universe: { kind: 'names', identifiers },
                 request: RiskModelRequest.parse({ identifiers, ...request }),
+                outputs: written.outputs('covariance'),
               },
               signal: never,
             }).output,
         ),
       );
-      return outputs.map(({ covariance, diagnostics }) => [sha(covariance.bytes), diagnostics]);
+      return outputs.map(({ covariance, diagnostics }) => [covariance.sha256, diagnostics]);
     };
     const alone = await estimates(1);
     expect(await estimates(2)).toEqual(alone);
@@ -63,15 +69,16 @@ describe('one, two and four workers give the same bits of', () => {
     const node = createNodePool(on, {
       file: async ({ artifact }) => artifact,
       market: async () => handle,
-      destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
+      destination: written.destination,
     });
     const task = { lane: 'heavy', task: 'estimate-risk-model', signal: never } as const;
-    const held = await on.run({ ...task, input: { ...order, market: handle } }).output;
+    const held = await on.run({ ...task, input: { ...order, market: handle, outputs: written.outputs('covariance') } })
+      .output;
     const portable = JSON.parse(
-      JSON.stringify({ ...order, market: identityOf(handle) }),
+      JSON.stringify({ ...order, market: identityOf(handle), outputs: written.outputs('covariance').names }),
     ) as TaskInput<'estimate-risk-model'>;
     const named = await node.run({ ...task, input: portable }).output;
-    expect(sha(named.covariance.bytes)).toBe(sha(held.covariance.bytes));
+    expect(sha(written.read(named.covariance))).toBe(held.covariance.sha256);
     expect(named.diagnostics).toEqual(held.diagnostics);
   });
 
@@ -83,10 +90,15 @@ describe('one, two and four workers give the same bits of', () => {
       const { covariance, diagnostics } = await pool(workers).run({
         lane: 'heavy',
         task: 'estimate-risk-model',
-        input: { market: wide, universe: { kind: 'names', identifiers: request.identifiers! }, request },
+        input: {
+          market: wide,
+          universe: { kind: 'names', identifiers: request.identifiers! },
+          request,
+          outputs: written.outputs('covariance'),
+        },
         signal: never,
       }).output;
-      return [sha(covariance.bytes), diagnostics];
+      return [covariance.sha256, diagnostics];
     };
     const alone = await estimate(1);
     expect(await estimate(2)).toEqual(alone);

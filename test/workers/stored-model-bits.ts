@@ -3,10 +3,11 @@ import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { estimateModel } from '#workers/estimate-risk-model.js';
 import { market, namesOf } from './bits-market.js';
+import { writtenOutputs } from './task-outputs.js';
 
 const NAMES = 60;
 
-/** SHA-256 of models as a worker hands them over to be stored. */
+/** SHA-256 of models as a worker stores them. */
 export async function storedModelBits(): Promise<Record<string, string>> {
   const handle = shareMarket(market(NAMES, 200));
   const identifiers = namesOf(NAMES);
@@ -16,17 +17,20 @@ export async function storedModelBits(): Promise<Record<string, string>> {
     'half-life, scaled identity': { half_life: 40, target: 'scaled_identity' },
   } as const;
   const bits: Record<string, string> = {};
+  const written = await writtenOutputs();
   for (const [name, settings] of Object.entries(requests)) {
     const input = {
       market: handle,
       universe: { kind: 'names', identifiers },
       request: RiskModelRequest.parse({ identifiers, ...settings }),
+      outputs: written.outputs('covariance'),
     } as const;
     const { covariance, diagnostics } = await estimateModel(input, { report: () => {} });
     bits[`stored model, ${name}`] = createHash('sha256')
-      .update(covariance.bytes)
+      .update(written.read(covariance))
       .update(JSON.stringify(diagnostics))
       .digest('hex');
   }
+  await written.remove();
   return bits;
 }

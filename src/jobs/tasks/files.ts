@@ -6,17 +6,25 @@ export interface AnswerBytes {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** Bytes that leave a worker by transfer to be stored, with their hash computed there. */
-export interface OutputBytes extends AnswerBytes {
+/** The same with their hash, computed by the worker. */
+export interface HashedBytes extends AnswerBytes {
   /** SHA-256, hex. */
   readonly sha256: string;
 }
 
-/** Names under which a task writes artifacts, by what they hold, and where. */
+/** Names of the artifacts that a task writes, by what they hold. */
+export type OutputNames<K extends string> = Readonly<Record<K, string>>;
+
+/** The same, and where they are written. */
 export interface TaskOutputs<K extends string> {
   readonly destination: ArtifactDestination;
-  readonly names: Readonly<Record<K, string>>;
+  readonly names: OutputNames<K>;
 }
+
+/** An input that names its outputs; the node that runs the task adds where they are written. */
+export type WithOutputNames<I> = {
+  readonly [K in keyof I]: I[K] extends TaskOutputs<infer F> ? OutputNames<F> : I[K];
+};
 
 export interface HashedFile {
   readonly path: string;

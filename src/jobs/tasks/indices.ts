@@ -5,7 +5,8 @@ import type { OptimisationRequest } from '#domain/documents/optimisation-request
 import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
-import type { OutputBytes } from './files.js';
+import type { ArtifactRef } from '#store/port.js';
+import type { TaskOutputs } from './files.js';
 
 /** A question about one definition: it and every document it reaches, by id. */
 export interface IndexQuestion {
@@ -40,12 +41,14 @@ export interface OptimiseInput {
   readonly constraints: readonly ConstraintRow[];
   /** As in the body of `POST /optimise/runs`, defaults filled in. Dates are YYYY-MM-DD. */
   readonly request: OptimisationRequest;
+  readonly outputs: TaskOutputs<'result'>;
 }
 
 export interface EstimateRiskModelInput {
   readonly market: MarketHandle;
   readonly universe: RiskUniverse;
   readonly request: RiskModelRequest;
+  readonly outputs: TaskOutputs<'covariance'>;
 }
 
 /** Whose returns are estimated, and on whose sessions. */
@@ -63,7 +66,7 @@ export type RiskUniverse =
 
 export interface RiskModelOutput {
   /** Upper triangle, float64 little endian, row by row. */
-  readonly covariance: OutputBytes;
+  readonly covariance: ArtifactRef;
   readonly assetIds: readonly string[];
   readonly diagnostics: RiskDiagnosticsPayload;
   readonly excluded: Readonly<Record<string, string>>;

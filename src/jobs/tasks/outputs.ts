@@ -4,7 +4,8 @@ import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
-import type { OutputBytes } from './files.js';
+import type { ArtifactRef } from '#store/port.js';
+import type { TaskOutputs } from './files.js';
 
 /** The files of a run, opened by the process: they can be read to their ends, whoever removes them meanwhile. */
 export interface OpenRunFiles {
@@ -49,6 +50,7 @@ export interface RenderInput {
   readonly renderedAt: string;
   /** The served market, which risk is estimated from; null when there is none or no block asks for it. */
   readonly market: MarketHandle | null;
+  readonly outputs: TaskOutputs<'pdf'>;
 }
 
 export interface RenderedRun {
@@ -62,6 +64,6 @@ export interface RenderedRun {
 }
 
 export interface RenderOutput {
-  readonly pdf: OutputBytes;
+  readonly pdf: ArtifactRef;
   readonly pages: number;
 }

@@ -1,8 +1,9 @@
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { EstimateRiskModelInput, ModelFile, OptimiseInput, RiskUniverse } from './indices.js';
+import type { WithOutputNames } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
-import type { BacktestInput, PlanSimulationInput, ReplayInput, RunFileName, SweepPartInput } from './runs.js';
+import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput } from './runs.js';
 
 /**
  * Inputs of the tasks of jobs as a node is given them: plain JSON, in which artifacts and markets are named and not
@@ -16,14 +17,14 @@ export interface ArtifactReference {
   readonly beside?: readonly string[];
 }
 
-/** An input that names its market by its identity. */
-export type OnMarket<I> = {
+/** An input that names its market by its identity, and its outputs. */
+export type OnMarket<I> = WithOutputNames<{
   readonly [K in keyof I]: K extends 'market'
     ? I[K] extends MarketHandle
       ? MarketIdentity
       : MarketIdentity | null
     : I[K];
-};
+}>;
 
 /** An input that names some of its files. */
 export type OnArtifacts<I, F extends keyof I> = {
@@ -42,10 +43,8 @@ export type OptimiseOrder = OnMarket<Omit<OptimiseInput, 'models'>> & WithModels
 
 export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models'>> & WithModels;
 
-export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'outputs'>> &
+export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models'>> &
   WithModels & {
-    /** Names that the files of the run are to have. */
-    readonly outputs: Readonly<Record<RunFileName, string>>;
     /** The stored run to extend where that gives the same, or why there is none. */
     readonly stored?: StoredRunReferences | FullRunReason | null;
   };

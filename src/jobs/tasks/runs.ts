@@ -10,7 +10,7 @@ import type { HashedFile, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
 
 /** Files of a run that its task writes. */
-export const RUN_FILES = ['result', 'snapshots', 'overview', 'columns', 'checkpoint'] as const;
+export const RUN_FILES = ['plan', 'result', 'snapshots', 'overview', 'columns', 'checkpoint'] as const;
 export type RunFileName = (typeof RUN_FILES)[number];
 
 export interface BacktestInput {
@@ -44,6 +44,8 @@ export interface BacktestOutput {
   readonly earlierFiles: number;
   /** Reason for a full run despite a stored one; null if extended or if none was stored. */
   readonly fullRunReason: FullRunReason | null;
+  /** The plan as canonical JSON. */
+  readonly plan: ArtifactRef;
   /** BacktestRunResult as JSON, without the snapshots that are stored by themselves. */
   readonly result: ArtifactRef;
   readonly snapshots: InsetSnapshots;
@@ -103,6 +105,7 @@ export interface ReplayInput {
     /** Snapshots to insert into the result, and their position. */
     readonly snapshots: { readonly path: string; readonly at: number } | null;
   };
+  readonly outputs: TaskOutputs<'view'>;
 }
 
 /** Levels in index points by day. */
@@ -136,6 +139,7 @@ export interface SumSweepInput {
   readonly patches: readonly Patch[];
   readonly outcomes: readonly VariantOutcome[];
   readonly engineVersion: string;
+  readonly outputs: TaskOutputs<'view'>;
 }
 
 export interface PlanSimulationInput {
@@ -166,4 +170,5 @@ export interface SumSimulationInput {
   /** Sessions ahead, [horizon]. */
   readonly dates: readonly string[];
   readonly precision: 'float64' | 'float32';
+  readonly outputs: TaskOutputs<'view'>;
 }

@@ -18,15 +18,15 @@ export function createOptimisationJob({
   return jobKind('optimise', async ({ run_id, documents, models, constraints, request }, attempt) => {
     await markets.settled(); // An optimisation of the last process waits for the data that is on its way.
     const { identity } = markets.require();
-    const { result, message } = await attempt.compute('optimise', {
+    const { result: artifact, message } = await attempt.compute('optimise', {
       market: identity,
       runId: run_id,
       documents,
       ...modelReferences(models, await plannedFiles(stored, models)),
       constraints,
       request,
+      outputs: attempt.outputs(['result']),
     });
-    const artifact = await attempt.keep(result);
     const document: OptimisationDocument = {
       run_id,
       index_id: request.index_id,

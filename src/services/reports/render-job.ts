@@ -40,6 +40,7 @@ export function createRenderJob({
     attempt: Attempt<PortableTaskName>,
   ): Promise<RenderOutput> {
     const market = await marketFor(template);
+    const outputs = attempt.outputs(['pdf']);
     for (let read = 1; ; read++) {
       const runs = await runsOf(template);
       try {
@@ -48,6 +49,7 @@ export function createRenderJob({
           runs: await Promise.all(runs.map(toRendered)),
           renderedAt,
           market,
+          outputs,
         });
       } catch (failure) {
         const isReplaced =
@@ -89,8 +91,7 @@ export function createRenderJob({
   return jobKind('render', async (payload, attempt) => {
     const { render_id, template, index_id } = payload;
     const rendered_at = timestamp();
-    const { pdf, pages } = await render(payload, rendered_at, attempt);
-    const artifact = await attempt.keep(pdf);
+    const { pdf: artifact, pages } = await render(payload, rendered_at, attempt);
     const { template_id, name, blocks } = template;
     const result: RenderResult = {
       render_id,

@@ -27,6 +27,7 @@ export function createRiskModelJob({ documents, markets }: RiskModelJobDependenc
       market: identity,
       universe: await universeOf(payload),
       request: payload.request,
+      outputs: attempt.outputs(['covariance']),
     });
     const document: RiskModelDocument = {
       model_id: payload.model_id,
@@ -39,7 +40,7 @@ export function createRiskModelJob({ documents, markets }: RiskModelJobDependenc
       content_hash: output.contentHash,
       precision: output.precision,
       store_content_hash: identity.contentHash,
-      covariance: await attempt.keep(output.covariance),
+      covariance: output.covariance,
     };
     return {
       result: { value: document },

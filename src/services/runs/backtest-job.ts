@@ -1,8 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
@@ -22,12 +20,6 @@ export interface BacktestJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
-}
-
-/** A plan as it is stored beside its run. */
-function jsonBytes(plan: BacktestPlan): { readonly bytes: Uint8Array; readonly sha256: string } {
-  const bytes = new TextEncoder().encode(canonicalJson(plan));
-  return { bytes, sha256: createHash('sha256').update(bytes).digest('hex') };
 }
 
 /** A stored run that can be extended. */
@@ -214,7 +206,7 @@ export function createBacktestJob({
       overview,
       columns,
       result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
-      plan: await attempt.keep(jsonBytes(plan)),
+      plan: output.plan,
       ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
       ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
       ...(checkpoint ? { checkpoint } : {}),

@@ -38,7 +38,7 @@ export function createReplayJob({
     const run = await requireRun(documents, runId);
     const plan = await storedPlan(artifacts, run);
     const { result, overview, models = {} } = run.artifacts;
-    const view = await attempt.compute('replay', {
+    const { view } = await attempt.compute('replay', {
       market: identity,
       plan,
       ...modelReferences(plan.models, models),
@@ -51,8 +51,9 @@ export function createReplayJob({
         overview: referenceTo(overview),
         columns: columnsOf(run),
       },
+      outputs: attempt.outputs(['view']),
     });
-    return { result: { artifact: await attempt.keep(view) }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
+    return { result: { artifact: view }, effect: (tx) => assertNotDeleted(tx, runId, 'replay') };
   });
 }
 

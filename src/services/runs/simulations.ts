@@ -58,13 +58,13 @@ export function createSimulationJob({
         attempt.compute('simulate-paths', { plan, part, memory }, (1 - READING - SUMMING) / parts),
       ),
     );
-    const view = await attempt.compute(
+    const { view } = await attempt.compute(
       'sum-simulation',
-      { start, memory, request, runId, dates, precision: drawn[0]!.precision },
+      { start, memory, request, runId, dates, precision: drawn[0]!.precision, outputs: attempt.outputs(['view']) },
       SUMMING,
     );
     return {
-      result: { artifact: await attempt.keep(view) },
+      result: { artifact: view },
       effect: (tx) => assertNotDeleted(tx, runId, 'simulation'),
     };
   });

@@ -56,13 +56,23 @@ export function createSweepJob({ documents: stored, markets, workers }: SweepJob
         }
       };
       await Promise.all(Array.from({ length: 2 * workers }, runParts));
-      const view = await attempt.compute(
+      const { view } = await attempt.compute(
         'sum-sweep',
-        { sweepId, indexId: base.document.id, rankBy, partitions, patches, outcomes, market, engineVersion },
+        {
+          sweepId,
+          indexId: base.document.id,
+          rankBy,
+          partitions,
+          patches,
+          outcomes,
+          market,
+          engineVersion,
+          outputs: attempt.outputs(['view']),
+        },
         SUMMING,
       );
       return {
-        result: { artifact: await attempt.keep(view) },
+        result: { artifact: view },
         async effect(tx) {
           if (storedId) await assertNotDeleted(tx, storedId, 'sweep'); // Absent in sweeps that waited while an older version was replaced.
         },

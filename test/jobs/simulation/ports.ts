@@ -1,7 +1,7 @@
 import { Refusal } from '#domain/refusal.js';
 import type { Clock } from '#jobs/clock.js';
 import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
-import type { ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, DocumentKind, DocumentStore, TransactionBody } from '#store/port.js';
 import { jobIdOf, type Payload, type World } from './world.js';
 
 /** The ports of one process of the world: what reaches them after its end has no effect. */
@@ -88,22 +88,12 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
 }
 
 export function createArtifacts(world: World, owner: number): ArtifactStore {
-  const { files, agenda, between, later, random } = world;
-  const never = (): never => world.say('the engine reads no artifacts');
+  const { files, agenda, random } = world;
+  const never = (): never => world.say('the engine reads and writes no artifacts');
   return {
     destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
-    write: (bytes, sha256) =>
-      new Promise((resolve, reject) => {
-        const name = `file-${files.size}-${agenda.now()}-${random()}`;
-        later(owner, between(0, 10), () => {
-          if (world.chance(DISK_FULL)) return reject(new Refusal('STORAGE_FULL', 'simulated'));
-          try {
-            if (world.callPort(() => files.set(name, owner))) resolve({ name, bytes: bytes.length, sha256 });
-          } catch (thrown) {
-            reject(thrown);
-          }
-        });
-      }),
+    write: never,
+    newName: () => `file-${files.size}-${agenda.now()}-${random()}`,
     async remove(names) {
       for (const name of names) if (owner === world.process) files.delete(name);
       world.isDiskChanged = true;
@@ -113,10 +103,23 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
     isIntact: never,
     path: never,
     claim: never,
-    newName: never,
     link: never,
     sweep: never,
   };
+}
+
+/** What a thread does with the content of an artifact. */
+export function writeFile(world: World, owner: number, name: string): Promise<ArtifactRef> {
+  return new Promise((resolve, reject) => {
+    world.later(owner, world.between(0, 10), () => {
+      if (world.chance(DISK_FULL)) return reject(new Refusal('STORAGE_FULL', 'simulated'));
+      try {
+        if (world.callPort(() => world.files.set(name, owner))) resolve({ name, bytes: 1, sha256: '' });
+      } catch (thrown) {
+        reject(thrown);
+      }
+    });
+  });
 }
 
 /** Threads that finish, refuse, die, fall silent, or ignore a cancel and answer too late. */

@@ -130,7 +130,6 @@ const attempt = (outcome?: unknown): Attempt => ({
     throw new Error('nothing is kept');
   },
   drop: () => Promise.reject(new Error('nothing is kept')),
-  keep: () => Promise.reject(new Error('nothing is kept')),
   share: () => Promise.reject(new Error('nothing is kept')),
 });
 

@@ -107,7 +107,6 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
       throw new Error('nothing is kept');
     },
     drop: () => Promise.reject(new Error('nothing is kept')),
-    keep: () => Promise.reject(new Error('nothing is kept')),
     share: () => Promise.reject(new Error('nothing is kept')),
   };
   async function run<P>(kind: JobKind<P>, payload: P, onReading?: () => void): Promise<unknown> {

@@ -23,9 +23,10 @@ const RUN = {
 };
 
 /** What each task answers. */
-const OUTPUT = { bytes: new Uint8Array(2), sha256: '' };
+const OUTPUT = { view: REF };
 const ANSWERS: Readonly<Record<string, unknown>> = {
   backtest: {
+    plan: REF,
     result: REF,
     snapshots: { at: 0, text: REF },
     overview: REF,
@@ -68,7 +69,6 @@ function worldWith(isThere: () => boolean) {
     jobId: 'j',
     compute: async (task: string) => ANSWERS[task],
     outputs: () => ({}),
-    keep: async () => REF,
     report: () => undefined,
     signal: new AbortController().signal,
   } as unknown as Attempt;

@@ -16,6 +16,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -30,27 +31,28 @@ const CONSOLE = 'src/console';
 /** Every step depends on the packages: npm writes this file at each installation. */
 const PACKAGES = ['package.json', 'node_modules/.package-lock.json'];
 
-const TSC = 'node_modules/typescript/bin/tsc';
+/** One checker: several check the types that files share once each, twice the processor time in all for four of them. */
+const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1'];
 
 /**
- * In order: a later step may read what an earlier one made.
+ * Steps run beside each other, a step once those named in `after` are done: it reads what they make.
  * inputs: files and folders; outputs: files that must exist; commands: arguments of node, one process each.
  */
 const STEPS = {
   sources: {
     inputs: [...COMPILED, 'tsconfig.json'],
     outputs: [BUILD_INFO],
-    commands: [[TSC, '-p', 'tsconfig.json']],
+    commands: [[...TSC, '-p', 'tsconfig.json']],
   },
   client: {
     inputs: ['src/clients/typescript', 'tsconfig.json'],
     outputs: ['dist/src/clients/typescript/divisor.d.ts', 'dist/src/clients/typescript/contract.d.ts'],
-    commands: [[TSC, '-p', 'src/clients/typescript/tsconfig.json']],
+    commands: [[...TSC, '-p', 'src/clients/typescript/tsconfig.json']],
   },
   consoleTypes: {
     inputs: [CONSOLE, 'src/clients/typescript', 'tsconfig.json'],
     outputs: ['dist/.build/console.tsbuildinfo'],
-    commands: [[TSC, '-p', `${CONSOLE}/tsconfig.json`]],
+    commands: [[...TSC, '-p', `${CONSOLE}/tsconfig.json`]],
   },
   kernels: {
     inputs: ['kernels/wasm'],
@@ -58,11 +60,13 @@ const STEPS = {
     commands: [['kernels/wasm/build.mjs']],
   },
   bundle: {
+    after: ['sources'],
     inputs: ['src', 'kernels', 'workers', 'scripts/bundle.mjs'],
     outputs: [BUNDLE],
     commands: [['scripts/bundle.mjs']],
   },
   documentation: {
+    after: ['sources'],
     inputs: ['src', 'kernels', 'data/guide', 'data/answers.json'],
     outputs: ['dist/guide.json', DOCUMENTATION],
     commands: [['data/guide/build.mjs'], ['data/guide/compress.mjs']],
@@ -83,28 +87,59 @@ const BEYOND_COMPILING = ['bundle', 'documentation', 'console'];
 /** Steps whose product a service takes only when it is newer than what was compiled, and the file that tells. */
 const DATED = { bundle: BUNDLE, documentation: DOCUMENTATION };
 
+/** Commands at a time: a core each, as the compiler and the bundlers keep one busy. */
+const COMMANDS_MAX = availableParallelism();
+
 /**
  * @param compileOnly leaves out what a service can do without
  * @returns the names of the steps that ran
- * @throws BuildFailure when a command fails; the steps before it stay done
+ * @throws BuildFailure when a command fails, once those beside it have ended; the steps that ended well stay done
  */
 export async function build({ compileOnly = false } = {}) {
   const stamps = readStamps();
   const digest = contentReader();
   removeStaleOutputs();
   const ran = [];
-  for (const [name, step] of Object.entries(STEPS)) {
-    if (compileOnly && BEYOND_COMPILING.includes(name)) continue;
-    if (isCurrent(name, stamps, digest)) continue;
+  const turn = turns(COMMANDS_MAX);
+  const running = {};
+  const runStep = async (name, { after = [], commands }) => {
+    await Promise.all(after.map((earlier) => running[earlier]));
+    if (isCurrent(name, stamps, digest)) return;
     if (name === 'sources' && missesOutput()) rmSync(at(BUILD_INFO), { force: true });
-    for (const command of step.commands) await run(command);
+    for (const command of commands) await turn(() => run(command));
     if (name === 'sources') chmodSync(at('dist/src/main.js'), 0o755);
     stamps[name] = stampOf(name, digest);
     writeStamps(stamps);
     ran.push(name);
-  }
+  };
+  for (const [name, step] of Object.entries(STEPS))
+    if (!compileOnly || !BEYOND_COMPILING.includes(name)) running[name] = runStep(name, step);
+  const ended = await Promise.allSettled(Object.values(running));
+  for (const { status, reason } of ended) if (status === 'rejected') throw reason;
   confirmDates(ran, stamps, digest);
   return ran;
+}
+
+/** Has at most so many tasks under way, begun in the order in which they came; once one has failed no other begins. */
+function turns(max) {
+  const waiting = [];
+  let underWay = 0;
+  let failure;
+  return async (task) => {
+    if (underWay === max) await new Promise((resolve) => waiting.push(resolve));
+    else underWay++;
+    try {
+      if (failure !== undefined) throw failure;
+      return await task();
+    } catch (cause) {
+      failure ??= cause;
+      throw failure;
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) underWay--;
+      else next();
+    }
+  };
 }
 
 export class BuildFailure extends Error {}
@@ -192,9 +227,16 @@ function writeStamps(stamps) {
   writeFileSync(at(STAMPS), `${JSON.stringify(stamps, null, 2)}\n`);
 }
 
+/** The compiler collects garbage less often than it would by itself: a quarter less of its processor time, in 1.3 GB. */
+const ENVIRONMENT = { GOGC: '400', ...process.env };
+
 /** A signal to the build ends the command with it. */
 async function run(command) {
-  const child = spawn(process.execPath, command, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] });
+  const child = spawn(process.execPath, command, {
+    cwd: ROOT,
+    env: ENVIRONMENT,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
   const pass = (signal) => {
     child.kill(signal);
     process.exitCode = 130;

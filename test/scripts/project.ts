@@ -12,7 +12,7 @@ export interface Project {
   remove(path: string): Promise<void>;
   /** Runs a command to its end; its status and what it wrote. */
   run(command: string, words: readonly string[]): Promise<{ readonly status: number | null; readonly written: string }>;
-  /** The steps beside the compiler that ran since the last call. */
+  /** The steps beside the compiler that ran since the last call, by name: several run at a time. */
   steps(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
@@ -87,7 +87,7 @@ export async function createProject(): Promise<Project> {
     async steps() {
       const log = await readFile(at('steps.log'), 'utf8').catch(() => '');
       await rm(at('steps.log'), { force: true });
-      return log.split('\n').filter(Boolean);
+      return log.split('\n').filter(Boolean).toSorted();
     },
     close: () => rm(folder, { recursive: true }),
   };

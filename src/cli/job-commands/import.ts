@@ -1,14 +1,22 @@
 import type { DataStore, DivisorClient, InspectResult, Mapping } from '#clients/typescript/divisor.js';
 import { jsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { inspected, type Reading } from './inspect.js';
+import { choices, inspected, type Reading } from './inspect.js';
+import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
 
-export const importMarket: JobCommand<DataStore> = {
+/** How an inspection had data read. */
+type ReadAs = Pick<InspectResult, 'recognised_as' | 'confidence' | 'mapping' | 'basis' | 'unsure'>;
+
+/** A store, and how its data was read where an inspection said that. */
+type Imported = DataStore & { readonly read_as: ReadAs | null };
+
+export const importMarket: JobCommand<Imported> = {
   summary: 'Register a folder or database, or import a workbook or a zip of CSV files, as a data store.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
@@ -21,24 +29,23 @@ export const importMarket: JobCommand<DataStore> = {
       value: 'FILE',
       help: 'How the market is read, as inspect --out writes it, or a mapping alone; - is standard input.',
     },
-    inspect: { type: 'boolean', help: 'Read it as divisor inspect proposes, unless that leaves a question.' },
-    adjustment: {
-      type: 'string',
-      value: 'none|splits|total',
-      help: 'Price basis of CLOSE.',
-      choices: ['none', 'splits', 'total'],
+    inspect: {
+      type: 'boolean',
+      help: 'Read it as divisor inspect proposes, unless that leaves a question that the flags below do not answer.',
     },
     currency: { type: 'string', value: 'CODE', help: 'Currency of names that have no CURRENCY of their own.' },
     activate: { type: 'boolean', help: 'Serve it.' },
+    ...READING,
   },
   examples: [
     'divisor import ./prices --id desk --activate',
     'divisor import ./vendor --inspect --activate',
+    'divisor import closes.csv --inspect --field CLOSE --adjustment splits --activate',
     'divisor import book.xlsx --name "Desk book"',
   ],
   async submit(client, [word = ''], flags) {
     const source = await dataSource(word);
-    const terms = await termsOf(client, source, flags);
+    const { read_as = null, ...terms } = await termsOf(client, source, flags);
     const common = {
       name: flags.text('name') ?? source.name,
       store_id: flags.text('id'),
@@ -49,51 +56,68 @@ export const importMarket: JobCommand<DataStore> = {
     if (source.kind === 'content') {
       const { tables: _none, ...body } = common;
       const { format, content } = source;
-      return { result: (await client.call('importStore', { body: { ...body, format, content } })).store };
+      const { store } = await client.call('importStore', { body: { ...body, format, content } });
+      return { result: { ...store, read_as } };
     }
-    return {
-      result: await client.call('createStore', { body: { ...common, kind: source.kind, location: source.location } }),
-    };
+    const { kind, location } = source;
+    const store = await client.call('createStore', { body: { ...common, kind, location } });
+    return { result: { ...store, read_as } };
   },
-  show: (store) => members(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']),
+  show: (store) => [imported(store), ...(store.read_as === null ? [] : [readAs(store.read_as)])].join('\n'),
 };
+
+const imported = (store: DataStore) =>
+  members(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);
+
+const readAs = (read: ReadAs) =>
+  `Read as ${read.recognised_as ?? 'its columns are called'}\n${table(choices(read).map((line) => [line]))}`;
 
 interface Terms {
   readonly mapping?: Mapping;
   readonly adjustment?: Adjustment | undefined;
   readonly tables: InspectResult['tables'];
+  readonly read_as?: ReadAs;
 }
 
-/** How the data is read: as the command line says it, or as the service proposes. @throws UsageError where a question is left */
+/**
+ * How the data is read: as the command line says it, or as the service proposes.
+ * @throws UsageError where a question is left
+ */
 async function termsOf(client: DivisorClient, source: DataSource, flags: FlagValues): Promise<Terms> {
   const tables = source.kind === 'content' ? {} : source.tables;
-  const adjustment = flags.text<Adjustment>('adjustment');
+  const answers = answersOf(flags);
+  const { adjustment, ...said } = answers;
   const file = flags.text('mapping');
   if (file !== undefined && flags.isSet('inspect') === true)
     throw new UsageError('--mapping and --inspect both say how the market is read; one of them is needed');
-  if (file !== undefined) return { tables, ...readingOf(await jsonFile<Reading | Mapping>(file), adjustment) };
-  if (flags.isSet('inspect') !== true) return { adjustment, tables };
-  const proposed = await inspected(client, source);
+  if (file !== undefined) return { tables, ...readingOf(await jsonFile<Reading | Mapping>(file), answers) };
+  // What is said of columns and days is said beside what the data tells.
+  if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
+  const proposed = await inspected(client, source, answers);
   if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
+  const { recognised_as, confidence, mapping, basis, unsure } = proposed;
   return {
-    mapping: proposed.mapping,
-    adjustment: adjustment ?? proposed.adjustment,
+    mapping,
+    adjustment: proposed.adjustment,
     tables: { ...tables, ...proposed.tables },
+    read_as: { recognised_as, confidence, mapping, basis, unsure },
   };
 }
 
-/** The adjustment of the command line counts before that of the file. */
-function readingOf(read: Reading | Mapping, adjustment: Adjustment | undefined): Omit<Terms, 'tables'> {
+/** What the flags say counts before what the file does. */
+function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): Omit<Terms, 'tables'> {
   const isReading = typeof read === 'object' && read !== null && 'mapping' in read;
-  return isReading ? { ...read, adjustment: adjustment ?? read.adjustment } : { mapping: read, adjustment };
+  const { mapping, adjustment: written } = isReading ? read : { mapping: read, adjustment: undefined };
+  return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service checks it
 }
 
-function unsureOf({ questions, findings }: InspectResult): string {
+function unsureOf({ unsure, findings }: InspectResult): string {
   const said = [
-    ...questions,
+    ...unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`),
     ...findings
       .filter(({ severity }) => severity === 'error')
       .map(({ code, path, message }) => `${code} ${path}: ${message}`),
   ];
-  return `the data leaves questions:\n${said.map((line) => `  ${line}\n`).join('')}divisor inspect PATH --out mapping.json writes what is proposed; mended, it goes to import --mapping`;
+  const lines = said.map((line) => `  ${line}\n`).join('');
+  return `the data leaves questions:\n${lines}each flag answers its question; divisor inspect PATH --out mapping.json writes what is proposed, which, mended, goes to import --mapping`;
 }

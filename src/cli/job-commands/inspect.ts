@@ -2,15 +2,17 @@ import type { DivisorClient, InspectResult } from '#clients/typescript/divisor.j
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
 import { dataSource, type DataSource } from './data-source.js';
+import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 export const inspectData: JobCommand<InspectResult> = {
   summary: 'Look at data and propose the mapping by which it is read.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
-  notes: '--out writes how the data is read, mapping and adjustment, for import --mapping. Nothing is stored.',
-  flags: {},
-  examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --out mapping.json'],
-  async submit(client, [word = '']) {
-    return { result: await inspected(client, await dataSource(word)) };
+  notes:
+    '--out writes how the data is read, mapping and adjustment, for import --mapping. What the flags say is not asked. Nothing is stored.',
+  flags: READING,
+  examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
+  async submit(client, [word = ''], flags) {
+    return { result: await inspected(client, await dataSource(word), answersOf(flags)) };
   },
   show: shown,
   file: (_client, { adjustment, mapping }) =>
@@ -23,19 +25,31 @@ export interface Reading {
   readonly mapping: InspectResult['mapping'];
 }
 
-/** What the service proposes for data. */
-export function inspected(client: DivisorClient, source: DataSource): Promise<InspectResult> {
+/** What the service proposes for data. @param answers what it need not ask */
+export function inspected(client: DivisorClient, source: DataSource, answers: Answers): Promise<InspectResult> {
   const body =
     source.kind === 'content'
-      ? { content: source.content, format: source.format }
-      : { location: source.location, tables: source.tables };
+      ? { content: source.content, format: source.format, answers }
+      : { location: source.location, tables: source.tables, answers };
   return client.call('inspectData', { body });
 }
 
 /** Findings that are shown, and bars. */
 const SHOWN_MAX = 10;
 
-function shown({ mapping, preview, findings, questions, ...rest }: InspectResult): string {
+/** What was taken for what the data does not say, and the flags that say it otherwise. */
+export function choices({ basis, unsure }: Pick<InspectResult, 'basis' | 'unsure'>): readonly string[] {
+  const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} where ${meaning}`);
+  const asked = unsure
+    .filter(({ field }) => field !== 'adjustment')
+    .map(({ field, question, taken, others }) => {
+      const other = others.length === 0 ? '' : `, or ${others.join(', ')}`;
+      return `${field} ${taken ?? 'none'}: ${question} Otherwise --${flagOf(field)}${other}.`;
+    });
+  return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...asked];
+}
+
+function shown({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
   const said = Object.entries(mapping).filter(([, value]) => {
     const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
     return !isEmpty;
@@ -47,10 +61,9 @@ function shown({ mapping, preview, findings, questions, ...rest }: InspectResult
       ['confidence', rest.confidence],
       ['files', String(rest.files)],
       ['rows read', String(rest.rows_read)],
-      ['adjustment', rest.adjustment],
     ]),
     `Mapping\n${table(said.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
-    ...(questions.length === 0 ? [] : [`Questions\n${table(questions.map((question) => [question]))}`]),
+    `Taken, where the data does not say it\n${table(choices(rest).map((line) => [line]))}`,
     ...(findings.length === 0
       ? []
       : [`Findings\n${table(findings.slice(0, SHOWN_MAX).map(({ code, path, message }) => [code, path, message]))}`]),

@@ -83,6 +83,16 @@ export interface ActiveShareRow {
   readonly params?: ActiveShareParams | undefined;
 }
 
+/** The adjustment that is taken, and why. */
+export interface AdjustmentChoice {
+  /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
+  readonly adjustment: 'none' | 'splits' | 'total';
+  /** Why it is taken. */
+  readonly reason: string;
+  /** What else it could be. */
+  readonly others: readonly OtherAdjustment[];
+}
+
 /** Every operand must pass. */
 export interface AllNode {
   readonly node: 'all';
@@ -2656,6 +2666,8 @@ export interface InspectRequest {
   readonly format?: 'xlsx' | 'csv' | 'parquet' | undefined;
   /** How it is read, instead of a proposal: what comes of it. */
   readonly mapping?: MappingInput | null | undefined;
+  /** What the proposal takes and does not ask. */
+  readonly answers?: MappingAnswers | undefined;
   /** File or table of a dataset that is not called like it. */
   readonly tables?: Readonly<Record<string, string>> | undefined;
 }
@@ -2671,6 +2683,8 @@ export interface InspectResult {
   readonly tables: Readonly<Record<string, string>>;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment: 'none' | 'splits' | 'total';
+  /** fair_value less spot. */
+  readonly basis: AdjustmentChoice;
   /** sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered. */
   readonly confidence: 'sure' | 'likely' | 'unsure';
   /** Vendor or program the tables are like. */
@@ -3027,6 +3041,38 @@ export interface Mapping {
   readonly ignore: readonly string[];
 }
 
+/** Members of a mapping, and the adjustment, that are said beforehand: they are not asked. */
+export interface MappingAnswers {
+  /** long: a row a name and date. wide: a row a date and a column a name. */
+  readonly layout?: 'long' | 'wide' | undefined;
+  /** Rows before the header of each table, empty ones not counted. */
+  readonly skip_rows?: number | undefined;
+  /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
+  readonly field?: string | null | undefined;
+  /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
+  readonly fields?: Readonly<Record<string, string>> | undefined;
+  /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
+  readonly columns?: Readonly<Record<string, string>> | undefined;
+  /** Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read. */
+  readonly identifier_from?: string | null | undefined;
+  /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
+  readonly date_format?: string | null | undefined;
+  /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
+  readonly decimal?: '.' | ',' | undefined;
+  /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
+  readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
+  /** A price of 0: refused, or no price. */
+  readonly zero_prices?: 'refuse' | 'missing' | undefined;
+  /** A negative price: refused, or its amount (CRSP marks the mean of bid and ask so). */
+  readonly negative_prices?: 'refuse' | 'absolute' | undefined;
+  /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
+  readonly adjusted_close?: string | null | undefined;
+  /** Columns that are not read. */
+  readonly ignore?: readonly string[] | undefined;
+  /** Price basis of CLOSE. */
+  readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
+}
+
 /** How a market is read from tables as they come. Columns that are not mapped are taken by their name. */
 export interface MappingInput {
   /** long: a row a name and date. wide: a row a date and a column a name. */
@@ -3062,6 +3108,12 @@ export interface MappingQuestion {
   readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
   /** What the data does not say. */
   readonly question: string;
+  /** What is taken unless it is answered. */
+  readonly taken: string | null;
+  /** What else it may be, as far as that is known. */
+  readonly others: readonly string[];
+  /** Whether the answer is needed before the data is read. */
+  readonly required: boolean;
 }
 
 /** Keeps the names whose market capitalisation lies between two bounds; constituents may have a lower bound of their own. */
@@ -3439,6 +3491,13 @@ export interface OptimiseRequest {
   readonly candidates?: 'parent' | 'universe' | undefined;
   /** Rows of the catalogue; none leaves the full-investment default. */
   readonly constraints?: readonly ConstraintRowBody[] | undefined;
+}
+
+export interface OtherAdjustment {
+  /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
+  readonly adjustment: 'none' | 'splits' | 'total';
+  /** What it would say. */
+  readonly meaning: string;
 }
 
 export interface OverviewView {

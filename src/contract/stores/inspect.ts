@@ -6,6 +6,28 @@ import { Finding, TableFrame } from '../common.js';
 /** Bytes of a file that is inspected from a request, in base64: a larger one is looked at in a folder. */
 const CONTENT_CHARS_MAX = 8 << 20;
 
+type Answer<S extends z.ZodRawShape> = {
+  [K in keyof S]: S[K] extends z.ZodDefault<infer T> ? z.ZodOptional<T> : never;
+};
+
+/** A member of a mapping without its default: what is not said is proposed. */
+const answers = Object.fromEntries(
+  Object.entries(Mapping.shape).map(([field, schema]) => [
+    field,
+    schema.unwrap().optional().meta({ description: schema.description }),
+  ]),
+) as Answer<typeof Mapping.shape>; // as the type says, member by member
+
+const MappingAnswers = z
+  .strictObject({
+    ...answers,
+    adjustment: Adjustment.optional().meta({ description: 'Price basis of CLOSE.' }),
+  })
+  .meta({
+    id: 'MappingAnswers',
+    description: 'Members of a mapping, and the adjustment, that are said beforehand: they are not asked.',
+  });
+
 export const InspectRequest = z
   .strictObject({
     location: z.string().min(1).max(4096).optional().meta({
@@ -18,6 +40,7 @@ export const InspectRequest = z
     mapping: Mapping.nullable()
       .default(null)
       .meta({ description: 'How it is read, instead of a proposal: what comes of it.' }),
+    answers: MappingAnswers.default({}).meta({ description: 'What the proposal takes and does not ask.' }),
     tables: TableNames.default({}).meta({ description: 'File or table of a dataset that is not called like it.' }),
   })
   .refine(({ location, content }) => (location === undefined) !== (content === undefined), {
@@ -34,6 +57,19 @@ export const InspectResult = z
     mapping: Mapping.meta({ description: 'As proposed; a store or an import takes it as it is.' }),
     tables: TableNames.meta({ description: 'The table of the market, where a database calls it otherwise.' }),
     adjustment: Adjustment,
+    basis: z
+      .strictObject({
+        adjustment: Adjustment,
+        reason: z.string().meta({ description: 'Why it is taken.' }),
+        others: z
+          .array(
+            z
+              .strictObject({ adjustment: Adjustment, meaning: z.string().meta({ description: 'What it would say.' }) })
+              .meta({ id: 'OtherAdjustment' }),
+          )
+          .meta({ description: 'What else it could be.' }),
+      })
+      .meta({ id: 'AdjustmentChoice', description: 'The adjustment that is taken, and why.' }),
     confidence: z.enum(['sure', 'likely', 'unsure']).meta({
       description:
         'sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered.',
@@ -48,6 +84,9 @@ export const InspectResult = z
               .enum(['adjustment', ...Object.keys(Mapping.shape)])
               .meta({ description: 'Field of the mapping that says it, or the adjustment.' }),
             question: z.string().meta({ description: 'What the data does not say.' }),
+            taken: z.string().nullable().meta({ description: 'What is taken unless it is answered.' }),
+            others: z.array(z.string()).meta({ description: 'What else it may be, as far as that is known.' }),
+            required: z.boolean().meta({ description: 'Whether the answer is needed before the data is read.' }),
           })
           .meta({ id: 'MappingQuestion' }),
       )

@@ -4,7 +4,6 @@ import { basename, join } from 'node:path';
 import { formatDay } from '#domain/days.js';
 import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
-import type { MarketData } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
 import { readImport } from '../import/read-import.js';
@@ -17,8 +16,9 @@ import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
 import { tableAlone, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
-import { proposeMapping, type Confidence, type Proposal } from './propose.js';
-import type { Question } from './question.js';
+import { isAnswered } from './draft.js';
+import { proposeMapping, said, withAnswers, type Confidence, type Proposal } from './propose.js';
+import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
 
 /** The data to inspect. */
@@ -39,7 +39,8 @@ export interface Inspection {
   readonly mapping: Mapping;
   /** Table of the market in a database that calls it otherwise. */
   readonly tables: TableNames;
-  readonly adjustment: MarketData['adjustment'];
+  readonly adjustment: Adjustment;
+  readonly basis: Basis;
   readonly confidence: Confidence;
   readonly recognised_as: string | null;
   readonly unsure: readonly Question[];
@@ -49,6 +50,14 @@ export interface Inspection {
     readonly data: (string | number | null)[][];
   };
   readonly findings: readonly Finding[];
+}
+
+/** What is known of the reading beforehand. */
+export interface Said {
+  /** How it is read instead of a proposal: what that finds is told, and nothing mended. */
+  readonly mapping?: Mapping | null;
+  /** What a proposal need not ask. */
+  readonly answers?: Answers;
 }
 
 /** Bars that are shown. */
@@ -76,32 +85,39 @@ interface Source {
 /**
  * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data
  * says how. Nothing is stored.
- * @param given how it is read instead of a proposal: what that finds is told, and nothing mended
  * @cost one to six readings of the source
  */
-export async function inspect(inspected: Inspected, given: Mapping | null = null): Promise<Inspection> {
-  if (inspected.kind !== 'parquet') return looked(inspected, given);
+export async function inspect(inspected: Inspected, said: Said = {}): Promise<Inspection> {
+  if (inspected.kind !== 'parquet') return looked(inspected, said);
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
     await writeFile(path, Buffer.from(inspected.content, 'base64'));
-    return await looked({ kind: 'files', files: await tableAlone('market', path) }, given);
+    return await looked({ kind: 'files', files: await tableAlone('market', path) }, said);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function looked(inspected: Opened, given: Mapping | null): Promise<Inspection> {
+async function looked(inspected: Opened, { mapping: given = null, answers = {} }: Said): Promise<Inspection> {
   const problems = createProblems();
-  const source = await opened(inspected, problems);
-  const proposal = source && (given === null ? proposeMapping(source.samples, source.hasFileNames) : asGiven(given));
-  if (source === undefined || proposal === undefined) return nothingSeen(source, problems);
-  return tried(source, proposal, given === null ? TRIALS_MAX : 1);
+  const source = await opened(inspected, problems, answers);
+  if (source === undefined) return nothingSeen(source, problems);
+  if (given !== null) return tried(source, asGiven(given, answers), { answers, trialsMax: 1 });
+  const proposal =
+    proposeMapping(source.samples, source.hasFileNames, answers) ??
+    (saysColumns(answers) ? asGiven(withAnswers({}, answers), answers) : undefined);
+  return proposal === undefined
+    ? nothingSeen(source, problems)
+    : tried(source, proposal, { answers, trialsMax: TRIALS_MAX });
 }
 
-const asGiven = (mapping: Mapping): Proposal => ({
+/** Whether answers alone say how a table is read that looks like none of prices. */
+const saysColumns = ({ columns, field, fields }: Answers) => (columns ?? field ?? fields ?? null) !== null;
+
+const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
   mapping,
-  adjustment: null,
+  ...(adjustment === undefined ? { adjustment: null, reason: null } : said(adjustment)),
   recognisedAs: null,
   confidence: 'sure',
   questions: [],
@@ -114,12 +130,16 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
     mapping: Mapping.parse({}),
     tables: {},
     adjustment: 'none',
+    basis: basis('none', 'Nothing was read.'),
     confidence: 'unsure',
     recognised_as: null,
     unsure: [
       {
         field: 'columns',
         question: 'Which columns hold the day and the close? No table was recognised as one of prices.',
+        taken: null,
+        others: [],
+        required: true,
       },
     ],
     preview: { index: [], columns: [], data: [] },
@@ -127,14 +147,15 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
   };
 }
 
-async function opened(inspected: Opened, problems: Problems): Promise<Source | undefined> {
+async function opened(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
   if (inspected.kind === 'files') return openedFiles(inspected.files, problems);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
     const all = await sampleDatabase(place, SAMPLE_ROWS, problems);
     const named = tables.market ?? 'market';
     const market =
-      all?.find(({ name }) => name === named) ?? all?.find((each) => proposeMapping([each], false) !== undefined);
+      all?.find(({ name }) => name === named) ??
+      all?.find((each) => proposeMapping([each], false, answers) !== undefined);
     if (all === undefined || market === undefined) return undefined;
     const chosen = market.name === 'market' ? tables : { ...tables, market: market.name };
     return {
@@ -171,29 +192,36 @@ async function openedFiles(files: TableFiles, problems: Problems): Promise<Sourc
   };
 }
 
-/** Reads a source as proposed, and again with what each reading says. @param trialsMax readings of it */
-async function tried(source: Source, proposal: Proposal, trialsMax: number): Promise<Inspection> {
+interface Trial {
+  readonly answers: Answers;
+  /** Readings of the source. */
+  readonly trialsMax: number;
+}
+
+/** Reads a source as proposed, and again with what each reading says. */
+async function tried(source: Source, proposal: Proposal, { answers, trialsMax }: Trial): Promise<Inspection> {
   let terms: MarketTerms = { mapping: proposal.mapping, adjustment: proposal.adjustment ?? 'none' };
   const questions = [...proposal.questions];
-  let { confidence } = proposal;
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
     const read = await source.read(terms, problems);
-    const mended = read === undefined && trial < trialsMax ? mend(terms.mapping!, problems.findings()) : undefined;
+    const mended =
+      read === undefined && trial < trialsMax ? mend(terms.mapping!, problems.findings(), answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
       if (mended.question !== undefined) questions.push(mended.question);
-      if (mended.question !== undefined) confidence = 'unsure';
       continue;
     }
-    const adjustment = basisOf(proposal, read, questions);
+    const taken = basisOf(proposal, read, questions);
+    const isOpen = read === undefined || questions.some(({ required }) => required);
     return {
       files: source.filesOf(terms.mapping!),
       rows_read: read?.rows.market ?? 0,
       mapping: terms.mapping!,
       tables: source.tables,
-      adjustment,
-      confidence: read === undefined ? 'unsure' : confidence,
+      adjustment: taken.adjustment,
+      basis: taken,
+      confidence: isOpen ? 'unsure' : proposal.confidence,
       recognised_as: proposal.recognisedAs,
       unsure: questions,
       preview: previewOf(read?.content),
@@ -202,16 +230,28 @@ async function tried(source: Source, proposal: Proposal, trialsMax: number): Pro
   }
 }
 
-/** The price basis where adjusted closes tell it: without a split between them, closes are adjusted for those. */
-function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): MarketData['adjustment'] {
-  if (proposal.adjustment !== null) return proposal.adjustment;
-  if (read?.derived == null) return 'none';
-  if (read.derived.splits > 0) return 'none';
-  questions.push({
-    field: 'adjustment',
-    question: 'Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.',
-  });
-  return 'splits';
+const basis = (adjustment: Adjustment, reason: string): Basis => ({
+  adjustment,
+  reason,
+  others: otherBases(adjustment),
+});
+
+/** The price basis, where adjusted closes tell it: without a split between them, closes are adjusted for those. */
+function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Question[]): Basis {
+  if (proposal.adjustment !== null) return basis(proposal.adjustment, proposal.reason ?? '');
+  const splits = read?.derived?.splits;
+  if (splits !== undefined && splits > 0)
+    return basis('none', `Adjusted closes show ${splits} splits that closes lack: closes are as traded.`);
+  const [taken, reason] =
+    splits === 0
+      ? ([
+          'splits',
+          'Adjusted closes show no split that closes lack: closes are taken to be adjusted for splits.',
+        ] as const)
+      : (['none', 'Nothing says whether closes are adjusted: they are taken as traded.'] as const);
+  const others = otherBases(taken).map(({ adjustment }) => adjustment);
+  questions.push({ field: 'adjustment', question: reason, taken, others, required: false });
+  return basis(taken, reason);
 }
 
 interface Mended {
@@ -220,12 +260,19 @@ interface Mended {
 }
 
 /** A mapping by which what was found is read; undefined where nothing of it says how. */
-function mend(mapping: Mapping, findings: readonly Finding[]): Mended | undefined {
+function mend(mapping: Mapping, findings: readonly Finding[], answers: Answers): Mended | undefined {
   const errors = findings.filter(({ severity }) => severity === 'error');
   const of = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
-  if (mapping.zero_prices === 'refuse' && of('NON_POSITIVE_PRICE').some(({ value }) => value === 0))
+  const isFree = (field: keyof Mapping) => !isAnswered(answers, field);
+  if (
+    isFree('zero_prices') &&
+    mapping.zero_prices === 'refuse' &&
+    of('NON_POSITIVE_PRICE').some(({ value }) => value === 0)
+  )
     return { mapping: { ...mapping, zero_prices: 'missing' } };
-  const repeated = of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'));
+  const repeated = isFree('on_duplicate')
+    ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
+    : undefined;
   if (repeated !== undefined && mapping.on_duplicate === 'refuse')
     return { mapping: { ...mapping, on_duplicate: 'identical' } };
   if (repeated !== undefined && mapping.on_duplicate === 'identical')
@@ -234,30 +281,32 @@ function mend(mapping: Mapping, findings: readonly Finding[]): Mended | undefine
       question: {
         field: 'on_duplicate',
         question: `Rows of one name and date differ (${repeated.message}) The last is taken: is it the right one?`,
+        taken: 'last',
+        others: ['first', 'refuse'],
+        required: true,
       },
     };
   const wordy = of('NOT_A_NUMBER')
     .map(({ path }) => path.slice(path.lastIndexOf('.') + 1))
     .filter((column) => !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column));
-  return wordy.length === 0 ? undefined : withoutColumns(mapping, [...new Set(wordy)]);
+  return wordy.length === 0 ? undefined : withoutColumns(mapping, [...new Set(wordy)], answers);
 }
 
 /** Columns that hold what is no number are left out; without adjusted closes nothing is derived from them. */
-function withoutColumns(mapping: Mapping, columns: readonly string[]): Mended {
+function withoutColumns(mapping: Mapping, columns: readonly string[], answers: Answers): Mended | undefined {
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
-  if (adjusted !== null && columns.includes(adjusted))
+  if (adjusted !== null && columns.includes(adjusted)) {
+    const question = `Some of ${adjusted} are no finite numbers: left out, and no dividends are derived.`;
+    if (isAnswered(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
-      question: {
-        field: 'adjusted_close',
-        question: `Some of ${adjusted} are no finite numbers: left out, and no dividends are derived.`,
-      },
+      question: { field: 'adjusted_close', question, taken: null, others: [], required: true },
     };
-  return {
-    mapping: left,
-    question: { field: 'ignore', question: `Texts stand among the numbers of ${columns.join(', ')}: left out.` },
-  };
+  }
+  const names = columns.join(',');
+  const question = `Texts stand among the numbers of ${columns.join(', ')}: left out.`;
+  return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
 /** The first bars of the first name. */

@@ -20,6 +20,9 @@ export interface Vendor {
 const STOOQ: Question = {
   field: 'adjustment',
   question: 'Stooq adjusts closes for splits and, unless told otherwise, for dividends: is the adjustment total?',
+  taken: 'splits',
+  others: ['total', 'none'],
+  required: false,
 };
 
 /** Vendors by what makes their tables theirs; of those that fit the one with the most columns is taken. */
@@ -108,6 +111,9 @@ export const VENDORS: readonly Vendor[] = [
       {
         field: 'columns',
         question: 'SHROUT counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.',
+        taken: null,
+        others: [],
+        required: false,
       },
     ],
   },

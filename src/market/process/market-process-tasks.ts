@@ -72,8 +72,8 @@ function ask(header: ImportHeader): Promise<ImportAnswer> {
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
-    const { inspected, mapping } = request.input;
-    return { kind: 'inspected', inspection: await inspect(inspected, mapping) };
+    const { inspected, said } = request.input;
+    return { kind: 'inspected', inspection: await inspect(inspected, said) };
   }
   const problems = createProblems();
   const { sharedFiles } = request.options;

@@ -1,6 +1,5 @@
-import type { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
-import type { Inspected, Inspection } from '../inspect/inspect.js';
+import type { Inspected, Inspection, Said } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import type { TableNames } from '../sources/databases/tables-to-read.js';
 import type { TableKind, RowsByTable } from '../content/table-kinds.js';
@@ -35,7 +34,7 @@ export interface MarketTasks {
   /** Reads a table that was sent as a file and writes what it brings as a store. */
   importTable: { readonly table: UploadedTable; readonly answer: ImportAnswer; readonly terms: MarketTerms };
   /** Looks at data and proposes how it is read, or reads it as given; nothing is made of it. */
-  inspect: { readonly inspected: Inspected; readonly mapping: Mapping | null };
+  inspect: { readonly inspected: Inspected; readonly said: Said };
   /** Makes a synthetic market and writes it as a store. */
   generate: { readonly spec: SyntheticSpec; readonly folder: string };
 }

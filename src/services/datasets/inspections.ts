@@ -25,11 +25,15 @@ export function createDatasetInspections({ locations, databases, readers, closin
     const field = request.location === undefined ? 'content' : 'location';
     const inspected = await inspectedBy(request);
     const inspection = await readers(() =>
-      asFindings(field, inspectMarket({ inspected, mapping: request.mapping }, closing)),
+      asFindings(
+        field,
+        inspectMarket({ inspected, said: { mapping: request.mapping, answers: request.answers } }, closing),
+      ),
     );
     return {
       ...inspection,
-      unsure: [...inspection.unsure],
+      basis: { ...inspection.basis, others: [...inspection.basis.others] },
+      unsure: inspection.unsure.map((question) => ({ ...question, others: [...question.others] })),
       questions: inspection.unsure.map(({ question }) => question),
       findings: placedAt(field, inspection.findings) as InspectResult['findings'],
     };

@@ -256,11 +256,28 @@ export function describeOnAHome(): void {
       await writeFile(file('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
       const { status, err } = await onHome(['import', file('unsure'), '--inspect']);
       expect(status).toBe(64);
-      expect(err).toContain('M/D/YYYY or D/M/YYYY');
+      expect(err).toContain('--date-format: Days may be written M/D/YYYY or D/M/YYYY');
       await writeFile(file('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
       const said = await onHome(['import', file('unsure/x.csv'), '--mapping', file('said.json')]);
       expect([said.status, said.err]).toEqual([0, '']);
       expect(linesOf(said.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
+    });
+
+    test('one command imports a wide table, and says what it took and why', async () => {
+      await mkdir(file('wide'));
+      await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
+      const words = ['import', file('wide/wide.csv'), '--inspect', '--id', 'wide'];
+      const { status, err } = await onHome(words);
+      expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--field', '--date-format']]);
+      const flags = ['--field', 'CLOSE', '--date-format', 'DD/MM/YYYY'];
+      const told = await onHome([...words, ...flags]);
+      expect(told.err).toBe('');
+      const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
+      const taken = { field: 'adjustment', taken: 'none', others: ['splits', 'total'] };
+      line.result.read_as = { basis: { adjustment: 'none', reason: expect.any(String) as string }, unsure: [taken] };
+      expect(linesOf(told.out).at(-1)).toMatchObject(line);
+      const looked = await onHome(['inspect', file('wide/wide.csv'), ...flags, '--adjustment', 'splits']);
+      expect(linesOf(looked.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
     });
   });
 }

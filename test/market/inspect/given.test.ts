@@ -11,10 +11,10 @@ test('a mapping that is given is read as it is: what it finds is told, and nothi
     columns: { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' },
     date_format: 'M/D/YYYY',
   });
-  const refused = await inspect(content, mapping);
+  const refused = await inspect(content, { mapping });
   expect([refused.rows_read, refused.findings.map(({ code }) => code)]).toEqual([0, ['NON_POSITIVE_PRICE']]);
   expect(refused.mapping).toEqual(mapping);
-  const { preview } = await inspect(content, { ...mapping, zero_prices: 'missing' });
+  const { preview } = await inspect(content, { mapping: { ...mapping, zero_prices: 'missing' } });
   expect(preview.data).toEqual([['A', '2024-01-02', 10]]);
 });
 

@@ -229,7 +229,13 @@ describe('what the data does not say is asked', () => {
     });
     expect(confidence).toBe('unsure');
     const question = expect.stringContaining('M/D/YYYY or D/M/YYYY') as string;
-    expect(unsure).toContainEqual({ field: 'date_format', question });
+    expect(unsure).toContainEqual({
+      field: 'date_format',
+      question,
+      taken: 'M/D/YYYY',
+      others: ['D/M/YYYY'],
+      required: true,
+    });
   });
 
   test('a name that is nearly a known one', async () => {
@@ -238,6 +244,9 @@ describe('what the data does not say is asked', () => {
     expect(unsure).toContainEqual({
       field: 'columns',
       question: expect.stringContaining('did you mean CLOSE?') as string,
+      taken: 'CLOSE=Clsoe',
+      others: [],
+      required: true,
     });
   });
 

@@ -113,6 +113,17 @@ class ActiveShareRow(_ActiveShareRow, total=False):
     params: ActiveShareParams
 
 
+class AdjustmentChoice(t.TypedDict):
+    """The adjustment that is taken, and why."""
+
+    #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
+    adjustment: t.Literal["none", "splits", "total"]
+    #: Why it is taken.
+    reason: str
+    #: What else it could be.
+    others: t.Sequence[OtherAdjustment]
+
+
 class AllNode(t.TypedDict):
     """Every operand must pass."""
 
@@ -2972,6 +2983,8 @@ class InspectRequest(t.TypedDict, total=False):
     format: t.Literal["xlsx", "csv", "parquet"]
     #: How it is read, instead of a proposal: what comes of it.
     mapping: t.Optional[MappingInput]
+    #: What the proposal takes and does not ask.
+    answers: MappingAnswers
     #: File or table of a dataset that is not called like it.
     tables: t.Mapping[str, str]
 
@@ -2987,6 +3000,8 @@ class InspectResult(t.TypedDict):
     tables: t.Mapping[str, str]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
+    #: fair_value less spot.
+    basis: AdjustmentChoice
     #: sure: a vendor was recognised. likely: the names of columns say it. unsure: a question must be answered.
     confidence: t.Literal["sure", "likely", "unsure"]
     #: Vendor or program the tables are like.
@@ -3378,6 +3393,39 @@ class Mapping(t.TypedDict):
     ignore: t.Sequence[str]
 
 
+class MappingAnswers(t.TypedDict, total=False):
+    """Members of a mapping, and the adjustment, that are said beforehand: they are not asked."""
+
+    #: long: a row a name and date. wide: a row a date and a column a name.
+    layout: t.Literal["long", "wide"]
+    #: Rows before the header of each table, empty ones not counted.
+    skip_rows: int
+    #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
+    field: t.Optional[str]
+    #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
+    fields: t.Mapping[str, str]
+    #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
+    columns: t.Mapping[str, str]
+    #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
+    identifier_from: t.Optional[str]
+    #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
+    date_format: t.Optional[str]
+    #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
+    decimal: t.Literal[".", ","]
+    #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
+    on_duplicate: t.Literal["refuse", "identical", "first", "last"]
+    #: A price of 0: refused, or no price.
+    zero_prices: t.Literal["refuse", "missing"]
+    #: A negative price: refused, or its amount (CRSP marks the mean of bid and ask so).
+    negative_prices: t.Literal["refuse", "absolute"]
+    #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
+    adjusted_close: t.Optional[str]
+    #: Columns that are not read.
+    ignore: t.Sequence[str]
+    #: Price basis of CLOSE.
+    adjustment: t.Literal["none", "splits", "total"]
+
+
 class MappingInput(t.TypedDict, total=False):
     """How a market is read from tables as they come. Columns that are not mapped are taken by their name."""
 
@@ -3414,6 +3462,12 @@ class MappingQuestion(t.TypedDict):
     field: t.Literal["adjustment", "layout", "skip_rows", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: What the data does not say.
     question: str
+    #: What is taken unless it is answered.
+    taken: t.Optional[str]
+    #: What else it may be, as far as that is known.
+    others: t.Sequence[str]
+    #: Whether the answer is needed before the data is read.
+    required: bool
 
 
 class MarketCapFilterParams(t.TypedDict, total=False):
@@ -3844,6 +3898,13 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     candidates: t.Literal["parent", "universe"]
     #: Rows of the catalogue; none leaves the full-investment default.
     constraints: t.Sequence[ConstraintRowBody]
+
+
+class OtherAdjustment(t.TypedDict):
+    #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
+    adjustment: t.Literal["none", "splits", "total"]
+    #: What it would say.
+    meaning: str
 
 
 class _OverviewView(t.TypedDict):

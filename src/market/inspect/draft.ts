@@ -1,0 +1,95 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import { numberIn, textIn, type Cell } from '../formats/cells.js';
+import { commaNumberIn } from '../mapping/decimal-comma.js';
+import { dateFormatOf } from './date-format.js';
+import type { Adjustment, Answers, Question } from './question.js';
+import type { Role } from './roles.js';
+import { vendorOf } from './vendors.js';
+
+/** Rows before the header that may be a preamble. */
+export const PREAMBLE_MAX = 20;
+
+/** Share of cells of a row that must be fields, names or numbers for it to be a row of those. */
+export const MOST = 0.6;
+
+/** Texts that stand for a missing number. */
+export const isNumber = (cell: Cell | undefined) => {
+  const value = numberIn(cell) ?? commaNumberIn(cell);
+  return value !== undefined && !Number.isNaN(value);
+};
+
+/** Collects what a proposal is made of. */
+export interface Draft {
+  readonly answers: Answers;
+  mapping: Partial<Mapping>;
+  adjustment: Adjustment | null;
+  reason: string | null;
+  recognisedAs: string | null;
+  confidence: 'sure' | 'likely';
+  readonly questions: Question[];
+}
+
+/** Whether a question has its answer already; of columns, each is looked for by itself. */
+export const isAnswered = (answers: Answers, field: Question['field']) =>
+  field !== 'columns' && answers[field] !== undefined;
+
+type Asked = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
+
+export function ask(draft: Draft, asked: Asked): void {
+  if (!isAnswered(draft.answers, asked.field)) draft.questions.push({ others: [], required: true, ...asked });
+}
+
+export const textsOf = (row: readonly (Cell | undefined)[]) => row.map((cell) => textIn(cell) ?? '');
+
+export function recognise(draft: Draft, names: readonly string[], file: string, otherwise: string | null): void {
+  const vendor = vendorOf(names, file);
+  draft.recognisedAs = vendor?.name ?? otherwise;
+  if (vendor === undefined) return;
+  draft.mapping = { ...vendor.mapping };
+  draft.adjustment = vendor.adjustment;
+  draft.reason = vendor.adjustment && `${vendor.name} writes closes ${WRITTEN[vendor.adjustment]}.`;
+  for (const question of vendor.questions) ask(draft, question);
+}
+
+const WRITTEN: Readonly<Record<Adjustment, string>> = {
+  none: 'as traded',
+  splits: 'adjusted for splits and not for dividends',
+  total: 'adjusted for splits and dividends',
+};
+
+export function adjustedAsClose(draft: Draft, adjusted: string): void {
+  draft.mapping.columns = { ...draft.mapping.columns, CLOSE: adjusted };
+  draft.adjustment = 'total';
+  draft.reason = `There are only adjusted closes (${adjusted}).`;
+  ask(draft, {
+    field: 'adjustment',
+    question: `There are only adjusted closes (${adjusted}): are they adjusted for dividends, as the adjustment total says?`,
+    taken: 'total',
+    others: ['splits', 'none'],
+  });
+}
+
+export function columnsFor(roles: Partial<Record<Role, string>>): Record<string, string> {
+  const { adjusted: _own, ...named } = roles;
+  return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+export function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
+  const found = dateFormatOf(cells);
+  if (found === undefined) {
+    const first = JSON.stringify(textIn(cells[0]) ?? '').slice(0, 80);
+    const question = `How are days written? The first is ${first}; date_format says it.`;
+    ask(draft, { field: 'date_format', question, taken: null });
+    return;
+  }
+  const { format, others } = found;
+  if (format !== null) draft.mapping.date_format = format;
+  const question = `Days may be written ${[format, ...others].join(' or ')}: no day decides it. The first is taken.`;
+  if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });
+}
+
+export function decimals(draft: Draft, cells: readonly (Cell | undefined)[]): void {
+  const texts = cells.filter((cell) => typeof cell === 'string' && /\d/.test(cell));
+  const withComma = texts.filter((cell) => numberIn(cell) === undefined && commaNumberIn(cell) !== undefined);
+  if (withComma.length > 0 && withComma.length > texts.length / 10) draft.mapping.decimal = ',';
+}

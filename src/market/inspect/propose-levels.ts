@@ -1,0 +1,89 @@
+import { isAssetIdentifier } from '#domain/shape.js';
+import { fieldLevelsOf } from '../mapping/wide-columns.js';
+import {
+  adjustedAsClose,
+  columnsFor,
+  days,
+  decimals,
+  isNumber,
+  MOST,
+  PREAMBLE_MAX,
+  recognise,
+  textsOf,
+  type Draft,
+} from './draft.js';
+import { FIELD_ROLES, roleOf, rolesOf } from './roles.js';
+import type { Sample } from './sample.js';
+
+/** A table of two levels: two header rows, or columns that are pairs. */
+export function proposeLevels(draft: Draft, sample: Sample): boolean {
+  const pairs = fieldLevelsOf(textsOf(sample.rows[0]!));
+  if (pairs !== undefined) {
+    const fields = [pairs.map(([a]) => a), pairs.map(([, b]) => b)].toSorted(
+      (a, b) => shareOfFields(b) - shareOfFields(a),
+    )[0]!;
+    const header = textsOf(sample.rows[0]!);
+    const date = header.find((name) => fieldLevelsOf([name]) === undefined);
+    return levels(draft, { fields, sample, date, skip: 0, body: sample.rows.slice(1), at: header.indexOf(date ?? '') });
+  }
+  for (let i = 0; i + 2 < sample.rows.length && i < PREAMBLE_MAX; i++) {
+    const [first, second] = [textsOf(sample.rows[i]!), textsOf(sample.rows[i + 1]!)];
+    const [a, b] = [shareOfFields(first.slice(1)), shareOfFields(second.slice(1))];
+    const names = a >= b ? second : first;
+    const fields = a >= b ? first : second;
+    const others = names.slice(1).filter((text) => text !== '');
+    const areNames =
+      others.length > 0 &&
+      others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(text));
+    if (Math.max(a, b) < MOST || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
+      continue;
+    const body = sample.rows.slice(i + 2).filter((row) => row.slice(1).some(isNumber));
+    const date = [first[0]!, second[0]!].find((text) => roleOf(text) === 'date');
+    return levels(draft, { fields: fields.slice(1), sample, date, skip: i, body, at: 0 });
+  }
+  return false;
+}
+
+interface Levels {
+  readonly fields: readonly string[];
+  readonly sample: Sample;
+  readonly date: string | undefined;
+  readonly skip: number;
+  readonly body: Sample['rows'];
+  /** Position of the days. */
+  readonly at: number;
+}
+
+function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels): boolean {
+  const named = [...new Set(fields.filter((field) => field !== ''))];
+  const roles = rolesOf(named);
+  if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;
+  if (draft.answers.layout === 'long') return false;
+  recognise(draft, named, sample.name, 'pandas, two levels');
+  draft.mapping = {
+    ...draft.mapping,
+    layout: 'wide',
+    skip_rows: skip,
+    columns: {
+      ...columnsFor({ ...roles, ...(date === undefined || date === '' ? {} : { date }) }),
+      ...draft.mapping.columns,
+    },
+    ...(roles.adjusted === undefined || roles.CLOSE === undefined ? {} : { adjusted_close: roles.adjusted }),
+  };
+  if (roles.CLOSE === undefined) adjustedAsClose(draft, roles.adjusted!);
+  days(
+    draft,
+    body.map((row) => row[Math.max(at, 0)]),
+  );
+  decimals(
+    draft,
+    body.flatMap((row) => row.slice(1)),
+  );
+  return true;
+}
+
+const shareOfFields = (row: readonly string[]) => {
+  const texts = row.filter((text) => text !== '');
+  const isField = (text: string) => FIELD_ROLES.some((role) => roleOf(text) === role);
+  return texts.length === 0 ? 0 : texts.filter(isField).length / texts.length;
+};

@@ -1,0 +1,88 @@
+import { textIn, type Cell } from '../formats/cells.js';
+import { dayReader } from '../mapping/date-formats.js';
+import { dateFormatOf } from './date-format.js';
+import { ask, days, decimals, isNumber, MOST, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
+import { FIELD_ROLES, roleOf } from './roles.js';
+import type { Sample } from './sample.js';
+
+const isDay = ({ answers }: Draft, cell: Cell | undefined) =>
+  typeof answers.date_format === 'string'
+    ? typeof dayReader(answers.date_format)(cell) === 'number'
+    : dateFormatOf([cell]) !== undefined;
+
+/** Dates down, names across. */
+export function proposeWide(draft: Draft, sample: Sample, samples: readonly Sample[]): boolean {
+  if (draft.answers.layout === 'long') return false;
+  const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
+    const next = sample.rows[i + 1];
+    return (
+      (draft.answers.skip_rows ?? i) === i &&
+      next !== undefined &&
+      isDay(draft, next[0]) &&
+      next.length > 1 &&
+      !row.slice(1).some((cell) => isNumber(cell) || textIn(cell) === null)
+    );
+  });
+  if (at < 0) return false;
+  const header = textsOf(sample.rows[at]!);
+  const body = sample.rows.slice(at + 1);
+  const cells = body.flatMap((row) => row.slice(1)).filter((cell) => textIn(cell) !== null);
+  if (cells.length > 0 && cells.filter(isNumber).length < MOST * cells.length) return false;
+  const fields = samples.length === 1 ? {} : fieldsOfTables(samples);
+  draft.recognisedAs = 'pandas, one column a name';
+  draft.mapping = {
+    layout: 'wide',
+    skip_rows: at,
+    ...(header[0] === '' || header[0]!.toLowerCase() === 'date' ? {} : { columns: { date: header[0]! } }),
+    ...(Object.keys(fields).length > 0 ? { fields } : { field: 'CLOSE' }),
+  };
+  askFields(draft, fields, samples);
+  days(
+    draft,
+    body.map((row) => row[0]),
+  );
+  decimals(draft, cells);
+  draft.confidence = 'likely';
+  return true;
+}
+
+/** What the numbers of wide tables are, where the names of their files do not say it. */
+function askFields(draft: Draft, fields: Readonly<Record<string, string>>, samples: readonly Sample[]): void {
+  if (draft.answers.fields !== undefined) return;
+  const unknown = samples.filter(({ name }) => !Object.hasOwn(fields, name));
+  if (Object.keys(fields).length > 0) {
+    for (const { name } of unknown)
+      ask(draft, {
+        field: 'fields',
+        question: `What are the numbers of ${name}? It is not read: fields does not name it.`,
+        taken: null,
+      });
+    return;
+  }
+  if (roleFromFile(samples[0]!.name) !== 'CLOSE')
+    ask(draft, {
+      field: 'field',
+      question: 'Nothing says what the numbers of the table are; they are taken for closes.',
+      taken: 'CLOSE',
+      others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
+    });
+  if (samples.length > 1)
+    ask(draft, { field: 'fields', question: 'Which field is each of the tables? fields says it.', taken: null });
+}
+
+function fieldsOfTables(samples: readonly Sample[]): Record<string, string> {
+  const fields: Record<string, string> = {};
+  for (const { name } of samples) {
+    const role = roleFromFile(name);
+    if (role !== undefined && !Object.values(fields).includes(role)) fields[name] = role;
+  }
+  return Object.values(fields).includes('CLOSE') ? fields : {};
+}
+
+/** The field that a file's name says: close_split_adjusted.csv is one of closes. */
+function roleFromFile(name: string): string | undefined {
+  const words = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
+  return words
+    .map(roleOf)
+    .find((role) => role !== undefined && role !== 'adjusted' && FIELD_ROLES.includes(role as never));
+}

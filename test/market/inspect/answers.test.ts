@@ -1,0 +1,103 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { createProblems } from '#market/content/problems.js';
+import { inspect } from '#market/inspect/inspect.js';
+import type { Answers } from '#market/inspect/question.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { writeFiles } from '../store-folder.js';
+
+let root: string;
+let folders = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'divisor-answers-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+async function inspected(given: Record<string, string>, answers: Answers = {}) {
+  const folder = join(root, String((folders += 1)));
+  await writeFiles(folder, given);
+  const asked = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  return inspect({ kind: 'files', files }, { answers });
+}
+
+const WIDE = { 'prices.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n' };
+const LONG = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
+const TWICE = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-02,A,12\n';
+
+/** Data that leaves a question about a field, the answer to it, and the closes of A that it says. */
+const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answers, readonly number[]])[] = [
+  ['field', WIDE, { field: 'CLOSE' }, [10, 11]],
+  [
+    'fields',
+    { 'a.csv': WIDE['prices.csv'], 'b.csv': 'Date,A,B\n2024-01-02,1,\n2024-01-03,2,3\n' },
+    { fields: { 'a.csv': 'CLOSE', 'b.csv': 'VOLUME' } },
+    [10, 11],
+  ],
+  [
+    'date_format',
+    { 'x.csv': 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n' },
+    { date_format: 'DD/MM/YYYY' },
+    [10, 11],
+  ],
+  ['columns', { 'x.csv': LONG.replace('Close', 'Clsoe') }, { columns: { CLOSE: 'Clsoe' } }, [10, 11]],
+  [
+    'columns',
+    { 'x.csv': LONG.replace('Close', 'Kurs').replace('Date', 'Tag') },
+    { columns: { date: 'Tag', CLOSE: 'Kurs', identifier: 'Ticker' } },
+    [10, 11],
+  ],
+  [
+    'identifier_from',
+    { 'A.csv': 'Date,Close\n2024-01-02,10\n2024-01-03,11\n' },
+    { identifier_from: 'file:{identifier}.csv' },
+    [10, 11],
+  ],
+  ['on_duplicate', { 'x.csv': TWICE }, { on_duplicate: 'first' }, [10]],
+  ['on_duplicate', { 'x.csv': TWICE }, { on_duplicate: 'last' }, [12]],
+  [
+    'adjusted_close',
+    { 'x.csv': 'Date,Ticker,Close,Adj Close\n2024-01-02,A,10,-inf\n2024-01-03,A,11,11\n' },
+    { adjusted_close: null, ignore: ['Adj Close'] },
+    [10, 11],
+  ],
+  [
+    'ignore',
+    { 'x.csv': 'Date,Ticker,Close,Rank\n2024-01-02,A,10,1\n2024-01-03,A,11,first\n' },
+    { ignore: ['Rank'] },
+    [10, 11],
+  ],
+  ['adjustment', { 'x.csv': LONG.replace('Close', 'Adj Close') }, { adjustment: 'splits' }, [10, 11]],
+];
+
+test.each(QUESTIONS)('an answer about %s is not asked for again: %j by %j', async (field, files, answers, closes) => {
+  const asked = await inspected(files);
+  expect(asked.confidence).toBe('unsure');
+  expect(asked.unsure.filter(({ required }) => required).map((question) => question.field)).toContain(field);
+  const answered = await inspected(files, { adjustment: 'none', ...answers });
+  expect([answered.unsure, answered.findings]).toEqual([[], []]);
+  expect(answered.confidence).not.toBe('unsure');
+  const close = answered.preview.columns.indexOf('CLOSE');
+  expect(answered.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
+});
+
+test('the price basis says what was taken, why, and what else it could be', async () => {
+  const { basis, unsure } = await inspected({ 'x.csv': LONG });
+  expect(basis).toMatchObject({ adjustment: 'none', reason: expect.stringContaining('Nothing says') as string });
+  expect(basis.others.map(({ adjustment }) => adjustment)).toEqual(['splits', 'total']);
+  expect(unsure).toMatchObject([{ field: 'adjustment', taken: 'none', others: ['splits', 'total'], required: false }]);
+  const yahoo = await inspected({
+    'A.csv': 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,1,1,1,1,1,5\n',
+    'B.csv': 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,1,1,1,1,1,5\n',
+  });
+  expect([yahoo.basis.adjustment, yahoo.basis.reason]).toEqual([
+    'splits',
+    'Yahoo Finance writes closes adjusted for splits and not for dividends.',
+  ]);
+  const said = await inspected({ 'x.csv': LONG }, { adjustment: 'total' });
+  expect([said.basis.adjustment, said.basis.reason, said.unsure]).toEqual(['total', 'It is given.', []]);
+});

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FORMATS, type Format } from '#domain/catalogue/type-spec.js';
 import { FINDING_CODES } from '#domain/findings.js';
 import { ERRORS, type ErrorCode } from '#domain/refusal.js';
 
@@ -85,6 +86,21 @@ export const ParameterSpec = z
     choices: z.array(z.string()).nullable(),
     help: z.string().nullable(),
     ref: z.string().nullable(),
+    format: z
+      .enum(Object.keys(FORMATS) as [Format, ...Format[]])
+      .nullable()
+      .meta({
+        description: `What a text or a list holds; null where its type says all. ${Object.entries(FORMATS)
+          .map(([format, meaning]) => `\`${format}\`: ${meaning}`)
+          .join('; ')}.`,
+      }),
+    when: z
+      .array(z.record(z.string(), z.array(z.string())))
+      .nullable()
+      .meta({
+        description:
+          'Values of other parameters with which this one is read, by name: any of these entries; null for always.',
+      }),
   })
   .meta({ id: 'ParameterSpec' });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FORMATS } from '#domain/catalogue/type-spec.js';
 import { GLOSSARY } from './glossary.js';
 
 export type JsonSchema = Record<string, unknown>;
@@ -135,7 +136,8 @@ function wordAsSchema(schema: JsonSchema): void {
   const { label, help, unit } = schema;
   if (label !== undefined) schema['title'] = label;
   if (help !== undefined) schema['description'] = unit === undefined ? help : `${String(help)} Unit: ${String(unit)}.`;
-  for (const word of ['label', 'help', 'unit', 'ref']) delete schema[word];
+  for (const word of ['label', 'help', 'unit', 'ref', 'when']) delete schema[word];
+  if (String(schema['format']) in FORMATS && schema['format'] !== 'date') delete schema['format'];
 }
 
 /** The range of whole numbers a double holds exactly says nothing to a reader. */

@@ -1306,6 +1306,20 @@ export interface DaysToTrade {
   readonly max: number | null;
 }
 
+/** Fields of a definition that no class describes. */
+export interface DefinitionFields {
+  /** Of the document itself. */
+  readonly index: readonly ParameterSpec[];
+  /** Of `universe`. */
+  readonly universe: readonly ParameterSpec[];
+  /** Of `rebalance`. */
+  readonly rebalance: readonly ParameterSpec[];
+  /** Of `pipeline.treatment`. */
+  readonly treatment: readonly ParameterSpec[];
+  /** Of `pipeline.weighting`, beside the parameters of its class. */
+  readonly weighting: readonly ParameterSpec[];
+}
+
 export interface DeletedIndex {
   /** The index removed. */
   readonly index_id: string;
@@ -1538,11 +1552,11 @@ export interface EqualRiskWeightWeighting {
   readonly type: 'EqualRiskWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualRiskWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1553,11 +1567,11 @@ export interface EqualWeightWeighting {
   readonly type: 'EqualWeight';
   /** Arguments of the class, by name. */
   readonly params?: EqualWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1876,11 +1890,11 @@ export interface FieldWeightWeighting {
   readonly type: 'FieldWeight';
   /** Arguments of the class, by name. */
   readonly params?: FieldWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1918,11 +1932,11 @@ export interface FixedWeightWeighting {
   readonly type: 'FixedWeight';
   /** Arguments of the class, by name. */
   readonly params?: FixedWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -2297,11 +2311,11 @@ export interface GroupWeightWeighting {
   readonly type: 'GroupWeight';
   /** Arguments of the class, by name. */
   readonly params?: GroupWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -2488,9 +2502,9 @@ export interface IndexDeletion {
 }
 
 export interface IndexDocument {
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Display name. */
+  /** Shown beside the id. */
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
@@ -2498,9 +2512,9 @@ export interface IndexDocument {
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
-  /** Level on the first session. */
+  /** Level on the first session. Unit: points. */
   readonly base_value: number;
-  /** ISO 4217 code. */
+  /** ISO 4217 code of the level. */
   readonly currency: string;
   /** Where selection begins. */
   readonly universe?: UniverseSpec | undefined;
@@ -2516,9 +2530,9 @@ export interface IndexDocument {
 
 /** An IndexDocument with the parameters of every rule and weighting class. */
 export interface IndexDocumentBody {
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
-  /** Display name. */
+  /** Shown beside the id. */
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
@@ -2526,9 +2540,9 @@ export interface IndexDocumentBody {
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
-  /** Level on the first session. */
+  /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
-  /** ISO 4217 code. */
+  /** ISO 4217 code of the level. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
   readonly universe?: UniverseSpecInput | undefined;
@@ -2711,11 +2725,11 @@ export interface InverseVolatilityWeightWeighting {
   readonly type: 'InverseVolatilityWeight';
   /** Arguments of the class, by name. */
   readonly params?: InverseVolatilityWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -3148,11 +3162,11 @@ export interface MarketCapWeightWeighting {
   readonly type: 'MarketCapWeight';
   /** Arguments of the class, by name. */
   readonly params?: MarketCapWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -3243,11 +3257,11 @@ export interface MinimumVarianceWeightWeighting {
   readonly type: 'MinimumVarianceWeight';
   /** Arguments of the class, by name. */
   readonly params?: MinimumVarianceWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -3615,6 +3629,10 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | null;
+  /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
+  readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
 
 export interface ParentPayload {
@@ -3867,11 +3885,11 @@ export interface PriceWeightWeighting {
   readonly type: 'PriceWeight';
   /** Arguments of the class, by name. */
   readonly params?: PriceWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -4009,11 +4027,11 @@ export interface RankWeightWeighting {
   readonly type: 'RankWeight';
   /** Arguments of the class, by name. */
   readonly params?: RankWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -4145,19 +4163,19 @@ export interface RebalanceSpec {
   readonly frequency: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom';
   /** Day inside each period. */
   readonly anchor: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month';
-  /** Months 1 to 12; null takes those that go with the frequency. */
+  /** 1 to 12; those that go with the frequency unless given. */
   readonly months: readonly number[] | null;
   /** 0 Monday to 4 Friday. */
   readonly weekday: number | null;
-  /** Which of its weekdays in a month, 5 the last. */
+  /** Of the month, from 1; 5 is the last. */
   readonly nth: number | null;
-  /** Day of the month, clipped to its end. */
+  /** Clipped to its end. */
   readonly day: number | null;
-  /** Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before. */
+  /** The session after or before it; `unadjusted` keeps the day and prices from the session before. */
   readonly roll: 'following' | 'preceding' | 'unadjusted';
-  /** Sessions between decision and effect. */
+  /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag: number;
-  /** Effective dates of a custom schedule. */
+  /** Effective dates, YYYY-MM-DD. */
   readonly dates: readonly string[];
 }
 
@@ -4166,19 +4184,19 @@ export interface RebalanceSpecInput {
   readonly frequency?: 'none' | 'daily' | 'weekly' | 'monthly' | 'quarterly' | 'semi_annual' | 'annual' | 'custom' | undefined;
   /** Day inside each period. */
   readonly anchor?: 'first_session' | 'last_session' | 'third_friday' | 'nth_weekday' | 'day_of_month' | undefined;
-  /** Months 1 to 12; null takes those that go with the frequency. */
+  /** 1 to 12; those that go with the frequency unless given. */
   readonly months?: readonly number[] | null | undefined;
   /** 0 Monday to 4 Friday. */
   readonly weekday?: number | null | undefined;
-  /** Which of its weekdays in a month, 5 the last. */
+  /** Of the month, from 1; 5 is the last. */
   readonly nth?: number | null | undefined;
-  /** Day of the month, clipped to its end. */
+  /** Clipped to its end. */
   readonly day?: number | null | undefined;
-  /** Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before. */
+  /** The session after or before it; `unadjusted` keeps the day and prices from the session before. */
   readonly roll?: 'following' | 'preceding' | 'unadjusted' | undefined;
-  /** Sessions between decision and effect. */
+  /** From the decision to the effective date. Unit: sessions. */
   readonly effective_lag?: number | undefined;
-  /** Effective dates of a custom schedule. */
+  /** Effective dates, YYYY-MM-DD. */
   readonly dates?: readonly string[] | undefined;
 }
 
@@ -4961,6 +4979,8 @@ export interface RuleTypes {
   readonly selection: readonly TypeSpec[];
   /** Weighting classes. */
   readonly weighting: readonly TypeSpec[];
+  /** The other fields of a definition, by part. */
+  readonly fields: DefinitionFields;
 }
 
 export interface RunDifference {
@@ -5844,11 +5864,11 @@ export interface TiltWeightWeighting {
   readonly type: 'TiltWeight';
   /** Arguments of the class, by name. */
   readonly params?: TiltWeightParams | undefined;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap?: number | null | undefined;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -5951,13 +5971,13 @@ export interface TradeSizeRow {
 }
 
 export interface TreatmentSpec {
-  /** Return variant: dividends left out, reinvested, or reinvested after withholding tax. */
+  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends: 'price' | 'total' | 'net';
-  /** Fraction of dividends that is lost, in the net variant. */
+  /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax: number;
-  /** Whether special dividends and returns of capital are reinvested. */
+  /** Returns of capital, too: reinvested in every variant, or left out. */
   readonly special_dividends: 'reinvest' | 'ignore';
-  /** Whether splits are applied; `ignore` only for prices that are adjusted already. */
+  /** Applied; left out only where prices are adjusted already. */
   readonly splits: 'apply' | 'ignore';
   /** What a name that leaves is worth. */
   readonly delisting: 'last_price' | 'zero' | 'action_value';
@@ -5965,20 +5985,20 @@ export interface TreatmentSpec {
   readonly spin_offs: 'zero_price' | 'ignore';
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices: 'carry' | 'exclude' | 'fail';
-  /** Sessions of its own calendar after which a name without a bar leaves. */
+  /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
   readonly max_stale_sessions: number;
-  /** What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar. */
+  /** At the carried price, or at the next bar. */
   readonly stale_targets: 'carry' | 'defer';
 }
 
 export interface TreatmentSpecInput {
-  /** Return variant: dividends left out, reinvested, or reinvested after withholding tax. */
+  /** Return variant: left out, reinvested, or reinvested after withholding tax. */
   readonly dividends?: 'price' | 'total' | 'net' | undefined;
-  /** Fraction of dividends that is lost, in the net variant. */
+  /** Share of dividends that is lost, in the net variant. Unit: fraction. */
   readonly withholding_tax?: number | undefined;
-  /** Whether special dividends and returns of capital are reinvested. */
+  /** Returns of capital, too: reinvested in every variant, or left out. */
   readonly special_dividends?: 'reinvest' | 'ignore' | undefined;
-  /** Whether splits are applied; `ignore` only for prices that are adjusted already. */
+  /** Applied; left out only where prices are adjusted already. */
   readonly splits?: 'apply' | 'ignore' | undefined;
   /** What a name that leaves is worth. */
   readonly delisting?: 'last_price' | 'zero' | 'action_value' | undefined;
@@ -5986,9 +6006,9 @@ export interface TreatmentSpecInput {
   readonly spin_offs?: 'zero_price' | 'ignore' | undefined;
   /** Carry the last price, leave the name out until the next rebalance, or fail. */
   readonly missing_prices?: 'carry' | 'exclude' | 'fail' | undefined;
-  /** Sessions of its own calendar after which a name without a bar leaves. */
+  /** Without a bar for longer on its own calendar, a name leaves. Unit: sessions. */
   readonly max_stale_sessions?: number | undefined;
-  /** What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar. */
+  /** At the carried price, or at the next bar. */
   readonly stale_targets?: 'carry' | 'defer' | undefined;
 }
 
@@ -6151,24 +6171,24 @@ export interface UniverseMembership {
 }
 
 export interface UniverseSpec {
-  /** What it is. */
+  /** Every name of the market, or fewer. */
   readonly kind: 'all' | 'named' | 'list' | 'index' | 'watchlist';
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
   /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
-  /** Asset identifiers. */
+  /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
 export interface UniverseSpecInput {
-  /** What it is. */
+  /** Every name of the market, or fewer. */
   readonly kind?: 'all' | 'named' | 'list' | 'index' | 'watchlist' | undefined;
-  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  /** Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision. */
   readonly id?: string | null | undefined;
   /** Stored watchlist of the kind `watchlist`, as it is when used. */
   readonly watchlist_id?: string | undefined;
-  /** Asset identifiers. */
+  /** Asset identifiers of the kind `list`. */
   readonly identifiers?: readonly string[] | undefined;
 }
 
@@ -6390,11 +6410,11 @@ export interface WeightingSpec {
   readonly type: string;
   /** Arguments of the class, by name. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a name; none unless given. Unit: fraction. */
   readonly cap: number | null;
-  /** Least weight of a name. */
+  /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
-  /** Largest weights of groups. */
+  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
   readonly group_caps: readonly GroupCap[];
 }
 
@@ -6594,7 +6614,7 @@ export interface Operations {
     request: { readonly body: IndexDocumentBody };
     answer: SavedIndex;
   };
-  /** Every selection and weighting class with its parameters. */
+  /** Every selection and weighting class with its parameters, and the other fields of a definition. */
   listRuleTypes: {
     request: Readonly<Record<never, never>>;
     answer: RuleTypes;

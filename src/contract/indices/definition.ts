@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { IndexDocument, PipelineSpec, RuleSpec, WeightingSpec } from '#domain/documents/index-document.js';
 import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
-import { Finding, skippedFields, TypeSpec } from '../common.js';
+import { Finding, ParameterSpec, skippedFields, TypeSpec } from '../common.js';
 
 export const SavedIndex = z
   .strictObject({
@@ -51,8 +51,22 @@ export const IndexDeletion = z
   .meta({ id: 'IndexDeletion' });
 export type IndexDeletion = z.infer<typeof IndexDeletion>;
 
+const fields = (description: string) => z.array(ParameterSpec).meta({ description });
+
 export const RuleTypes = z
-  .strictObject({ selection: z.array(TypeSpec), weighting: z.array(TypeSpec) })
+  .strictObject({
+    selection: z.array(TypeSpec),
+    weighting: z.array(TypeSpec),
+    fields: z
+      .strictObject({
+        index: fields('Of the document itself.'),
+        universe: fields('Of `universe`.'),
+        rebalance: fields('Of `rebalance`.'),
+        treatment: fields('Of `pipeline.treatment`.'),
+        weighting: fields('Of `pipeline.weighting`, beside the parameters of its class.'),
+      })
+      .meta({ id: 'DefinitionFields', description: 'Fields of a definition that no class describes.' }),
+  })
   .meta({ id: 'RuleTypes' });
 export type RuleTypes = z.infer<typeof RuleTypes>;
 

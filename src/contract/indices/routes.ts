@@ -42,7 +42,9 @@ export const indexRoutes = routes({
     path: '/indices/rule-types',
     scope: 'read',
     tag: 'indices',
-    summary: 'Every selection and weighting class with its parameters.',
+    summary: 'Every selection and weighting class with its parameters, and the other fields of a definition.',
+    description:
+      'Labels, help, units, defaults, choices, and with which values of others a field is read: what a form needs.',
     success: { status: 200, description: 'The catalogue.', schema: RuleTypes },
     errors: [],
   },

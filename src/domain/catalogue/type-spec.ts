@@ -14,7 +14,27 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Component schema the value must conform to. */
   readonly ref: string | null;
+  /** What a text or a list holds; null where its type says all. */
+  readonly format: Format | null;
+  /** Values of other parameters with which this one is read: any of these; null for always. */
+  readonly when: readonly Condition[] | null;
 }
+
+/** What a text or a list holds. */
+export const FORMATS = {
+  date: 'a day, YYYY-MM-DD',
+  prose: 'text of several lines',
+  texts: 'a list of texts',
+  integers: 'a list of whole numbers',
+  calendar: 'a calendar of /indices/calendars',
+  universe: 'a universe of the market, or an index',
+  watchlist: 'a stored watchlist',
+  risk_model: 'a stored risk model',
+} as const;
+export type Format = keyof typeof FORMATS;
+
+/** Values that parameters may have, by name: all of them at once. */
+export type Condition = Readonly<Record<string, readonly string[]>>;
 
 /** One rule, weighting or constraint class as clients read it. */
 export interface TypeSpec {
@@ -59,7 +79,7 @@ export function typeSpec(entry: CatalogueEntry): TypeSpec {
 }
 
 /**
- * Parameters of a schema in its order. The schema's `.meta({ label, help, unit, ref })` words the form:
+ * Parameters of a schema in its order. The schema's `.meta({ label, help, unit, ref, format, when })` words the form:
  * a unit is reported at the end of the help, `ref` names the component schema of a `json` parameter.
  */
 export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
@@ -78,8 +98,18 @@ export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
       choices: inner instanceof z.ZodEnum ? inner.options.map(String) : null,
       help: help.length === 0 ? null : help.join(' '),
       ref: meta.ref ?? null,
+      format: meta.format ?? formatOf(inner),
+      when: meta.when ?? null,
     };
   });
+}
+
+/** What the schema itself says of its texts and lists. */
+function formatOf(schema: z.ZodType): Format | null {
+  if (!(schema instanceof z.ZodArray)) return null;
+  const { element } = schema;
+  if (element instanceof z.ZodString) return 'texts';
+  return element instanceof z.ZodNumber ? 'integers' : null;
 }
 
 interface Words {
@@ -87,6 +117,8 @@ interface Words {
   readonly help?: string;
   readonly unit?: string;
   readonly ref?: string;
+  readonly format?: Format;
+  readonly when?: readonly Condition[];
 }
 
 interface Unwrapped {

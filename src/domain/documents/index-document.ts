@@ -19,10 +19,33 @@ export const RESERVED_INDEX_IDS = [
 
 export const UniverseSpec = z
   .strictObject({
-    kind: z.enum(['all', 'named', 'list', 'index', 'watchlist']).default('all'),
-    id: z.string().min(1).max(64).nullable().optional(),
-    watchlist_id: Id.optional().meta({ description: 'Stored watchlist of the kind `watchlist`, as it is when used.' }),
-    identifiers: z.array(AssetIdentifier).max(20_000).optional(),
+    kind: z
+      .enum(['all', 'named', 'list', 'index', 'watchlist'])
+      .default('all')
+      .meta({ label: 'Kind', help: 'Every name of the market, or fewer.' }),
+    id: z
+      .string()
+      .min(1)
+      .max(64)
+      .nullable()
+      .optional()
+      .meta({
+        label: 'Universe',
+        help: 'Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.',
+        format: 'universe',
+        when: [{ kind: ['named', 'index'] }],
+      }),
+    watchlist_id: Id.optional().meta({
+      label: 'Watchlist',
+      help: 'Stored watchlist of the kind `watchlist`, as it is when used.',
+      format: 'watchlist',
+      when: [{ kind: ['watchlist'] }],
+    }),
+    identifiers: z
+      .array(AssetIdentifier)
+      .max(20_000)
+      .optional()
+      .meta({ label: 'Names', help: 'Asset identifiers of the kind `list`.', when: [{ kind: ['list'] }] }),
   })
   .meta({ id: 'UniverseSpec' });
 export type UniverseSpec = z.infer<typeof UniverseSpec>;
@@ -54,43 +77,154 @@ export const WeightingSpec = z
   .strictObject({
     type: z.string().min(1).meta({ description: 'Weighting class; see /indices/rule-types.' }),
     params: z.record(z.string(), z.unknown()).default({}),
-    cap: z.number().gt(0).max(1).nullable().default(null),
-    floor: z.number().min(0).max(1).nullable().default(null),
-    group_caps: z.array(GroupCap).max(100).default([]),
+    cap: z
+      .number()
+      .gt(0)
+      .max(1)
+      .nullable()
+      .default(null)
+      .meta({ label: 'Cap', help: 'Largest weight of a name; none unless given.', unit: 'fraction' }),
+    floor: z
+      .number()
+      .min(0)
+      .max(1)
+      .nullable()
+      .default(null)
+      .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
+    group_caps: z.array(GroupCap).max(100).default([]).meta({
+      label: 'Caps of groups',
+      help: 'Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.',
+    }),
   })
   .meta({ id: 'WeightingSpec' });
 export type WeightingSpec = z.infer<typeof WeightingSpec>;
 
 export const TreatmentSpec = z
   .strictObject({
-    dividends: z.enum(['price', 'total', 'net']).default('price'),
-    withholding_tax: z.number().min(0).max(1).default(0),
-    special_dividends: z.enum(['reinvest', 'ignore']).default('reinvest'),
-    splits: z.enum(['apply', 'ignore']).default('apply'),
-    delisting: z.enum(['last_price', 'zero', 'action_value']).default('action_value'),
-    spin_offs: z.enum(['zero_price', 'ignore']).default('zero_price'),
-    missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry'),
-    max_stale_sessions: z.int().min(0).max(60).default(5),
-    stale_targets: z.enum(['carry', 'defer']).default('carry'),
+    dividends: z
+      .enum(['price', 'total', 'net'])
+      .default('price')
+      .meta({ label: 'Dividends', help: 'Return variant: left out, reinvested, or reinvested after withholding tax.' }),
+    withholding_tax: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0)
+      .meta({
+        label: 'Withholding tax',
+        help: 'Share of dividends that is lost, in the net variant.',
+        unit: 'fraction',
+        when: [{ dividends: ['net'] }],
+      }),
+    special_dividends: z
+      .enum(['reinvest', 'ignore'])
+      .default('reinvest')
+      .meta({ label: 'Special dividends', help: 'Returns of capital, too: reinvested in every variant, or left out.' }),
+    splits: z
+      .enum(['apply', 'ignore'])
+      .default('apply')
+      .meta({ label: 'Splits', help: 'Applied; left out only where prices are adjusted already.' }),
+    delisting: z
+      .enum(['last_price', 'zero', 'action_value'])
+      .default('action_value')
+      .meta({ label: 'Delisting', help: 'What a name that leaves is worth.' }),
+    spin_offs: z
+      .enum(['zero_price', 'ignore'])
+      .default('zero_price')
+      .meta({ label: 'Spin-offs', help: 'Whether a spun-off name enters, at zero, on its ex-date.' }),
+    missing_prices: z.enum(['carry', 'exclude', 'fail']).default('carry').meta({
+      label: 'Missing prices',
+      help: 'Carry the last price, leave the name out until the next rebalance, or fail.',
+    }),
+    max_stale_sessions: z.int().min(0).max(60).default(5).meta({
+      label: 'Longest gap',
+      help: 'Without a bar for longer on its own calendar, a name leaves.',
+      unit: 'sessions',
+    }),
+    stale_targets: z
+      .enum(['carry', 'defer'])
+      .default('carry')
+      .meta({ label: 'Trades without a bar', help: 'At the carried price, or at the next bar.' }),
   })
   .meta({ id: 'TreatmentSpec' });
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;
 
+/** Frequencies whose periods are cut by months and that read an anchor. */
+export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
+
 export const RebalanceSpec = z
   .strictObject({
     frequency: z
-      .enum(['none', 'daily', 'weekly', 'monthly', 'quarterly', 'semi_annual', 'annual', 'custom'])
-      .default('quarterly'),
+      .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])
+      .default('quarterly')
+      .meta({ label: 'Frequency', help: 'How often the index is rebalanced.' }),
     anchor: z
       .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
-      .default('last_session'),
-    months: z.array(z.int().min(1).max(12)).min(1).max(12).nullable().default(null),
-    weekday: z.int().min(0).max(4).nullable().default(null),
-    nth: z.int().min(1).max(5).nullable().default(null),
-    day: z.int().min(1).max(31).nullable().default(null),
-    roll: z.enum(['following', 'preceding', 'unadjusted']).default('following'),
-    effective_lag: z.int().min(0).max(60).default(0),
-    dates: z.array(IsoDate).max(10_000).default([]),
+      .default('last_session')
+      .meta({ label: 'Day', help: 'Day inside each period.', when: [{ frequency: ANCHORED }] }),
+    months: z
+      .array(z.int().min(1).max(12))
+      .min(1)
+      .max(12)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Months',
+        help: '1 to 12; those that go with the frequency unless given.',
+        when: [{ frequency: ANCHORED }],
+      }),
+    weekday: z
+      .int()
+      .min(0)
+      .max(4)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Weekday',
+        help: '0 Monday to 4 Friday.',
+        when: [{ frequency: ['weekly'] }, { frequency: ANCHORED, anchor: ['nth_weekday'] }],
+      }),
+    nth: z
+      .int()
+      .min(1)
+      .max(5)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Which weekday',
+        help: 'Of the month, from 1; 5 is the last.',
+        when: [{ frequency: ANCHORED, anchor: ['nth_weekday'] }],
+      }),
+    day: z
+      .int()
+      .min(1)
+      .max(31)
+      .nullable()
+      .default(null)
+      .meta({
+        label: 'Day of the month',
+        help: 'Clipped to its end.',
+        when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
+      }),
+    roll: z
+      .enum(['following', 'preceding', 'unadjusted'])
+      .default('following')
+      .meta({
+        label: 'Where it is no session',
+        help: 'The session after or before it; `unadjusted` keeps the day and prices from the session before.',
+        when: [{ frequency: ['weekly', ...ANCHORED, 'custom'] }],
+      }),
+    effective_lag: z
+      .int()
+      .min(0)
+      .max(60)
+      .default(0)
+      .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
+    dates: z
+      .array(IsoDate)
+      .max(10_000)
+      .default([])
+      .meta({ label: 'Dates', help: 'Effective dates, YYYY-MM-DD.', when: [{ frequency: ['custom'] }] }),
   })
   .meta({ id: 'RebalanceSpec' });
 export type RebalanceSpec = z.infer<typeof RebalanceSpec>;
@@ -124,18 +258,34 @@ export type DerivationPayload = z.infer<typeof DerivationPayload>;
 
 export const IndexDocument = z
   .strictObject({
-    id: Id,
-    name: z.string().min(1).max(200),
-    description: z.string().max(10_000).nullable().default(null),
-    calendar: z.string().min(1).meta({ description: 'Exchange MIC from /indices/calendars.' }),
-    base_date: IsoDate,
-    base_value: z.number().gt(0).max(1e12).default(100),
-    currency: CurrencyCode.default('USD'),
+    id: Id.meta({ label: 'Id', help: '1 to 64 letters, digits, dashes and underscores.' }),
+    name: z.string().min(1).max(200).meta({ label: 'Name', help: 'Shown beside the id.' }),
+    description: z
+      .string()
+      .max(10_000)
+      .nullable()
+      .default(null)
+      .meta({ label: 'Description', help: 'Free text.', format: 'prose' }),
+    calendar: z
+      .string()
+      .min(1)
+      .meta({ label: 'Calendar', help: 'Exchange MIC from /indices/calendars.', format: 'calendar' }),
+    base_date: IsoDate.meta({
+      label: 'Base date',
+      help: 'First rebalance: the first session on or after it.',
+    }),
+    base_value: z
+      .number()
+      .gt(0)
+      .max(1e12)
+      .default(100)
+      .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
+    currency: CurrencyCode.default('USD').meta({ label: 'Currency', help: 'ISO 4217 code of the level.' }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
     pipeline: PipelineSpec.nullable().default(null),
     derivation: DerivationPayload.nullable().default(null),
-    tags: z.array(z.string().min(1).max(64)).max(32).default([]),
+    tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });
 export type IndexDocument = z.infer<typeof IndexDocument>;

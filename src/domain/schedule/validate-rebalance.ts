@@ -1,9 +1,8 @@
-import type { RebalanceSpec } from '../documents/index-document.js';
+import { ANCHORED, type RebalanceSpec } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { pathText } from '../shape.js';
 
-/** The frequencies whose periods are cut by months and that read an anchor. */
-const ANCHORED: ReadonlySet<RebalanceSpec['frequency']> = new Set(['monthly', 'quarterly', 'semi_annual', 'annual']);
+const isAnchored = (frequency: RebalanceSpec['frequency']): boolean => ANCHORED.some((one) => one === frequency);
 
 /** The parameters each anchor cannot do without. */
 const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 'day')[]> = {
@@ -21,7 +20,7 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
   if (rebalance.frequency === 'custom' && rebalance.dates.length === 0)
     return [missing(path, 'dates', 'The frequency custom')];
-  if (!ANCHORED.has(rebalance.frequency)) return [];
+  if (!isAnchored(rebalance.frequency)) return [];
   return PARAMETERS[rebalance.anchor]
     .filter((name) => rebalance[name] === null)
     .map((name) => missing(path, name, `The anchor ${rebalance.anchor}`));

@@ -6,6 +6,7 @@ import { derivedDocument, readDerivation } from '#domain/documents/derived-docum
 import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { definitionFields } from '#domain/documents/definition-fields.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -63,7 +64,7 @@ export interface IndicesDependencies {
 }
 
 export function createIndices({ documents, jobs, markets, calendars }: IndicesDependencies): Indices {
-  const catalogue = ruleTypes() as RuleTypes; // read-only lists on the one side, plain ones on the other
+  const catalogue = { ...ruleTypes(), fields: definitionFields() } as RuleTypes; // read-only lists here, plain ones there
 
   async function check(body: Body, reader: Pick<DocumentStore | DocumentTransaction, 'get'>): Promise<CheckedIndex> {
     const id = body['id'];

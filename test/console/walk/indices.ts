@@ -12,6 +12,16 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByText('it is "CORE index"').first().waitFor();
     expect(await page.getByLabel('Id *', { exact: true }).getAttribute('aria-invalid')).toBe('true');
     await page.getByLabel('Id *', { exact: true }).fill('CORE');
+    // Of the fields that no class describes those are there that are read beside the others.
+    const schedule = page.getByRole('region', { name: 'Rebalance' });
+    await schedule.getByLabel('Frequency').selectOption('custom');
+    await schedule.getByLabel('Dates').waitFor();
+    expect(await schedule.getByLabel('Months').count()).toBe(0);
+    await schedule.getByLabel('Frequency').selectOption('quarterly');
+    await schedule.getByLabel('Months').waitFor();
+    await page.getByLabel('Kind').selectOption('watchlist');
+    await page.getByText('universe.watchlist_id is required').first().waitFor();
+    await page.getByLabel('Kind').selectOption('all');
     await page.getByLabel('Add a rule').selectOption('TopN');
     await page.getByText('The parameter count is required.').first().waitFor();
     await page.getByLabel('Count *').fill('30');

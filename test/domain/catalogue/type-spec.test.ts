@@ -11,6 +11,11 @@ describe('parameterSpecs', () => {
     field: z.string().default('MARKET_CAP'),
     expression: z.unknown().meta({ ref: 'ExpressionNode' }),
     groups: z.array(z.string()).optional(),
+    months: z
+      .array(z.int())
+      .nullable()
+      .default(null)
+      .meta({ when: [{ reference: ['previous'] }] }),
   });
   const specs = Object.fromEntries(parameterSpecs(params).map((spec) => [spec.name, spec]));
 
@@ -24,6 +29,8 @@ describe('parameterSpecs', () => {
       choices: null,
       help: 'How many to keep. Unit: names.',
       ref: null,
+      format: null,
+      when: null,
     });
   });
 
@@ -46,6 +53,7 @@ describe('parameterSpecs', () => {
     expect(specs.ascending).toMatchObject({ type: 'boolean', default: false });
     expect(specs.field).toMatchObject({ type: 'string', default: 'MARKET_CAP' });
     expect(specs.expression).toMatchObject({ type: 'json', required: true, ref: 'ExpressionNode' });
-    expect(specs.groups).toMatchObject({ type: 'json', required: false, default: null });
+    expect(specs.groups).toMatchObject({ type: 'json', required: false, default: null, format: 'texts', when: null });
+    expect(specs.months).toMatchObject({ type: 'json', format: 'integers', when: [{ reference: ['previous'] }] });
   });
 });

@@ -163,7 +163,7 @@ class Operations:
         return cast("c.SavedIndex", self._transport.json("POST", "/indices", body=body, note=note))
 
     def list_rule_types(self) -> c.RuleTypes:
-        """Every selection and weighting class with its parameters."""
+        """Every selection and weighting class with its parameters, and the other fields of a definition."""
         return cast("c.RuleTypes", self._transport.json("GET", "/indices/rule-types"))
 
     def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:

@@ -1442,6 +1442,21 @@ class DaysToTrade(t.TypedDict):
     max: t.Optional[float]
 
 
+class DefinitionFields(t.TypedDict):
+    """Fields of a definition that no class describes."""
+
+    #: Of the document itself.
+    index: t.Sequence[ParameterSpec]
+    #: Of `universe`.
+    universe: t.Sequence[ParameterSpec]
+    #: Of `rebalance`.
+    rebalance: t.Sequence[ParameterSpec]
+    #: Of `pipeline.treatment`.
+    treatment: t.Sequence[ParameterSpec]
+    #: Of `pipeline.weighting`, beside the parameters of its class.
+    weighting: t.Sequence[ParameterSpec]
+
+
 class DeletedIndex(t.TypedDict):
     #: The index removed.
     index_id: str
@@ -1705,11 +1720,11 @@ class _EqualRiskWeightWeighting(t.TypedDict):
 class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualRiskWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -1723,11 +1738,11 @@ class _EqualWeightWeighting(t.TypedDict):
 class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: EqualWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -2088,11 +2103,11 @@ class _FieldWeightWeighting(t.TypedDict):
 class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FieldWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -2141,11 +2156,11 @@ class _FixedWeightWeighting(t.TypedDict):
 class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: FixedWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -2575,11 +2590,11 @@ class _GroupWeightWeighting(t.TypedDict):
 class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: GroupWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -2790,9 +2805,9 @@ class IndexDeletion(t.TypedDict):
 
 
 class _IndexDocument(t.TypedDict):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Display name.
+    #: Shown beside the id.
     name: str
     #: Free text.
     description: t.Optional[str]
@@ -2800,9 +2815,9 @@ class _IndexDocument(t.TypedDict):
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: str
-    #: Level on the first session.
+    #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code.
+    #: ISO 4217 code of the level.
     currency: str
     #: Schedule of the rebalances.
     rebalance: RebalanceSpec
@@ -2820,9 +2835,9 @@ class IndexDocument(_IndexDocument, total=False):
 
 
 class _IndexDocumentBody(t.TypedDict):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: 1 to 64 letters, digits, dashes and underscores.
     id: str
-    #: Display name.
+    #: Shown beside the id.
     name: str
     #: Exchange MIC from /indices/calendars.
     calendar: str
@@ -2835,9 +2850,9 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
 
     #: Free text.
     description: t.Optional[str]
-    #: Level on the first session.
+    #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code.
+    #: ISO 4217 code of the level.
     currency: str
     #: Where selection begins.
     universe: UniverseSpecInput
@@ -3032,11 +3047,11 @@ class _InverseVolatilityWeightWeighting(t.TypedDict):
 class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: InverseVolatilityWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -3510,11 +3525,11 @@ class _MarketCapWeightWeighting(t.TypedDict):
 class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MarketCapWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -3631,11 +3646,11 @@ class _MinimumVarianceWeightWeighting(t.TypedDict):
 class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: MinimumVarianceWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -4028,6 +4043,10 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "calendar", "universe", "watchlist", "risk_model"]]
+    #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
+    when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
 
 class ParameterSpec(_ParameterSpec, total=False):
@@ -4302,11 +4321,11 @@ class _PriceWeightWeighting(t.TypedDict):
 class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: PriceWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -4458,11 +4477,11 @@ class _RankWeightWeighting(t.TypedDict):
 class RankWeightWeighting(_RankWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: RankWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -4599,19 +4618,19 @@ class RebalanceSpec(t.TypedDict):
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day inside each period.
     anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
-    #: Months 1 to 12; null takes those that go with the frequency.
+    #: 1 to 12; those that go with the frequency unless given.
     months: t.Optional[t.Sequence[int]]
     #: 0 Monday to 4 Friday.
     weekday: t.Optional[int]
-    #: Which of its weekdays in a month, 5 the last.
+    #: Of the month, from 1; 5 is the last.
     nth: t.Optional[int]
-    #: Day of the month, clipped to its end.
+    #: Clipped to its end.
     day: t.Optional[int]
-    #: Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before.
+    #: The session after or before it; `unadjusted` keeps the day and prices from the session before.
     roll: t.Literal["following", "preceding", "unadjusted"]
-    #: Sessions between decision and effect.
+    #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
-    #: Effective dates of a custom schedule.
+    #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[str]
 
 
@@ -4620,19 +4639,19 @@ class RebalanceSpecInput(t.TypedDict, total=False):
     frequency: t.Literal["none", "daily", "weekly", "monthly", "quarterly", "semi_annual", "annual", "custom"]
     #: Day inside each period.
     anchor: t.Literal["first_session", "last_session", "third_friday", "nth_weekday", "day_of_month"]
-    #: Months 1 to 12; null takes those that go with the frequency.
+    #: 1 to 12; those that go with the frequency unless given.
     months: t.Optional[t.Sequence[int]]
     #: 0 Monday to 4 Friday.
     weekday: t.Optional[int]
-    #: Which of its weekdays in a month, 5 the last.
+    #: Of the month, from 1; 5 is the last.
     nth: t.Optional[int]
-    #: Day of the month, clipped to its end.
+    #: Clipped to its end.
     day: t.Optional[int]
-    #: Where the date goes when it is no session; `unadjusted` keeps it and prices from the session before.
+    #: The session after or before it; `unadjusted` keeps the day and prices from the session before.
     roll: t.Literal["following", "preceding", "unadjusted"]
-    #: Sessions between decision and effect.
+    #: From the decision to the effective date. Unit: sessions.
     effective_lag: int
-    #: Effective dates of a custom schedule.
+    #: Effective dates, YYYY-MM-DD.
     dates: t.Sequence[Date]
 
 
@@ -5443,6 +5462,8 @@ class RuleTypes(t.TypedDict):
     selection: t.Sequence[TypeSpec]
     #: Weighting classes.
     weighting: t.Sequence[TypeSpec]
+    #: The other fields of a definition, by part.
+    fields: DefinitionFields
 
 
 class RunDifference(t.TypedDict):
@@ -6361,11 +6382,11 @@ class _TiltWeightWeighting(t.TypedDict):
 class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     #: Arguments of the class, by name.
     params: TiltWeightParams
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -6498,13 +6519,13 @@ class TradeSizeRow(_TradeSizeRow, total=False):
 
 
 class TreatmentSpec(t.TypedDict):
-    #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
+    #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Fraction of dividends that is lost, in the net variant.
+    #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Whether special dividends and returns of capital are reinvested.
+    #: Returns of capital, too: reinvested in every variant, or left out.
     special_dividends: t.Literal["reinvest", "ignore"]
-    #: Whether splits are applied; `ignore` only for prices that are adjusted already.
+    #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
@@ -6512,20 +6533,20 @@ class TreatmentSpec(t.TypedDict):
     spin_offs: t.Literal["zero_price", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: Sessions of its own calendar after which a name without a bar leaves.
+    #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
     max_stale_sessions: int
-    #: What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.
+    #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
 
 
 class TreatmentSpecInput(t.TypedDict, total=False):
-    #: Return variant: dividends left out, reinvested, or reinvested after withholding tax.
+    #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
-    #: Fraction of dividends that is lost, in the net variant.
+    #: Share of dividends that is lost, in the net variant. Unit: fraction.
     withholding_tax: float
-    #: Whether special dividends and returns of capital are reinvested.
+    #: Returns of capital, too: reinvested in every variant, or left out.
     special_dividends: t.Literal["reinvest", "ignore"]
-    #: Whether splits are applied; `ignore` only for prices that are adjusted already.
+    #: Applied; left out only where prices are adjusted already.
     splits: t.Literal["apply", "ignore"]
     #: What a name that leaves is worth.
     delisting: t.Literal["last_price", "zero", "action_value"]
@@ -6533,9 +6554,9 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     spin_offs: t.Literal["zero_price", "ignore"]
     #: Carry the last price, leave the name out until the next rebalance, or fail.
     missing_prices: t.Literal["carry", "exclude", "fail"]
-    #: Sessions of its own calendar after which a name without a bar leaves.
+    #: Without a bar for longer on its own calendar, a name leaves. Unit: sessions.
     max_stale_sessions: int
-    #: What a rebalance does with a name that has no bar on its day: trade it at the carried price, or wait for its next bar.
+    #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
 
 
@@ -6710,27 +6731,27 @@ class UniverseMembership(t.TypedDict):
 
 
 class _UniverseSpec(t.TypedDict):
-    #: What it is.
+    #: Every name of the market, or fewer.
     kind: t.Literal["all", "named", "list", "index", "watchlist"]
 
 
 class UniverseSpec(_UniverseSpec, total=False):
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
     id: t.Optional[str]
     #: Stored watchlist of the kind `watchlist`, as it is when used.
     watchlist_id: str
-    #: Asset identifiers.
+    #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
 
 
 class UniverseSpecInput(t.TypedDict, total=False):
-    #: What it is.
+    #: Every name of the market, or fewer.
     kind: t.Literal["all", "named", "list", "index", "watchlist"]
-    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    #: Of the kind `named` a universe of the market, of `index` an index: its constituents at each decision.
     id: t.Optional[str]
     #: Stored watchlist of the kind `watchlist`, as it is when used.
     watchlist_id: str
-    #: Asset identifiers.
+    #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
 
 
@@ -6981,11 +7002,11 @@ class WeightingSpec(t.TypedDict):
     type: str
     #: Arguments of the class, by name.
     params: t.Mapping[str, t.Any]
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a name; none unless given. Unit: fraction.
     cap: t.Optional[float]
-    #: Least weight of a name.
+    #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups.
+    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
     group_caps: t.Sequence[GroupCap]
 
 

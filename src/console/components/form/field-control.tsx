@@ -61,6 +61,8 @@ export function FieldControl(props: ControlProps) {
       return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={3} />;
     case 'list':
       return <TextArea {...props} common={common} toText={listText} toValue={parseList} rows={2} />;
+    case 'integers':
+      return <TextInput {...props} common={common} toText={listText} toValue={parseIntegers} />;
     case 'json':
       return <TextArea {...props} common={common} toText={jsonText} toValue={parseJson} rows={4} />;
     default:
@@ -81,14 +83,18 @@ interface CommonProps extends ControlProps {
   readonly common: Readonly<Record<string, unknown>>;
 }
 
-function TextInput({ id, spec, value, datapoints, onChange, common }: CommonProps) {
+interface TextInputProps extends CommonProps, Partial<Pick<Typed, 'toText' | 'toValue'>> {}
+
+function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: TextInputProps) {
   const isNumber = spec.kind === 'number' || spec.kind === 'integer';
-  const suggests = (spec.kind === 'datapoint' || spec.kind === 'node') && datapoints.length > 0;
+  const isDatapoint = spec.kind === 'datapoint' || spec.kind === 'node';
+  const suggestions = spec.suggestions ?? (isDatapoint ? datapoints : []);
+  const suggests = suggestions.length > 0;
   const [text, type] = useTyped({
     value,
     onChange,
-    toText: spec.kind === 'node' ? nodeText : plainText,
-    toValue: isNumber ? parseNumber : (PARSERS[spec.kind] ?? parseText),
+    toText: own.toText ?? (spec.kind === 'node' ? nodeText : plainText),
+    toValue: own.toValue ?? (isNumber ? parseNumber : (PARSERS[spec.kind] ?? parseText)),
   });
   return (
     <>
@@ -106,7 +112,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common }: CommonProp
       />
       {suggests && (
         <datalist id={`${id}-list`}>
-          {datapoints.map((name) => (
+          {suggestions.map((name) => (
             <option key={name} value={name} />
           ))}
         </datalist>
@@ -203,6 +209,12 @@ function parseList(text: string): Parsed {
     .map((item) => item.trim())
     .filter(Boolean);
   return { value: items.length === 0 ? undefined : items };
+}
+
+/** Whole numbers; what is none goes to the service as it was typed. */
+function parseIntegers(text: string): Parsed {
+  const items = parseList(text)?.value as readonly string[] | undefined; // It reads texts.
+  return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };
 }
 
 const jsonText = (value: Json | undefined): string =>

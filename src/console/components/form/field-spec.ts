@@ -1,4 +1,5 @@
 import type { ParameterSpec } from '#clients/typescript/divisor.js';
+import { valueAt, type Json } from '../../words/paths.js';
 
 export type FieldKind =
   | 'text'
@@ -9,6 +10,8 @@ export type FieldKind =
   | 'choice'
   | 'date'
   | 'list'
+  /** Whole numbers, separated as those of a list. */
+  | 'integers'
   | 'datapoint'
   /** A datapoint as an object: `{ node: "field", name }`. */
   | 'node'
@@ -27,6 +30,8 @@ export interface FieldSpec {
   /** What is taken without a value. */
   readonly otherwise?: unknown;
   readonly choices?: readonly string[];
+  /** What may be typed, besides anything else. */
+  readonly suggestions?: readonly string[];
   readonly help?: string | null;
   readonly unit?: string | null;
   /** Whether it has a line of its own. */
@@ -35,12 +40,12 @@ export interface FieldSpec {
 
 /** What the catalogues say of a parameter, as a field. */
 export function fieldOf(parameter: ParameterSpec): FieldSpec {
-  const { name, label, type, required, choices, help, ref, default: otherwise } = parameter;
+  const { name, label, required, choices, help, default: otherwise } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
   return {
     name,
     label,
-    kind: kindOf({ name, type, choices, ref }),
+    kind: kindOf(parameter),
     isRequired: required,
     otherwise,
     ...(choices === null ? {} : { choices }),
@@ -49,14 +54,30 @@ export function fieldOf(parameter: ParameterSpec): FieldSpec {
   };
 }
 
+/** Whether a parameter is read beside the values of others, defaults included. */
+export function isRead({ when }: ParameterSpec, others: readonly ParameterSpec[], value: Json | undefined): boolean {
+  const read = (name: string) =>
+    valueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
+  return (
+    when === null || when.some((all) => Object.entries(all).every(([name, own]) => own.includes(String(read(name)))))
+  );
+}
+
 /** Names of parameters that name a column or a datapoint. */
 const DATAPOINTS = /(?:^|_)field$|^group_by$/;
-const LISTS = new Set(['identifiers', 'include', 'exclude', 'groups']);
 
-function kindOf({ name, type, choices, ref }: Pick<ParameterSpec, 'name' | 'type' | 'choices' | 'ref'>): FieldKind {
+const FORMATS: Partial<Record<NonNullable<ParameterSpec['format']>, FieldKind>> = {
+  date: 'date',
+  prose: 'prose',
+  texts: 'list',
+  integers: 'integers',
+};
+
+function kindOf({ name, type, choices, ref, format }: ParameterSpec): FieldKind {
   if (choices !== null) return 'choice';
+  const formatted = format === null ? undefined : FORMATS[format];
+  if (formatted !== undefined) return formatted;
   if (type === 'string') return DATAPOINTS.test(name) ? 'datapoint' : 'text';
   if (ref === 'FieldNode') return 'node';
-  if (type === 'json') return LISTS.has(name) ? 'list' : 'json';
   return type;
 }

@@ -1,4 +1,4 @@
-import type { FieldList, RuleTypes } from '#clients/typescript/divisor.js';
+import type { RuleTypes } from '#clients/typescript/divisor.js';
 import { DivisorError } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
@@ -11,7 +11,7 @@ import type { PageProps } from '../../shell/pages.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource, type Resource } from '../../state/resource.js';
+import { changed, useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
@@ -82,7 +82,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
     () => createDraft(left ?? first, (next) => keepDraft(id, isSame(next, first) ? null : next)),
     [],
   );
-  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const names = useNames();
   const document = draft.document.value;
   const isChanged = !isSame(document, first);
   const report = useOneAtATime(JSON.stringify(document), () =>
@@ -94,7 +94,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const discard = () => draft.replace(first);
   const findings = report.data?.findings ?? [];
   return (
-    <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...namesOf(fields) }}>
+    <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...names }}>
       <Page
         title={isStored ? `Edit ${id}` : 'New index'}
         above={[{ address: '/', text: 'Indices' }, ...(isStored ? [{ address: indexAddress(id), text: id }] : [])]}
@@ -151,17 +151,29 @@ function Saved({ saving, mine }: { readonly saving: Saving; readonly mine: JsonO
 
 const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-function namesOf({ data }: Resource<FieldList>) {
-  return { datapoints: data?.fields.map(({ name }) => name) ?? [], universes: data?.universes ?? [] };
-}
-
-function Forms({ isDerived }: { readonly isDerived: boolean }) {
+/** What fields may name: what the served store and the stored documents have. */
+function useNames() {
+  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
     follows: false,
   });
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
+  return {
+    datapoints: fields.data?.fields.map(({ name }) => name) ?? [],
+    known: {
+      calendars: calendars.data?.calendars.map(({ code }) => code) ?? [],
+      indices: indices.data?.indices.map(({ id }) => id) ?? [],
+      universes: fields.data?.universes ?? [],
+      watchlists: watchlists.data?.watchlists.map(({ watchlist_id: id }) => id) ?? [],
+    },
+  };
+}
+
+function Forms({ isDerived }: { readonly isDerived: boolean }) {
   return (
     <div class="designer-forms">
-      <Identity calendars={calendars.data} />
+      <Identity />
       {isDerived ? (
         <Derivation />
       ) : (

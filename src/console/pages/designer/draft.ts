@@ -28,6 +28,14 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
   };
 }
 
+/** Ids that the service knows. */
+export interface Known {
+  readonly calendars: readonly string[];
+  readonly indices: readonly string[];
+  readonly universes: readonly string[];
+  readonly watchlists: readonly string[];
+}
+
 /** What every part of the designer works with. */
 export interface Workshop {
   readonly draft: Draft;
@@ -35,7 +43,8 @@ export interface Workshop {
   readonly types: RuleTypes;
   /** Names of datapoints of the served store. */
   readonly datapoints: readonly string[];
-  readonly universes: readonly string[];
+  /** What fields may name. */
+  readonly known: Known;
   /** Whether the id is taken by what is edited. */
   readonly isStored: boolean;
 }

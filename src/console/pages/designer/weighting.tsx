@@ -1,16 +1,9 @@
 import { Field } from '../../components/form/field.js';
-import { fieldOf, type FieldSpec } from '../../components/form/field-spec.js';
 import { isObject } from '../../words/paths.js';
 import { findingsAt, useWorkshop } from './draft.js';
 import { Fields, Part } from './parts.js';
 
 const WEIGHTING = ['pipeline', 'weighting'] as const;
-
-const LIMITS: readonly FieldSpec[] = [
-  { name: 'cap', label: 'Cap', kind: 'number', unit: 'fraction', help: 'Largest weight of a name' },
-  { name: 'floor', label: 'Floor', kind: 'number', unit: 'fraction', help: 'Least weight of a name' },
-  { name: 'group_caps', label: 'Caps of groups', kind: 'json', help: 'As [{ "field": "SECTOR", "cap": 0.3 }]' },
-];
 
 /** How the names that are left are weighted. */
 export function Weighting() {
@@ -38,8 +31,8 @@ export function Weighting() {
         findings={findingsAt(findings, [...WEIGHTING, 'type'])}
         onChange={(value) => typeof value === 'string' && choose(value)}
       />
-      <Fields fields={(spec?.parameters ?? []).map(fieldOf)} within={[...WEIGHTING, 'params']} />
-      <Fields fields={LIMITS} within={WEIGHTING} />
+      <Fields fields={spec?.parameters ?? []} within={[...WEIGHTING, 'params']} />
+      <Fields fields={types.fields.weighting} within={WEIGHTING} />
     </Part>
   );
 }

@@ -1,0 +1,33 @@
+import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import { IndexDocument, RebalanceSpec, TreatmentSpec, UniverseSpec, WeightingSpec } from './index-document.js';
+
+/** Parts of a definition that no class describes, each with its fields. */
+export interface DefinitionFields {
+  readonly index: readonly ParameterSpec[];
+  readonly universe: readonly ParameterSpec[];
+  readonly rebalance: readonly ParameterSpec[];
+  readonly treatment: readonly ParameterSpec[];
+  readonly weighting: readonly ParameterSpec[];
+}
+
+const identity = IndexDocument.pick({
+  id: true,
+  name: true,
+  calendar: true,
+  base_date: true,
+  base_value: true,
+  currency: true,
+  description: true,
+  tags: true,
+});
+
+/** The fields of a definition beside its classes of rules, as forms read them. */
+export function definitionFields(): DefinitionFields {
+  return {
+    index: parameterSpecs(identity),
+    universe: parameterSpecs(UniverseSpec),
+    rebalance: parameterSpecs(RebalanceSpec),
+    treatment: parameterSpecs(TreatmentSpec),
+    weighting: parameterSpecs(WeightingSpec.pick({ cap: true, floor: true, group_caps: true })),
+  };
+}

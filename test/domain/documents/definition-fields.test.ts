@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest';
+import type { ParameterSpec } from '#domain/catalogue/type-spec.js';
+import { definitionFields } from '#domain/documents/definition-fields.js';
+import { IndexDocument, RebalanceSpec } from '#domain/documents/index-document.js';
+import { validateRebalance } from '#domain/schedule/validate-rebalance.js';
+
+const fields = definitionFields();
+
+/** Whether a field is read beside the values of others. */
+const isRead = ({ when }: ParameterSpec, values: Readonly<Record<string, unknown>>): boolean =>
+  when === null || when.some((all) => Object.entries(all).every(([name, own]) => own.includes(String(values[name]))));
+
+describe('the fields of a definition', () => {
+  test('have the defaults that a document without them is stored with', () => {
+    const stored = IndexDocument.parse({
+      id: 'A',
+      name: 'A',
+      calendar: 'XNYS',
+      base_date: '2024-01-02',
+      universe: {},
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+    const parts = { index: stored, universe: stored.universe, rebalance: stored.rebalance, ...stored.pipeline };
+    for (const [part, specs] of Object.entries(fields) as [keyof typeof fields, readonly ParameterSpec[]][])
+      for (const { name, required, default: otherwise = null } of specs.filter((spec) => !spec.required))
+        expect([part, name, required, (parts[part] as Record<string, unknown>)[name] ?? null]).toEqual([
+          part,
+          name,
+          false,
+          otherwise,
+        ]);
+  });
+
+  test('are read wherever a schedule asks for them, and only with values that their choices have', () => {
+    const { frequency, anchor } = RebalanceSpec.shape;
+    for (const cadence of frequency.unwrap().options)
+      for (const day of anchor.unwrap().options) {
+        const rebalance = RebalanceSpec.parse({ frequency: cadence, anchor: day });
+        const asked = validateRebalance(rebalance, '').map(({ path }) => path.replace(/^\./, ''));
+        const read = fields.rebalance.filter((spec) => isRead(spec, rebalance)).map(({ name }) => name);
+        expect(read).toEqual(expect.arrayContaining(asked));
+      }
+    for (const specs of Object.values(fields) as (readonly ParameterSpec[])[])
+      for (const { name, when } of specs)
+        for (const [other, values] of (when ?? []).flatMap((all) => Object.entries(all)))
+          expect([name, specs.find((spec) => spec.name === other)?.choices]).toEqual([
+            name,
+            expect.arrayContaining([...values]),
+          ]);
+  });
+});

@@ -18,7 +18,7 @@ import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
-import { performanceView } from '#views/performance-view.js';
+import { metricsView, performanceView } from '#views/performance-view.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
@@ -75,6 +75,8 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, closesView));
     case 'summary':
       return document(withRunFile(input.columns, summaryView));
+    case 'metrics':
+      return document(withRunFile(input.columns, metricsView));
     case 'performance':
       return document(withRunFile(input.columns, (run) => performanceView(run, input)));
     case 'rebalances':

@@ -179,6 +179,14 @@ export const SETTINGS = {
     help: 'Least severity that is logged, to standard error.',
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   }),
+  runsKept: declare({
+    flag: 'runs-kept',
+    variable: 'DIVISOR_RUNS_KEPT',
+    // A month of daily runs.
+    otherwise: () => '20',
+    help: 'Runs of an index that stay, the newest first; those whose closes were published stay beside them.',
+    schema: whole(1, 1000),
+  }),
   dataWaitMs: declare({
     flag: 'data-wait-ms',
     variable: 'DIVISOR_DATA_WAIT_MS',

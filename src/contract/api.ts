@@ -20,6 +20,7 @@ import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
 import { storeRoutes } from './stores/routes.js';
 import { strategyRoutes } from './strategies.js';
+import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
 import { versionRoutes } from './versions.js';
@@ -40,6 +41,7 @@ export const API = {
   ...eventRoutes,
   ...indexRoutes,
   ...analyticsRoutes,
+  ...runRoutes,
   ...runViewRoutes,
   ...exportRoutes,
   ...optimiseRoutes,

@@ -4,7 +4,7 @@ import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { routes } from './route.js';
-import { stale } from './run-state.js';
+import { stale, whichRun } from './run-state.js';
 
 export const ExportView = z
   .strictObject({
@@ -40,6 +40,7 @@ export const exportRoutes = routes({
       table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),
     }),
     query: z.strictObject({
+      ...whichRun,
       start: IsoDate.optional().meta({ description: 'First date; that of the run unless given.' }),
       end: IsoDate.optional().meta({ description: 'Last date; that of the run unless given.' }),
       by: z

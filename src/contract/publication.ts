@@ -2,12 +2,14 @@ import { z } from 'zod';
 import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { routes } from './route.js';
+import { whichRun } from './run-state.js';
 
 /** Longest reason of a restatement, in characters: a paragraph. */
 const REASON_LENGTH_MAX = 2000;
 
 export const PublishRequest = z
   .strictObject({
+    ...whichRun,
     through: IsoDate.optional().meta({ description: 'Last date to publish; that of the run unless given.' }),
     restate: z.boolean().default(false).meta({ description: 'Whether closes that differ are published again.' }),
     reason: z
@@ -49,7 +51,7 @@ export const publicationRoutes = routes({
     path: '/analytics/{index_id}/publish',
     scope: 'publish',
     tag,
-    summary: 'Publishes the closes of the stored run that are not published yet.',
+    summary: 'Publishes the closes of a run that are not published yet: of the newest unless another is named.',
     description:
       'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. What is published stands: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason.',
     params,

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Id } from '#domain/shape.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
+import { whichRun } from './run-state.js';
 
 const shown = z.union([z.number(), z.string()]).nullable();
 
@@ -54,6 +55,7 @@ export const replayRoutes = routes({
     description:
       'The definition and the request are those of the stored run, whatever is stored under the id by now; the market is the one being served. Nothing is replaced.',
     params: z.strictObject({ index_id: Id }),
+    query: z.strictObject(whichRun),
     body: { schema: z.strictObject({}), optional: true, example: {} },
     success: { status: 202, description: 'The job; see Location.', schema: ReplayJobStatus },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE', 'JOB_RUNNING'],

@@ -4,7 +4,7 @@ import { LIMITS } from '#domain/limits.js';
 import { Id } from '#domain/shape.js';
 import { TableFrame } from './common.js';
 import { routes } from './route.js';
-import { stale } from './run-state.js';
+import { stale, whichRun } from './run-state.js';
 
 export const RollingRiskView = z
   .strictObject({
@@ -36,6 +36,7 @@ export const rollingRiskRoutes = routes({
       'Over a window of returns, or over all returns with weights that halve every `half_life` sessions; then from the twentieth return on.',
     params: z.strictObject({ index_id: Id }),
     query: z.strictObject({
+      ...whichRun,
       window: z.coerce
         .number()
         .int()

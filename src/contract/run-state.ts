@@ -19,3 +19,13 @@ export const stale = {
 
 /** A view as it is made and kept: the state of its run is reported when it is answered. */
 export type Stateless<V extends { readonly stale: unknown }> = Omit<V, 'stale'>;
+
+/** Id of one run. */
+export const RunKey = z.string().regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits');
+
+/** Which run a view is of. */
+export const whichRun = {
+  run_id: RunKey.optional().meta({
+    description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.',
+  }),
+};

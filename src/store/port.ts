@@ -6,6 +6,8 @@ import type { LowWaterMark } from './files/free-space.js';
 export const DOCUMENT_KINDS = [
   'index',
   'run',
+  'kept-run',
+  'run-list',
   'constraint-set',
   'optimisation-run',
   'risk-model',

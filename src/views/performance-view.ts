@@ -1,4 +1,5 @@
 import type { PerformanceView } from '#contract/analytics/performance.js';
+import type { RunMetrics } from '#contract/analytics/runs.js';
 import type { SeriesPayload } from '#contract/common.js';
 import { benchmarkStatistics, drawdowns, returnStatistics } from '#domain/analytics/return-statistics.js';
 import { monthlyReturns } from '#domain/analytics/rolling.js';
@@ -52,6 +53,11 @@ export function performanceView(columns: RunColumns, window: AskedWindow): Perfo
       monthlyReturns(days, level).map(({ year, month, value }) => [`${year}-${String(month).padStart(2, '0')}`, value]),
     ),
   };
+}
+
+/** Figures of a whole stored run. @cost reads its levels */
+export function metricsView(columns: RunColumns): RunMetrics {
+  return backtestMetrics(rebase(columns.f64('level'), 100), rebase(indexOn(columns, columns.i32('days')), 100));
 }
 
 /** Index points on the dates of a run, which its index has all. */

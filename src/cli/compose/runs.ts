@@ -4,6 +4,7 @@ import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
 import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
+import { runHandlers } from '#http/routes/runs.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { sweepHandlers } from '#http/routes/sweeps.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
@@ -16,6 +17,7 @@ import { createReplayJob, createReplays } from '#services/runs/replays.js';
 import { createRollingRisk } from '#services/runs/rolling-risk.js';
 import { createRunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
+import { createStoredRuns } from '#services/runs/stored-runs.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import { createSweeps } from '#services/runs/sweeps.js';
 import { createViewCache } from '#services/runs/view-cache.js';
@@ -27,7 +29,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
   const { settings, version: engineVersion } = rooms;
   const views = createViewCache();
   const maker = createViewMaker({ ...rooms, views });
-  const backtest = createBacktestJob(rooms);
+  const backtest = createBacktestJob({ ...rooms, runsKept: settings.runsKept });
   const replay = createReplayJob(rooms);
   const sweep = createSweepJob({ ...rooms, workers: settings.workers });
   const simulate = createSimulationJob(rooms);
@@ -53,6 +55,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
     kinds: { backtest, replay, sweep, simulate },
     handlers: {
       ...analyticsHandlers(analytics, createBacktestBatches(analytics)),
+      ...runHandlers(createStoredRuns({ ...rooms, maker })),
       ...runViewHandlers(runViews),
       ...exportHandlers(createExports(rooms)),
       ...replayHandlers(replays),

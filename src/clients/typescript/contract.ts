@@ -3978,6 +3978,8 @@ export interface PublicationEntry {
 }
 
 export interface PublishRequest {
+  /** Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given. */
+  readonly run_id?: string | undefined;
   /** Last date to publish; that of the run unless given. */
   readonly through?: string | undefined;
   /** Whether closes that differ are published again. */
@@ -5456,6 +5458,40 @@ export interface StatGridBlockInput {
   readonly values?: Readonly<Record<string, string>> | null | undefined;
 }
 
+export interface StoredRun {
+  /** Its id, which every view of a run takes. */
+  readonly run_id: string;
+  /** Time of the run, ISO-8601 UTC with offset. */
+  readonly run_at: string | null;
+  /** SHA-256 of everything the run depends on. */
+  readonly run_hash: string;
+  /** First date. */
+  readonly start: string;
+  /** Last date. */
+  readonly end: string;
+  /** Version of the index or strategy; null of earlier runs. */
+  readonly index_version: number | null;
+  /** The data store. */
+  readonly store_id: string | null;
+  /** SHA-256 of the content of the store that was read. */
+  readonly store_content_hash: string;
+  /** Version of the engine that computed it. */
+  readonly engine_version: string;
+  /** The request, with its defaults. */
+  readonly request: unknown;
+  /** Null where its files cannot be read. */
+  readonly metrics: BacktestMetrics | null;
+  /** Whether closes of it were published: it stays. */
+  readonly published: boolean;
+}
+
+export interface StoredRuns {
+  /** Newest first. */
+  readonly runs: readonly StoredRun[];
+  /** All of them, also those not listed. */
+  readonly total: number;
+}
+
 export interface StoredStrategy {
   /** The stored strategy. */
   readonly strategy: StrategyDocument;
@@ -6690,9 +6726,9 @@ export interface Operations {
     request: { readonly query: { readonly ids: readonly string[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } };
     answer: CompareView;
   };
-  /** The stored record of the latest run. */
+  /** The stored record of a run. */
   getRecord: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: BacktestResultSummary;
   };
   /** Forget the stored run. */
@@ -6700,94 +6736,99 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string } };
     answer: null;
   };
-  /** Level, metrics and concentration of the latest run. */
+  /** Level, metrics and concentration of a run. */
   getOverview: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: OverviewView;
   };
   /** Contributions of the names to the return of a window, linked so that they add up exactly. */
   getAttribution: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: AttributionView;
   };
   /** Contributions by group, and allocation, selection and interaction against a benchmark index. */
   getGroupAttribution: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: GroupAttributionView;
   };
   /** The identities of the stored run, computed again. */
   reconcileRun: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: ReconciliationView;
   };
   /** One name of a run: its price, its weights, how it moved with the run. */
   getRunAsset: {
-    request: { readonly params: { readonly index_id: string; readonly identifier: string } };
+    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: AssetView;
   };
   /** What the index holds on a date, with concentration, drift and risk. */
   getWeights: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined } | undefined };
     answer: WeightsView;
   };
   /** Active variance against a benchmark index, split into factors and the rest. */
   getFactorRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query: { readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | undefined; readonly factors?: number | undefined } };
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | undefined; readonly factors?: number | undefined } };
     answer: RiskDecomposition;
   };
-  /** Index levels of the latest run in any return variant, with the divisor. */
+  /** Index levels of a run in any return variant, with the divisor. */
   getLevels: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: LevelsView;
+  };
+  /** Stored runs of an index or a strategy, newest first. */
+  listRuns: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    answer: StoredRuns;
   };
   /** Level, returns, volatility and rebalances of every stored run, a row each. */
   listSummaries: {
     request: { readonly query?: { readonly limit?: number | undefined; readonly after?: string | undefined } | undefined };
     answer: RunSummaryCollection;
   };
-  /** Levels, drawdown, returns and figures of a window of the latest run. */
+  /** Levels, drawdown, returns and figures of a window of a run. */
   getPerformance: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: PerformanceView;
   };
-  /** Every rebalance of the latest run with what it changed, turnover and cost. */
+  /** Every rebalance of a run with what it changed, turnover and cost. */
   listRebalances: {
-    request: { readonly params: { readonly index_id: string } };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: RebalanceList;
   };
-  /** One rebalance of the latest run, name by name: weights before and after, trades. */
+  /** One rebalance of a run, name by name: weights before and after, trades. */
   getRebalance: {
-    request: { readonly params: { readonly index_id: string; readonly date: string } };
+    request: { readonly params: { readonly index_id: string; readonly date: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: RebalanceView;
   };
   /** Ordinary dividends in index points, by session and year; yield, and dividends announced. */
   getDividendPoints: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: DividendPointsView;
   };
   /** Weights by group and averages of datapoints through time, with concentration and turnover. */
   getExposures: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: ExposuresView;
   };
   /** A published rule of concentration watched on every session: headroom, breaches and their causes. */
   getLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: LimitsView;
   };
-  /** Rows of the optimiser watched on every session of the latest run. */
+  /** Rows of the optimiser watched on every session of a run. */
   watchLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined; readonly body: LimitsRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
   };
   /** The composition of a run in past windows and under shocks: return by name and group; nothing is stored. */
   runScenarios: {
-    request: { readonly params: { readonly index_id: string }; readonly body: ScenarioRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined; readonly body: ScenarioRequest };
     answer: ScenariosView;
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */
@@ -6867,7 +6908,7 @@ export interface Operations {
   };
   /** Run a stored run again, as a job, and say whether it comes out equal. */
   replayRun: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: Readonly<Record<string, never>> | null | undefined };
     answer: ReplayJobStatus;
   };
   /** Run many variants of an index and rank them, as one job. */
@@ -6877,12 +6918,12 @@ export interface Operations {
   };
   /** Simulate where the level of a stored run may go, as a job. */
   simulateIndex: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly callback?: string | undefined } | undefined; readonly body?: SimulationRequest | null | undefined };
     answer: SimulationJobStatus;
   };
   /** Volatility, tracking error, beta and correlation of a run as they moved. */
   getRollingRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly window?: number | undefined; readonly against?: 'index' | 'benchmark' | undefined; readonly half_life?: number | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly window?: number | undefined; readonly against?: 'index' | 'benchmark' | undefined; readonly half_life?: number | undefined } | undefined };
     answer: RollingRiskView;
   };
   /** Renders a template as a PDF, as a job. */
@@ -7235,7 +7276,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string; readonly version: string } };
     answer: DataStore;
   };
-  /** Publishes the closes of the stored run that are not published yet. */
+  /** Publishes the closes of a run that are not published yet: of the newest unless another is named. */
   publishIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body?: PublishRequest | null | undefined };
     answer: Publication;
@@ -7307,6 +7348,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getWeights: 'GET /analytics/{index_id}/weights',
   getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
   getLevels: 'GET /analytics/{index_id}/levels',
+  listRuns: 'GET /analytics/{index_id}/runs',
   listSummaries: 'GET /analytics/summaries',
   getPerformance: 'GET /analytics/{index_id}/performance',
   listRebalances: 'GET /analytics/{index_id}/rebalances',

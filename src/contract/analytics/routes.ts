@@ -5,6 +5,7 @@ import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
+import { whichRun } from '../run-state.js';
 import { BacktestBatch, BacktestBatchRequest } from './batch.js';
 import { BacktestRequest } from './request.js';
 import { BacktestResultSummary, BacktestRecordCollection } from './record.js';
@@ -116,8 +117,9 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/record',
     scope: 'read',
     tag,
-    summary: 'The stored record of the latest run.',
+    summary: 'The stored record of a run.',
     params,
+    query: z.strictObject(whichRun),
     success: { status: 200, description: 'The record.', schema: BacktestResultSummary },
     errors: runErrors,
   },
@@ -136,8 +138,9 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/overview',
     scope: 'read',
     tag,
-    summary: 'Level, metrics and concentration of the latest run.',
+    summary: 'Level, metrics and concentration of a run.',
     params,
+    query: z.strictObject(whichRun),
     success: { status: 200, description: 'The overview.', schema: OverviewView },
     errors: runErrors,
   },
@@ -148,7 +151,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Contributions of the names to the return of a window, linked so that they add up exactly.',
     params,
-    query: z.strictObject(window),
+    query: z.strictObject({ ...whichRun, ...window }),
     success: { status: 200, description: 'The attribution.', schema: AttributionView },
     errors: [...runErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS'],
   },
@@ -162,6 +165,7 @@ export const analyticsRoutes = routes({
       'Effects are those of Brinson and Fachler, period by period, linked after Cariño: they sum to the active return exactly. The benchmark is run from its definition and must have every date of the window.',
     params,
     query: z.strictObject({
+      ...whichRun,
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
       benchmark: AssetIdentifier.optional().meta({
         description: 'Index to compare with; otherwise an identifier of the served store: one name or one series.',
@@ -180,6 +184,7 @@ export const analyticsRoutes = routes({
     description:
       'Each check with both sides, residual, tolerance and verdict. Stored bytes are hashed again, so that a changed record is found.',
     params,
+    query: z.strictObject(whichRun),
     success: { status: 200, description: 'The checks.', schema: ReconciliationView },
     errors: runErrors,
   },
@@ -190,6 +195,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'One name of a run: its price, its weights, how it moved with the run.',
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
+    query: z.strictObject(whichRun),
     success: { status: 200, description: 'The name.', schema: AssetView },
     errors: [...priceErrors, 'ASSET_NOT_IN_RUN', 'NO_COMMON_DATES'],
   },
@@ -201,6 +207,7 @@ export const analyticsRoutes = routes({
     summary: 'What the index holds on a date, with concentration, drift and risk.',
     params,
     query: z.strictObject({
+      ...whichRun,
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before it; the last by default.',
       }),
@@ -224,6 +231,7 @@ export const analyticsRoutes = routes({
     summary: 'Active variance against a benchmark index, split into factors and the rest.',
     params,
     query: z.strictObject({
+      ...whichRun,
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before it; the last by default.',
       }),
@@ -245,9 +253,10 @@ export const analyticsRoutes = routes({
     path: '/analytics/{index_id}/levels',
     scope: 'read',
     tag,
-    summary: 'Index levels of the latest run in any return variant, with the divisor.',
+    summary: 'Index levels of a run in any return variant, with the divisor.',
     params,
     query: z.strictObject({
+      ...whichRun,
       variant: z
         .enum(RETURN_VARIANTS)
         .optional()

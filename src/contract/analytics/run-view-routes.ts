@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
+import { whichRun } from '../run-state.js';
 import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
@@ -41,29 +42,31 @@ export const runViewRoutes = routes({
   getPerformance: {
     ...common,
     path: '/analytics/{index_id}/performance',
-    summary: 'Levels, drawdown, returns and figures of a window of the latest run.',
+    summary: 'Levels, drawdown, returns and figures of a window of a run.',
     description: 'The window snaps inwards to dates of the run; everything is measured within it.',
     params,
-    query: z.strictObject(window),
+    query: z.strictObject({ ...whichRun, ...window }),
     success: { status: 200, description: 'The performance.', schema: PerformanceView },
     errors: [...errors, 'INVALID_RANGE', 'RANGE_TOO_SHORT'],
   },
   listRebalances: {
     ...common,
     path: '/analytics/{index_id}/rebalances',
-    summary: 'Every rebalance of the latest run with what it changed, turnover and cost.',
+    summary: 'Every rebalance of a run with what it changed, turnover and cost.',
     params,
+    query: z.strictObject(whichRun),
     success: { status: 200, description: 'The rebalances.', schema: RebalanceList },
     errors,
   },
   getRebalance: {
     ...common,
     path: '/analytics/{index_id}/rebalances/{date}',
-    summary: 'One rebalance of the latest run, name by name: weights before and after, trades.',
+    summary: 'One rebalance of a run, name by name: weights before and after, trades.',
     params: z.strictObject({
       index_id: Id,
       date: IsoDate.meta({ description: 'The latest rebalance at or before it.' }),
     }),
+    query: z.strictObject(whichRun),
     success: { status: 200, description: 'The rebalance.', schema: RebalanceView },
     errors: [...errors, 'NO_DATA_AT_DATE'],
   },
@@ -74,7 +77,7 @@ export const runViewRoutes = routes({
     description:
       'Points of a name: its weight at the close before, times the level there, times dividend over price, both in the currency of the index.',
     params,
-    query: z.strictObject(window),
+    query: z.strictObject({ ...whichRun, ...window }),
     success: { status: 200, description: 'The points.', schema: DividendPointsView },
     errors: [
       ...errors,
@@ -93,6 +96,7 @@ export const runViewRoutes = routes({
       'Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date. With `Accept: text/csv` the weights of the groups, a row a date and group.',
     params,
     query: z.strictObject({
+      ...whichRun,
       by: z
         .string()
         .min(1)
@@ -141,6 +145,7 @@ export const runViewRoutes = routes({
       'Without the reference column ISSUER, and for names without a value in it, each name is its own issuer; a finding says so.',
     params,
     query: z.strictObject({
+      ...whichRun,
       rule: z.enum(LIMIT_RULE_NAMES).default('UCITS_5_10_40').meta({ description: ruleHelp }),
       by: z
         .string()
@@ -157,11 +162,11 @@ export const runViewRoutes = routes({
     ...common,
     method: 'POST',
     path: '/analytics/{index_id}/limits',
-    summary: 'Rows of the optimiser watched on every session of the latest run.',
+    summary: 'Rows of the optimiser watched on every session of a run.',
     description:
       'Rows about holdings and their datapoints; those against a parent index, trades or forecasts of risk are refused. Datapoints are as known on each session.',
     params,
-    query: z.strictObject(window),
+    query: z.strictObject({ ...whichRun, ...window }),
     body: {
       schema: LimitsRequest,
       example: { rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.08 } }] },
@@ -175,6 +180,7 @@ export const runViewRoutes = routes({
     path: '/analytics/{index_id}/scenarios',
     summary: 'The composition of a run in past windows and under shocks: return by name and group; nothing is stored.',
     params,
+    query: z.strictObject(whichRun),
     body: {
       schema: ScenarioRequest,
       example: {

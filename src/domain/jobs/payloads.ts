@@ -27,8 +27,12 @@ export const BacktestPayload = z.object({
 });
 export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
 
+/** Id of the one run that is asked for; absent for the newest. */
+const whichRun = { which_run: z.string().optional() };
+
 export const ReplayPayload = z.object({
   run_id: z.string(),
+  ...whichRun,
   /** The run that is replayed, so that a later one under the same id is another input. */
   run_hash: z.string(),
   engine_version: z.string(),
@@ -54,6 +58,7 @@ export type SweepPayload = Readonly<z.infer<typeof SweepPayload>>;
 
 export const SimulationPayload = z.object({
   run_id: z.string(),
+  ...whichRun,
   request: accepted<SimulationRequest>(),
   calendar: z.string(),
   /** Sessions ahead, YYYY-MM-DD, [horizon]. */

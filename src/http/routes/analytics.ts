@@ -4,6 +4,7 @@ import type { BacktestBatches } from '#services/runs/backtest-batches.js';
 import type { StoredBytes } from '#services/runs/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
+import { askedRun } from '../asked-run.js';
 import { JSON_TYPE, negotiate } from '../negotiate.js';
 import { namesEtag } from '../reply.js';
 import { viewReply } from '../view-reply.js';
@@ -28,8 +29,8 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       const { bytes } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
       return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
     },
-    async getRecord({ params, header }) {
-      const { etag, read } = await analytics.record(params.index_id);
+    async getRecord({ params, query, header }) {
+      const { etag, read } = await analytics.record(askedRun({ params, query }));
       // What the client has already need not be written: the reply is a 304 whatever its bytes.
       return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : storedReply(await read());
     },
@@ -37,21 +38,23 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       await analytics.remove(params.index_id, precondition());
       return {};
     },
-    async getOverview({ params }) {
-      const overview = await analytics.overview(params.index_id);
+    async getOverview(request) {
+      const overview = await analytics.overview(askedRun(request));
       return 'bytes' in overview ? overview : storedReply(overview);
     },
     getAttribution: async ({ params, query, signal }) =>
-      viewReply(await analytics.attribution(params.index_id, query, signal)),
+      viewReply(await analytics.attribution(askedRun({ params, query }), query, signal)),
     getGroupAttribution: async ({ params, query, signal }) =>
-      viewReply(await analytics.groups(params.index_id, query, signal)),
-    reconcileRun: async ({ params, signal }) => viewReply(await analytics.reconcile(params.index_id, signal)),
-    getRunAsset: async ({ params, signal }) =>
-      viewReply(await analytics.asset(params.index_id, params.identifier, signal)),
-    getWeights: async ({ params, query, signal }) => viewReply(await analytics.weights(params.index_id, query, signal)),
+      viewReply(await analytics.groups(askedRun({ params, query }), query, signal)),
+    reconcileRun: async (request) => viewReply(await analytics.reconcile(askedRun(request), request.signal)),
+    getRunAsset: async ({ params, query, signal }) =>
+      viewReply(await analytics.asset(askedRun({ params, query }), params.identifier, signal)),
+    getWeights: async ({ params, query, signal }) =>
+      viewReply(await analytics.weights(askedRun({ params, query }), query, signal)),
     getFactorRisk: async ({ params, query, signal }) =>
-      viewReply(await analytics.factorRisk(params.index_id, query, signal)),
-    getLevels: async ({ params, query, signal }) => viewReply(await analytics.levels(params.index_id, query, signal)),
+      viewReply(await analytics.factorRisk(askedRun({ params, query }), query, signal)),
+    getLevels: async ({ params, query, signal }) =>
+      viewReply(await analytics.levels(askedRun({ params, query }), query, signal)),
   };
 }
 

@@ -11,7 +11,10 @@ export function exportHandlers(exports: Exports): Handlers<typeof exportRoutes> 
     async exportRun({ params: { index_id: runId, table }, query, header, signal }) {
       const format = exportFormat(query.format, header('accept'));
       const { extension } = EXPORT_FORMATS[format];
-      const { etag, stale, open } = await exports.export(runId, { ...query, table, format });
+      const { etag, stale, open } = await exports.export(
+        { subject: runId, id: query.run_id },
+        { ...query, table, format },
+      );
       const headers = {
         'Content-Disposition': `attachment; filename="${runId}-${table}.${extension}"`,
         ...(stale === null ? {} : { 'X-Run-Stale': partsOf(stale).join(', ') }),

@@ -1,13 +1,15 @@
 import type { replayRoutes } from '#contract/replays.js';
 import type { Replays } from '#services/runs/replays.js';
+import { askedRun } from '../asked-run.js';
 import type { Handlers } from '../handler.js';
 
 export function replayHandlers(replays: Replays): Handlers<typeof replayRoutes> {
   return {
-    async replayRun({ params, body, origin }) {
-      await replays.assertRun(params.index_id);
+    async replayRun({ params, query, body, origin }) {
+      const run = askedRun({ params, query });
+      await replays.assertRun(run);
       body(); // Has no members; one that has is refused.
-      const status = await replays.replay(params.index_id, origin);
+      const status = await replays.replay(run, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
   };

@@ -1,12 +1,14 @@
 import type { simulationRoutes } from '#contract/simulations.js';
 import type { Simulations } from '#services/runs/simulations.js';
+import { askedRun } from '../asked-run.js';
 import type { Handlers } from '../handler.js';
 
 export function simulationHandlers(simulations: Simulations): Handlers<typeof simulationRoutes> {
   return {
-    async simulateIndex({ params, body, origin }) {
-      await simulations.assertRun(params.index_id);
-      const status = await simulations.simulate(params.index_id, body(), origin);
+    async simulateIndex({ params, query, body, origin }) {
+      const run = askedRun({ params, query });
+      await simulations.assertRun(run);
+      const status = await simulations.simulate(run, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
   };

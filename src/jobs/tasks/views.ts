@@ -21,6 +21,7 @@ export type RunViewInput =
     }
   | { readonly view: 'asset'; readonly columns: string; readonly identifier: string }
   | { readonly view: 'summary'; readonly columns: string }
+  | { readonly view: 'metrics'; readonly columns: string }
   | { readonly view: 'closes'; readonly columns: string }
   | {
       readonly view: 'performance';

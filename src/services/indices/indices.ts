@@ -10,6 +10,7 @@ import { definitionFields } from '#domain/documents/definition-fields.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { forgetRuns } from '../runs/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { unknownModels } from '../risk/used-models.js';
@@ -174,7 +175,10 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
         const family = await familyOf(tx, indexId, null);
         const forgotten = await forgetJobsAbout(tx, jobs, subjectsOf(family));
         const deleted: IndexDeletion['deleted'] = [];
-        for (const member of family) deleted.push(await removeIn(tx, member, forgotten.get(member.id) ?? 0));
+        for (const member of family) {
+          const jobsForgotten = forgotten.get(member.id) ?? 0;
+          deleted.push(await removeIn(tx, member, { jobsForgotten, all: by?.purges }));
+        }
         return { deleted };
       };
       return documents.transaction(forget, { by });
@@ -217,14 +221,14 @@ async function familyOf(
   return family;
 }
 
-/** Forgets one index: its definition and its record. Their artifacts go with the last document that names them. */
+/** Forgets one index: its definition and its runs, of those that were published only if all are to go. Their artifacts go with the last document that names them. */
 async function removeIn(
   tx: DocumentTransaction,
   { id, derivedFrom }: Member,
-  jobsForgotten: number,
+  { jobsForgotten, all }: { readonly jobsForgotten: number; readonly all: boolean | undefined },
 ): Promise<IndexDeletion['deleted'][number]> {
   await tx.delete('index', id);
-  const hadRecord = await tx.delete('run', id);
+  const hadRecord = await forgetRuns(tx, id, { all });
   return {
     index_id: id,
     backtest_record_deleted: hadRecord,

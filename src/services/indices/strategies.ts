@@ -9,6 +9,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { strategyProblems, validateStrategy, type StrategyContext } from '#domain/strategies/validate-strategy.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
+import { forgetRuns } from '../runs/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { findIndex } from './stored-indices.js';
@@ -138,7 +139,7 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
         await tx.delete('strategy', strategyId);
-        const hadRecord = await tx.delete('run', strategyId);
+        const hadRecord = await forgetRuns(tx, strategyId, { all: by?.purges });
         const jobsForgotten = (await forgetJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,

@@ -15,7 +15,8 @@ import { appendEntries, logBatches, logHead } from '#store/publication/log.js';
 import { hashOf, signHash } from '#store/publication/signing.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireIndex } from '../indices/stored-indices.js';
-import { requireRun } from '../runs/run-documents.js';
+import { markPublished } from '../runs/kept-runs.js';
+import { requireRun, runIdOf } from '../runs/run-documents.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
 import type { SigningKeys } from './signing-keys.js';
@@ -107,13 +108,16 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 
   /** @returns false where another publication, or another key, came first */
-  async function isAppended(indexId: string, log: Log, entries: readonly PublicationEntry[], by: Authorship) {
+  async function isAppended(run: RunDocument, log: Log, entries: readonly PublicationEntry[], by: Authorship) {
     const keyId = entries[0]!.key_id;
+    const indexId = run.index_id;
     return documents.transaction(
       async (tx) => {
         const head = await logHead(tx, indexId);
         if (head?.hash !== log.head?.hash || !(await signingKeys.isCurrent(tx, keyId))) return false;
         await appendEntries(tx, indexId, { entries, after: head });
+        await requireRun(tx, { subject: indexId, id: runIdOf(run) }); // It was not dropped meanwhile.
+        await markPublished(tx, run);
         return true;
       },
       { by },
@@ -125,7 +129,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       await requireIndex(documents, indexId);
       const request = body();
       assertReasoned(request);
-      const run = await requireRun(documents, indexId);
+      const run = await requireRun(documents, { subject: indexId, id: request.run_id });
       const closes = await closesOf(run, { through: request.through, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(indexId);
@@ -140,7 +144,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const answer = { published, restated: statements.length - published };
         if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
         const entries = await signed(statements, log, key);
-        if (!(await isAppended(indexId, log, entries, by))) continue;
+        if (!(await isAppended(run, log, entries, by))) continue;
         return { ...answer, through: lastDate(log, entries), head: entries.at(-1)!.hash };
       }
       throw new Refusal('OVERLOADED', `Other publications of ${indexId} came first ${ATTEMPTS_MAX} times.`);

@@ -20,7 +20,8 @@ import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { assertSubject, findRun, readRun, requireRun } from './run-documents.js';
+import { forgetRuns } from './kept-runs.js';
+import { assertSubject, findRun, readRun, requireRun, type RunName } from './run-documents.js';
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import type { RunStates } from './run-states.js';
@@ -76,24 +77,24 @@ export interface Analytics {
    * Every view begins with the state of its run. Those that need prices are refused while another store is served than that of the run.
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_MISMATCH; so do all that follow
    */
-  record(runId: string): Promise<RunRecordReader>;
-  overview(runId: string): Promise<StoredBytes | CheckedBytes>;
+  record(name: RunName): Promise<RunRecordReader>;
+  overview(name: RunName): Promise<StoredBytes | CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
   remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
-  attribution(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
-  groups(runId: string, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  reconcile(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
-  asset(runId: string, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
+  attribution(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  groups(name: RunName, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  reconcile(name: RunName, signal: AbortSignal): Promise<AnswerBytes>;
+  asset(name: RunName, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND */
   compare(
     runIds: readonly string[],
     query: DateWindow & { readonly benchmark?: string | undefined; readonly format: 'json' | 'csv' },
     signal: AbortSignal,
   ): Promise<AnswerBytes>;
-  weights(runId: string, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
-  factorRisk(runId: string, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  weights(name: RunName, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  factorRisk(name: RunName, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
   levels(
-    runId: string,
+    name: RunName,
     query: DateWindow & { readonly variant?: ReturnVariant | undefined },
     signal: AbortSignal,
   ): Promise<AnswerBytes>;
@@ -195,13 +196,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return { backtests: await rowsOf(rows), skipped, skipped_causes };
     },
 
-    async record(runId) {
-      const run = await requireRun(documents, runId);
+    async record(name) {
+      const run = await requireRun(documents, name);
       const head = await headOf(run);
       return { etag: head.etagOf(recordEtag(run)), read: async () => withHeadStored(head, await records.read(run)) };
     },
-    async overview(runId) {
-      const run = await requireRun(documents, runId);
+    async overview(name) {
+      const run = await requireRun(documents, name);
       const { overview } = run.artifacts;
       const head = await headOf(run);
       if (overview.bytes > CHECKED_BYTES_MAX) return withHeadStored(head, stored(overview));
@@ -226,17 +227,17 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
             { etag: etag ?? null },
           );
         }
-        await tx.delete('run', runId);
+        await forgetRuns(tx, runId);
       });
     },
 
-    async attribution(runId, { start = null, end = null }, signal) {
-      const run = await requireRun(documents, runId);
+    async attribution(name, { start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       return stamped(run, held({ view: 'attribution', columns: columnsOf(run), start, end }, signal));
     },
-    async groups(runId, { by, benchmark = null, start = null, end = null }, signal) {
-      const run = await requireRun(documents, runId);
+    async groups(name, { by, benchmark = null, start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const compared = benchmark === null ? null : await comparedOf(run, benchmark);
       const { handle, market } = await states.requireMarket(run);
@@ -246,8 +247,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         held({ view: 'groups', columns: columnsOf(run), start, end, by, benchmark: compared, market: handle }, signal),
       );
     },
-    async reconcile(runId, signal) {
-      const run = await requireRun(documents, runId);
+    async reconcile(name, signal) {
+      const run = await requireRun(documents, name);
       const { artifacts: stored, request } = run;
       const { benchmark } = BacktestFields.parse(request);
       const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
@@ -279,8 +280,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       jobs.help('hash-files', { paths: files.map(({ path }) => path), cells });
       return stamped(run, view);
     },
-    async asset(runId, identifier, signal) {
-      const run = await requireRun(documents, runId);
+    async asset(name, identifier, signal) {
+      const run = await requireRun(documents, name);
       await states.servedMarket(run);
       return stamped(run, held({ view: 'asset', columns: columnsOf(run), identifier }, signal));
     },
@@ -298,8 +299,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         signal,
       );
     },
-    async weights(runId, { as_of: asOf = null, benchmark = null, risk, risk_model: modelId }, signal) {
-      const run = await requireRun(documents, runId);
+    async weights(name, { as_of: asOf = null, benchmark = null, risk, risk_model: modelId }, signal) {
+      const run = await requireRun(documents, name);
       const model = modelId === undefined ? null : await measuringModel(documents, artifacts, modelId);
       const compared = benchmark === null ? null : await comparedOf(run, benchmark);
       const served = compared || risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
@@ -319,8 +320,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         ),
       );
     },
-    async factorRisk(runId, { as_of: asOf = null, benchmark, model, factors }, signal) {
-      const run = await requireRun(documents, runId);
+    async factorRisk(name, { as_of: asOf = null, benchmark, model, factors }, signal) {
+      const run = await requireRun(documents, name);
       const compared = await comparedOf(run, benchmark);
       const { handle } = await states.requireMarket(run);
       return stamped(
@@ -331,8 +332,8 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         ),
       );
     },
-    async levels(runId, { variant = null, start = null, end = null }, signal) {
-      const run = await requireRun(documents, runId);
+    async levels(name, { variant = null, start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       return stamped(run, held({ view: 'levels', columns: columnsOf(run), variant, start, end }, signal));
     },

@@ -11,8 +11,9 @@ import { RUN_FILES } from '#jobs/tasks/runs.js';
 import type { StoredRunReferences } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
-import { columnsOf, earlierFiles, readRun, referenceTo } from './run-documents.js';
+import { columnsOf, earlierFiles, findRun, readRun, referenceTo } from './run-documents.js';
 import { modelReferences, plannedFiles } from '../risk/used-models.js';
+import { putRun } from './kept-runs.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
@@ -20,6 +21,8 @@ export interface BacktestJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
+  /** How many runs of an index stay, beside those that were published. */
+  readonly runsKept: number;
 }
 
 /** A stored run that can be extended. */
@@ -71,6 +74,35 @@ async function linked(
   const ids = Object.keys(matrices);
   const files = await attempt.share(ids.map((id) => ({ ref: matrices[id]!, name: artifacts.newName() })));
   return Object.fromEntries(ids.map((id, i) => [id, files[i]!]));
+}
+
+/** Files of a run that are new, and the newest stored run, which may have the same. */
+interface OwnFiles<F> {
+  readonly own: F;
+  readonly stored: RunDocument | undefined;
+}
+
+/** The files of a run; one that the stored run has with the same bytes is that file under another name. */
+async function storedOnce<F extends Readonly<Record<string, ArtifactRef>>>(
+  attempt: Attempt<PortableTaskName>,
+  artifacts: Pick<ArtifactStore, 'newName'>,
+  { own, stored }: OwnFiles<F>,
+): Promise<F> {
+  const { overview, columns, checkpoint, plan } = stored?.artifacts ?? {};
+  const known = new Map([overview, columns, checkpoint, plan].flatMap((ref) => (ref ? [[ref.sha256, ref]] : [])));
+  const same = Object.entries(own).flatMap(([part, { sha256 }]) => {
+    const ref = known.get(sha256);
+    return ref === undefined ? [] : [{ part, link: { ref, name: artifacts.newName() } }];
+  });
+  if (same.length === 0) return own;
+  try {
+    const linked = await attempt.share(same.map(({ link }) => link));
+    await attempt.drop(same.map(({ part }) => own[part]!.name));
+    return { ...own, ...Object.fromEntries(same.map(({ part }, i) => [part, linked[i]!])) };
+  } catch (refusal) {
+    if (refusal instanceof Refusal && refusal.code === 'DOCUMENT_UNREADABLE') return own; // Gone meanwhile.
+    throw refusal;
+  }
 }
 
 interface ResumeStoredInput {
@@ -129,6 +161,7 @@ export function createBacktestJob({
   documents,
   artifacts,
   markets,
+  runsKept,
 }: BacktestJobDependencies): JobKind<BacktestPayload> {
   /**
    * The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there
@@ -202,14 +235,12 @@ export function createBacktestJob({
         };
     const { result, overview, columns, checkpoint } = output;
     const snapshots = output.snapshots.text ?? before!.snapshots; // Those of the stored run.
+    const own = { overview, columns, ...(checkpoint ? { checkpoint } : {}), plan: output.plan };
     const files = {
-      overview,
-      columns,
+      ...(await storedOnce(attempt, artifacts, { own, stored: await findRun(documents, plan.runId) })),
       result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
-      plan: output.plan,
       ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
       ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
-      ...(checkpoint ? { checkpoint } : {}),
     };
     const document: RunDocument = {
       run_id: plan.runId,
@@ -235,7 +266,7 @@ export function createBacktestJob({
       result: { artifact: files.result },
       async effect(tx) {
         await assertNotDeleted(tx, plan.runId, 'backtest');
-        await tx.put('run', plan.runId, document);
+        await putRun(tx, document, runsKept);
         tx.publish({ type: 'run-stored', run_id: plan.runId });
       },
     };

@@ -14,7 +14,7 @@ import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';
 import { assertReferenceColumn } from './reference-column.js';
-import { earlierFiles, requireRun } from './run-documents.js';
+import { earlierFiles, requireRun, type RunName } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, streamWithHead } from './stamped-json.js';
 
@@ -37,7 +37,7 @@ export interface RunExport {
 
 export interface Exports {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE */
-  export(runId: string, request: ExportRequest): Promise<RunExport>;
+  export(name: RunName, request: ExportRequest): Promise<RunExport>;
 }
 
 export interface ExportsDependencies {
@@ -72,9 +72,9 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
   }
 
   /** Opens the files of a run, or of the one that took its place meanwhile. */
-  async function openRun(runId: string): Promise<OpenedRun> {
+  async function openRun(name: RunName): Promise<OpenedRun> {
     for (let attempt = 1; ; attempt++) {
-      const run = await requireRun(documents, runId);
+      const run = await requireRun(documents, name);
       try {
         return await openFiles(run, artifacts);
       } catch (cause) {
@@ -87,7 +87,7 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
     }
   }
 
-  async function stream(runId: string, asked: Asked, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  async function stream(name: RunName, asked: Asked, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     opened++;
@@ -97,7 +97,7 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
       await run?.close();
     };
     try {
-      const files = (run = await openRun(runId)).descriptors;
+      const files = (run = await openRun(name)).descriptors;
       const exportId = randomUUID();
       const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
         ...(await jobs.query('export-part', { ...asked, exportId, files, from, room }, signal)),
@@ -112,20 +112,20 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
   }
 
   return {
-    async export(runId, { table, format, by, start = null, end = null }) {
-      const run = await requireRun(documents, runId);
+    async export(name, { table, format, by, start = null, end = null }) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const served = await marketOf(run, table);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const stale = await states.staleOf(run);
       const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = etagOf(run, asked);
-      if (format !== 'json') return { stale, etag, open: (signal) => stream(runId, asked, signal) };
+      if (format !== 'json') return { stale, etag, open: (signal) => stream(name, asked, signal) };
       const head = stateHead(stale);
       return {
         stale,
         etag: head.etagOf(etag),
-        open: async (signal) => streamWithHead(head, await stream(runId, asked, signal)),
+        open: async (signal) => streamWithHead(head, await stream(name, asked, signal)),
       };
     },
   };

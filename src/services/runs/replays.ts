@@ -6,7 +6,7 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { modelReferences } from '../risk/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, provenanceOf, referenceTo, requireRun } from './run-documents.js';
+import { columnsOf, payloadOf, provenanceOf, referenceTo, requireRun, type AskedRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { storedPlan } from './stored-plans.js';
 
@@ -19,9 +19,9 @@ export interface ReplayJobDependencies {
 
 export interface Replays {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; so does `replay` */
-  assertRun(runId: string): Promise<void>;
+  assertRun(name: AskedRun): Promise<void>;
   /** Queues a replay. @throws Refusal NO_DATA_SOURCE, JOB_RUNNING, OVERLOADED */
-  replay(runId: string, origin: Origin | null): Promise<JobStatus>;
+  replay(name: AskedRun, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** The kind of job that runs a stored run again and lays both beside each other. */
@@ -31,11 +31,11 @@ export function createReplayJob({
   markets,
   states,
 }: ReplayJobDependencies): JobKind<ReplayPayload> {
-  return jobKind('replay', async ({ run_id: runId, engine_version: engineVersion }, attempt) => {
+  return jobKind('replay', async ({ run_id: runId, which_run: id, engine_version: engineVersion }, attempt) => {
     await markets.settled();
     const { identity } = markets.require();
     await assertNotDeleted(documents, runId, 'replay');
-    const run = await requireRun(documents, runId);
+    const run = await requireRun(documents, { subject: runId, id });
     const plan = await storedPlan(artifacts, run);
     const { result, overview, models = {} } = run.artifacts;
     const { view } = await attempt.compute('replay', {
@@ -76,13 +76,13 @@ export function createReplays({
   estimatedBytes,
 }: ReplaysDependencies): Replays {
   return {
-    assertRun: async (runId) => void (await requireRun(documents, runId)),
-    async replay(runId, origin) {
-      const run = await requireRun(documents, runId);
+    assertRun: async (name) => void (await requireRun(documents, name)),
+    async replay(name, origin) {
+      const run = await requireRun(documents, name);
       markets.require();
       return jobs.submit({
         kind,
-        payload: { run_id: runId, run_hash: run.run_hash, engine_version: engineVersion },
+        payload: { ...payloadOf(name), run_hash: run.run_hash, engine_version: engineVersion },
         request: {},
         estimatedBytes: estimatedBytes(),
         message: 'waiting for a worker',

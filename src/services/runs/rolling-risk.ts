@@ -6,7 +6,7 @@ import { refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { CheckedBytes } from './analytics.js';
-import { requireRun } from './run-documents.js';
+import { requireRun, type RunName } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead } from './stamped-json.js';
 import type { ViewCache } from './view-cache.js';
@@ -23,7 +23,7 @@ export interface RollingRiskService {
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, STORE_MISMATCH,
    *   RISK_INSUFFICIENT_DATA, OVERLOADED
    */
-  rolling(runId: string, query: RollingRiskQuery, signal: AbortSignal): Promise<CheckedBytes>;
+  rolling(name: RunName, query: RollingRiskQuery, signal: AbortSignal): Promise<CheckedBytes>;
 }
 
 export interface RollingRiskDependencies {
@@ -42,8 +42,9 @@ export function createRollingRisk({
   views,
 }: RollingRiskDependencies): RollingRiskService {
   return {
-    async rolling(runId, { window, half_life: halfLife, against }, signal) {
-      const run = await requireRun(documents, runId);
+    async rolling(name, { window, half_life: halfLife, against }, signal) {
+      const run = await requireRun(documents, name);
+      const runId = run.run_id;
       const columns = artifacts.path(run.artifacts.columns);
       if (window !== undefined && halfLife !== undefined) {
         throw refuseWithFindings('query', [

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
@@ -18,16 +19,52 @@ export async function findRun(reader: Reader, runId: string): Promise<RunDocumen
   return stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
 }
 
+/** A run as it is asked for: of an index or a strategy, the newest unless an id is given. */
+export interface AskedRun {
+  readonly subject: string;
+  readonly id: string | undefined;
+}
+
+/** How the payload of a job names a run. */
+export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string; readonly which_run?: string } => ({
+  run_id: subject,
+  ...(id === undefined ? {} : { which_run: id }),
+});
+
+/** The newest run of a subject by its id, or one that is asked for. */
+export type RunName = string | AskedRun;
+
 /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
-export async function requireRun(reader: Reader, runId: string): Promise<RunDocument> {
-  await assertSubject(reader, runId);
-  const stored = await reader.get('run', runId);
-  if (stored === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
+export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
+  const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
+  await assertSubject(reader, subject);
+  const newest = await reader.get('run', subject);
+  const run = newest === undefined || 'unreadable' in newest ? undefined : readRun(newest.body);
+  if (run !== undefined && (id === undefined || runIdOf(run) === id)) return run;
+  const stored = id === undefined ? newest : await reader.get('kept-run', keptRunId(subject, id));
+  if (stored === undefined) throw runNotFound(subject, id);
   const document = 'unreadable' in stored ? undefined : readRun(stored.body);
   if (document === undefined)
-    throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${runId} cannot be read; it can still be deleted.`);
+    throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${subject} cannot be read; it can still be deleted.`);
   return document;
 }
+
+function runNotFound(subject: string, id: string | undefined): Refusal {
+  return id === undefined
+    ? new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject })
+    : new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
+}
+
+/** Hexadecimal digits of a run's id: 64 bits. */
+const ID_DIGITS = 16;
+
+/** The id of a run: that of its file of columns, whose name is never used again. */
+export function runIdOf({ run_id: subject, artifacts }: RunDocument): string {
+  return createHash('sha256').update(`${subject} ${artifacts.columns.name}`).digest('hex').slice(0, ID_DIGITS);
+}
+
+/** Key of a run before the newest. */
+export const keptRunId = (subject: string, id: string): string => `${subject}/${id}`;
 
 /** The files that the columns of a run begin in, in order. */
 export function earlierFiles({ artifacts: { begun: earlier, base } }: RunDocument): readonly ArtifactRef[] {

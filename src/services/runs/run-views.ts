@@ -15,7 +15,7 @@ import { assertNoErrors, Refusal } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertOrder, createBacktestPlans } from './backtest-plans.js';
-import { readRun, requireRun } from './run-documents.js';
+import { readRun, requireRun, type RunName } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
@@ -58,22 +58,22 @@ export interface WatchedQuery extends DateWindow {
 export interface RunViews {
   /** A row for every run; one whose files are damaged counts among the skipped. */
   summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
-  performance(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
-  rebalances(runId: string, signal: AbortSignal): Promise<AnswerBytes>;
-  rebalance(runId: string, date: string, signal: AbortSignal): Promise<AnswerBytes>;
+  performance(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  rebalances(name: RunName, signal: AbortSignal): Promise<AnswerBytes>;
+  rebalance(name: RunName, date: string, signal: AbortSignal): Promise<AnswerBytes>;
   /**
    * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND; STORE_MISMATCH, NO_DATA_SOURCE unless names are their own
    *         groups and nothing else is asked for
    */
-  exposures(runId: string, query: ExposuresQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  exposures(name: RunName, query: ExposuresQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE */
-  dividendPoints(runId: string, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  dividendPoints(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own issuers */
-  limits(runId: string, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  limits(name: RunName, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
-  watchedLimits(runId: string, query: WatchedQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  watchedLimits(name: RunName, query: WatchedQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE, NO_DATA_AT_DATE, NO_DATA_IN_RANGE */
-  scenarios(runId: string, request: ScenarioRequest, signal: AbortSignal): Promise<AnswerBytes>;
+  scenarios(name: RunName, request: ScenarioRequest, signal: AbortSignal): Promise<AnswerBytes>;
 }
 
 /** Column of groups and proxies of scenarios where none is asked for: without it all names are one group. */
@@ -122,23 +122,23 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
         skipped_causes: { ...causes, unreadable: causes.unreadable + damaged },
       };
     },
-    async performance(runId, { start = null, end = null }, signal) {
-      const run = await requireRun(documents, runId);
+    async performance(name, { start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const columns = maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'performance', columns, start, end }, signal));
     },
-    async rebalances(runId, signal) {
-      const run = await requireRun(documents, runId);
+    async rebalances(name, signal) {
+      const run = await requireRun(documents, name);
       return maker.stamped(run, maker.held({ view: 'rebalances', columns: maker.columnsOf(run) }, signal));
     },
-    async rebalance(runId, date, signal) {
-      const run = await requireRun(documents, runId);
+    async rebalance(name, date, signal) {
+      const run = await requireRun(documents, name);
       return maker.stamped(run, maker.held({ view: 'rebalance', columns: maker.columnsOf(run), date }, signal));
     },
-    async exposures(runId, query, signal) {
+    async exposures(name, query, signal) {
       const { by, groups, interval, fields, benchmark: other, start = null, end = null, format } = query;
-      const run = await requireRun(documents, runId);
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const readsMarket = by !== OWN_GROUPS || fields.length > 0 || other !== undefined;
       const served = readsMarket ? await states.requireMarket(run) : null;
@@ -152,15 +152,15 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'csv' ? view : maker.stamped(run, view);
     },
-    async dividendPoints(runId, { start = null, end = null }, signal) {
-      const run = await requireRun(documents, runId);
+    async dividendPoints(name, { start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const { handle: market } = await states.requireMarket(run);
       const columns = maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'dividend-points', columns, start, end, market }, signal));
     },
-    async limits(runId, { rule, by: asked, start = null, end = null }, signal) {
-      const run = await requireRun(documents, runId);
+    async limits(name, { rule, by: asked, start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
       const { by, findings } = issuersBy(asked, served && served.market);
@@ -169,15 +169,15 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const input = { view: 'limits', columns, start, end, limits: { rule }, by, findings, market } as const;
       return maker.stamped(run, maker.held(input, signal));
     },
-    async scenarios(runId, request, signal) {
-      const run = await requireRun(documents, runId);
+    async scenarios(name, request, signal) {
+      const run = await requireRun(documents, name);
       const { handle, market } = await states.requireMarket(run);
       if (request.by !== DEFAULT_GROUPS) assertReferenceColumn(market, request.by);
       const columns = maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'scenarios', columns, request, market: handle }, signal));
     },
-    async watchedLimits(runId, { rows, start = null, end = null }, signal) {
-      const run = await requireRun(documents, runId);
+    async watchedLimits(name, { rows, start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
       assertOrder({ start, end });
       assertNoErrors('body', validateConstraints(rows, { path: 'rows' }));
       const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;

@@ -10,7 +10,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { columnsOf, requireRun } from './run-documents.js';
+import { columnsOf, payloadOf, requireRun, type AskedRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { findIndex } from '../indices/stored-indices.js';
 
@@ -25,12 +25,12 @@ export interface SimulationsDependencies {
 
 export interface Simulations {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND; so does `simulate` */
-  assertRun(runId: string): Promise<void>;
+  assertRun(name: AskedRun): Promise<void>;
   /**
    * Queues a simulation.
    * @throws Refusal CALENDAR_NOT_COVERED, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
-  simulate(runId: string, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
+  simulate(name: AskedRun, request: SimulationRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
 /** Shares of the work before and after the paths. */
@@ -43,9 +43,9 @@ export function createSimulationJob({
   markets,
   states,
 }: Pick<SimulationsDependencies, 'documents' | 'markets' | 'states'>): JobKind<SimulationPayload> {
-  return jobKind('simulate', async ({ run_id: runId, request, calendar, dates }, attempt) => {
+  return jobKind('simulate', async ({ run_id: runId, which_run: id, request, calendar, dates }, attempt) => {
     await assertNotDeleted(documents, runId, 'simulation');
-    const run = await requireRun(documents, runId);
+    const run = await requireRun(documents, { subject: runId, id });
     const columns = columnsOf(run);
     if (request.method === 'gaussian_factor') await markets.settled();
     const market = request.method === 'gaussian_factor' ? (await states.requireMarket(run)).identity : null;
@@ -73,10 +73,10 @@ export function createSimulationJob({
 export function createSimulations({ documents, jobs, states, calendars, kind }: SimulationsDependencies): Simulations {
   /** Sessions of the run's calendar after its last date. */
   async function sessionsAhead(
-    runId: string,
+    name: AskedRun,
     horizon: number,
   ): Promise<{ readonly calendar: string; readonly dates: readonly string[] }> {
-    const run = await requireRun(documents, runId);
+    const run = await requireRun(documents, name);
     const code = (await findIndex(documents, run.index_id))?.calendar ?? '';
     const calendar = calendars.get(code);
     if (calendar === undefined)
@@ -98,14 +98,14 @@ export function createSimulations({ documents, jobs, states, calendars, kind }: 
   }
 
   return {
-    assertRun: async (runId) => void (await requireRun(documents, runId)),
-    async simulate(runId, asked, origin) {
+    assertRun: async (name) => void (await requireRun(documents, name)),
+    async simulate(name, asked, origin) {
       const request = { ...asked, percentiles: [...new Set(asked.percentiles)] }; // columns of a table, each once
-      const ahead = await sessionsAhead(runId, request.horizon);
-      if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, runId));
+      const ahead = await sessionsAhead(name, request.horizon);
+      if (request.method === 'gaussian_factor') await states.requireMarket(await requireRun(documents, name));
       return jobs.submit({
         kind,
-        payload: { run_id: runId, request, ...ahead },
+        payload: { ...payloadOf(name), request, ...ahead },
         request,
         estimatedBytes: estimatedBytes(request),
         origin,

@@ -69,12 +69,14 @@ function worldWith(isThere: () => boolean) {
     jobId: 'j',
     compute: async (task: string) => ANSWERS[task],
     outputs: () => ({}),
+    share: async (files: readonly unknown[]) => files.map(() => REF),
+    drop: async () => undefined,
     report: () => undefined,
     signal: new AbortController().signal,
   } as unknown as Attempt;
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
-      kind: createBacktestJob({ documents, artifacts, markets }),
+      kind: createBacktestJob({ documents, artifacts, markets, runsKept: 20 }),
       payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' },
     },
     replay: {

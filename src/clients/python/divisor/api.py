@@ -272,9 +272,12 @@ class Operations:
         """
         return self._transport.content("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end}, accept=media)
 
-    def get_record(self, index_id: str) -> c.BacktestResultSummary:
-        """The stored record of the latest run."""
-        return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record"))
+    def get_record(self, index_id: str, *, run_id: Optional[str] = None) -> c.BacktestResultSummary:
+        """The stored record of a run.
+
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        """
+        return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record", query={"run_id": run_id}))
 
     def delete_record(self, index_id: str, *, if_match: Optional[str] = None) -> None:
         """Forget the stored run.
@@ -283,64 +286,86 @@ class Operations:
         """
         self._transport.json("DELETE", f"/analytics/{word(index_id)}/record", if_match=if_match)
 
-    def get_overview(self, index_id: str) -> c.OverviewView:
-        """Level, metrics and concentration of the latest run."""
-        return cast("c.OverviewView", self._transport.json("GET", f"/analytics/{word(index_id)}/overview"))
+    def get_overview(self, index_id: str, *, run_id: Optional[str] = None) -> c.OverviewView:
+        """Level, metrics and concentration of a run.
 
-    def get_attribution(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.AttributionView:
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        """
+        return cast("c.OverviewView", self._transport.json("GET", f"/analytics/{word(index_id)}/overview", query={"run_id": run_id}))
+
+    def get_attribution(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.AttributionView:
         """Contributions of the names to the return of a window, linked so that they add up exactly.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.AttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution", query={"start": start, "end": end}))
+        return cast("c.AttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution", query={"run_id": run_id, "start": start, "end": end}))
 
-    def get_group_attribution(self, index_id: str, *, by: Optional[str] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.GroupAttributionView:
+    def get_group_attribution(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.GroupAttributionView:
         """Contributions by group, and allocation, selection and interaction against a benchmark index.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param by: Reference column to group by.
         :param benchmark: Index to compare with; otherwise an identifier of the served store: one name or one series.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.GroupAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution/groups", query={"by": by, "benchmark": benchmark, "start": start, "end": end}))
+        return cast("c.GroupAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/attribution/groups", query={"run_id": run_id, "by": by, "benchmark": benchmark, "start": start, "end": end}))
 
-    def reconcile_run(self, index_id: str) -> c.ReconciliationView:
-        """The identities of the stored run, computed again."""
-        return cast("c.ReconciliationView", self._transport.json("GET", f"/analytics/{word(index_id)}/reconcile"))
+    def reconcile_run(self, index_id: str, *, run_id: Optional[str] = None) -> c.ReconciliationView:
+        """The identities of the stored run, computed again.
 
-    def get_run_asset(self, index_id: str, identifier: str) -> c.AssetView:
-        """One name of a run: its price, its weights, how it moved with the run."""
-        return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}"))
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        """
+        return cast("c.ReconciliationView", self._transport.json("GET", f"/analytics/{word(index_id)}/reconcile", query={"run_id": run_id}))
 
-    def get_weights(self, index_id: str, *, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None) -> c.WeightsView:
+    def get_run_asset(self, index_id: str, identifier: str, *, run_id: Optional[str] = None) -> c.AssetView:
+        """One name of a run: its price, its weights, how it moved with the run.
+
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        """
+        return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}", query={"run_id": run_id}))
+
+    def get_weights(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None) -> c.WeightsView:
         """What the index holds on a date, with concentration, drift and risk.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param as_of: The latest date of the run at or before it; the last by default.
         :param benchmark: Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.
         :param risk: Adds risk contributions.
         :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
         """
-        return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model}))
+        return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model}))
 
-    def get_factor_risk(self, index_id: str, benchmark: str, *, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
+    def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.
 
         :param benchmark: Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param as_of: The latest date of the run at or before it; the last by default.
         :param model: Market and sectors, or principal components.
         :param factors: Components of the statistical model.
         """
-        return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "as_of": as_of, "model": model, "factors": factors}))
+        return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "factors": factors}))
 
-    def get_levels(self, index_id: str, *, variant: Optional[Literal["price", "total", "net"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LevelsView:
-        """Index levels of the latest run in any return variant, with the divisor.
+    def get_levels(self, index_id: str, *, run_id: Optional[str] = None, variant: Optional[Literal["price", "total", "net"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LevelsView:
+        """Index levels of a run in any return variant, with the divisor.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param variant: The index's own by default; a run on prices that include dividends has only `total`.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.LevelsView", self._transport.json("GET", f"/analytics/{word(index_id)}/levels", query={"variant": variant, "start": start, "end": end}))
+        return cast("c.LevelsView", self._transport.json("GET", f"/analytics/{word(index_id)}/levels", query={"run_id": run_id, "variant": variant, "start": start, "end": end}))
+
+    def list_runs(self, index_id: str, *, limit: Optional[int] = None, before: Optional[str] = None) -> c.StoredRuns:
+        """Stored runs of an index or a strategy, newest first.
+
+        :param limit: Most rows; all unless given.
+        :param before: Rows after that of this run.
+        """
+        return cast("c.StoredRuns", self._transport.json("GET", f"/analytics/{word(index_id)}/runs", query={"limit": limit, "before": before}))
 
     def list_summaries(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RunSummaryCollection:
         """Level, returns, volatility and rebalances of every stored run, a row each.
@@ -350,36 +375,43 @@ class Operations:
         """
         return cast("c.RunSummaryCollection", self._transport.json("GET", "/analytics/summaries", query={"limit": limit, "after": after}))
 
-    def get_performance(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.PerformanceView:
-        """Levels, drawdown, returns and figures of a window of the latest run.
+    def get_performance(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.PerformanceView:
+        """Levels, drawdown, returns and figures of a window of a run.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"start": start, "end": end}))
+        return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"run_id": run_id, "start": start, "end": end}))
 
-    def list_rebalances(self, index_id: str) -> c.RebalanceList:
-        """Every rebalance of the latest run with what it changed, turnover and cost."""
-        return cast("c.RebalanceList", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances"))
+    def list_rebalances(self, index_id: str, *, run_id: Optional[str] = None) -> c.RebalanceList:
+        """Every rebalance of a run with what it changed, turnover and cost.
 
-    def get_rebalance(self, index_id: str, date: c.Date) -> c.RebalanceView:
-        """One rebalance of the latest run, name by name: weights before and after, trades.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        """
+        return cast("c.RebalanceList", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances", query={"run_id": run_id}))
+
+    def get_rebalance(self, index_id: str, date: c.Date, *, run_id: Optional[str] = None) -> c.RebalanceView:
+        """One rebalance of a run, name by name: weights before and after, trades.
 
         :param date: The latest rebalance at or before it.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         """
-        return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}"))
+        return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}", query={"run_id": run_id}))
 
-    def get_dividend_points(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
+    def get_dividend_points(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
         """Ordinary dividends in index points, by session and year; yield, and dividends announced.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.DividendPointsView", self._transport.json("GET", f"/analytics/{word(index_id)}/dividend-points", query={"start": start, "end": end}))
+        return cast("c.DividendPointsView", self._transport.json("GET", f"/analytics/{word(index_id)}/dividend-points", query={"run_id": run_id, "start": start, "end": end}))
 
-    def get_exposures(self, index_id: str, *, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.ExposuresView:
+    def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.ExposuresView:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param by: Reference column to group by; IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
@@ -388,12 +420,13 @@ class Operations:
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "start": start, "end": end}))
+        return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "start": start, "end": end}))
 
-    def get_exposures_content(self, index_id: str, media: Literal["text/csv"], *, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+    def get_exposures_content(self, index_id: str, media: Literal["text/csv"], *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param media: What is wanted instead of JSON.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param by: Reference column to group by; IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
@@ -402,52 +435,59 @@ class Operations:
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "start": start, "end": end}, accept=media)
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "start": start, "end": end}, accept=media)
 
-    def get_limits(self, index_id: str, *, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
+    def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param rule: UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"rule": rule, "by": by, "start": start, "end": end}))
+        return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "start": start, "end": end}))
 
-    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
-        """Rows of the optimiser watched on every session of the latest run.
+    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
+        """Rows of the optimiser watched on every session of a run.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
-        return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"start": start, "end": end}))
+        return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "start": start, "end": end}))
 
-    def run_scenarios(self, index_id: str, body: c.ScenarioRequest) -> c.ScenariosView:
-        """The composition of a run in past windows and under shocks: return by name and group; nothing is stored."""
-        return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body))
+    def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None) -> c.ScenariosView:
+        """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
-    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        """
+        return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id}))
+
+    def export_run(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.ExportView:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param start: First date; that of the run unless given.
         :param end: Last date; that of the run unless given.
         :param by: Reference column of the groups of `exposures`, or IDENTIFIER; SECTOR unless given.
         :param format: Instead of `Accept`.
         """
-        return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "by": by, "format": format}))
+        return cast("c.ExportView", self._transport.json("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "start": start, "end": end, "by": by, "format": format}))
 
-    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+    def export_run_content(self, index_id: str, table: Literal["levels", "weights", "constituents", "rebalances", "trades", "attribution", "events", "exposures", "limits", "breaches", "risk"], media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, by: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
         """A table of a run as a file, its whole history.
 
         :param table: The table.
         :param media: What is wanted instead of JSON.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param start: First date; that of the run unless given.
         :param end: Last date; that of the run unless given.
         :param by: Reference column of the groups of `exposures`, or IDENTIFIER; SECTOR unless given.
         :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"start": start, "end": end, "by": by, "format": format}, accept=media)
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/exports/{word(table)}", query={"run_id": run_id, "start": start, "end": end, "by": by, "format": format}, accept=media)
 
     def list_constraint_sets(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ConstraintSetCollection:
         """Stored constraint sets, by id.
@@ -562,12 +602,13 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback}))
 
-    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, callback: Optional[str] = None) -> Job[c.ReplayView]:
+    def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.ReplayView]:
         """Run a stored run again, as a job, and say whether it comes out equal.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/replay", body=body, query={"run_id": run_id, "callback": callback}))
 
     def start_sweep(self, body: c.SweepRequest, *, callback: Optional[str] = None) -> Job[c.SweepView]:
         """Run many variants of an index and rank them, as one job.
@@ -576,21 +617,23 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", "/analytics/sweeps", body=body, query={"callback": callback}))
 
-    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, callback: Optional[str] = None) -> Job[c.SimulationView]:
+    def simulate_index(self, index_id: str, body: Optional[c.SimulationRequest] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.SimulationView]:
         """Simulate where the level of a stored run may go, as a job.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
-        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback}))
 
-    def get_rolling_risk(self, index_id: str, *, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
+    def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Volatility, tracking error, beta and correlation of a run as they moved.
 
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param window: Returns of a window; 63 unless a half-life is given.
         :param against: The tracked index, or the external benchmark that the run was made with.
         :param half_life: In sessions; instead of a window.
         """
-        return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"window": window, "against": against, "half_life": half_life}))
+        return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "half_life": half_life}))
 
     def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None) -> Job[c.RenderResult]:
         """Renders a template as a PDF, as a job.
@@ -1158,7 +1201,7 @@ class Operations:
         return cast("c.DataStore", self._transport.json("POST", f"/data/stores/{word(store_id)}/document/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def publish_index(self, index_id: str, body: Optional[c.PublishRequest] = None) -> c.Publication:
-        """Publishes the closes of the stored run that are not published yet."""
+        """Publishes the closes of a run that are not published yet: of the newest unless another is named."""
         return cast("c.Publication", self._transport.json("POST", f"/analytics/{word(index_id)}/publish", body=body))
 
     def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.PublishedLog:

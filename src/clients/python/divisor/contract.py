@@ -4414,6 +4414,8 @@ class PublicationEntry(t.TypedDict):
 
 
 class PublishRequest(t.TypedDict, total=False):
+    #: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+    run_id: str
     #: Last date to publish; that of the run unless given.
     through: Date
     #: Whether closes that differ are published again.
@@ -5950,6 +5952,40 @@ class StatGridBlockInput(_StatGridBlockInput, total=False):
     columns: int
     #: Label to text, printed as given after the figures.
     values: t.Optional[t.Mapping[str, str]]
+
+
+class StoredRun(t.TypedDict):
+    #: Its id, which every view of a run takes.
+    run_id: str
+    #: Time of the run, ISO-8601 UTC with offset.
+    run_at: t.Optional[str]
+    #: SHA-256 of everything the run depends on.
+    run_hash: str
+    #: First date.
+    start: str
+    #: Last date.
+    end: str
+    #: Version of the index or strategy; null of earlier runs.
+    index_version: t.Optional[int]
+    #: The data store.
+    store_id: t.Optional[str]
+    #: SHA-256 of the content of the store that was read.
+    store_content_hash: str
+    #: Version of the engine that computed it.
+    engine_version: str
+    #: The request, with its defaults.
+    request: t.Any
+    #: Null where its files cannot be read.
+    metrics: t.Optional[BacktestMetrics]
+    #: Whether closes of it were published: it stays.
+    published: bool
+
+
+class StoredRuns(t.TypedDict):
+    #: Newest first.
+    runs: t.Sequence[StoredRun]
+    #: All of them, also those not listed.
+    total: int
 
 
 class StoredStrategy(t.TypedDict):

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { Id } from '#domain/shape.js';
+import { routes } from '../route.js';
+import { RunKey } from '../run-state.js';
+import { BacktestMetrics } from './metrics.js';
+
+/** Figures of a whole run. */
+export type RunMetrics = z.infer<typeof BacktestMetrics>;
+
+export const StoredRun = z
+  .strictObject({
+    run_id: RunKey.meta({ description: 'Its id, which every view of a run takes.' }),
+    run_at: z.string().nullable(),
+    run_hash: z.string().meta({ description: 'SHA-256 of everything the run depends on.' }),
+    start: z.string(),
+    end: z.string(),
+    index_version: z.int().nullable().meta({ description: 'Version of the index or strategy; null of earlier runs.' }),
+    store_id: z.string().nullable(),
+    store_content_hash: z.string(),
+    engine_version: z.string(),
+    request: z.unknown().meta({ description: 'The request, with its defaults.' }),
+    metrics: BacktestMetrics.nullable().meta({ description: 'Null where its files cannot be read.' }),
+    published: z.boolean().meta({ description: 'Whether closes of it were published: it stays.' }),
+  })
+  .meta({ id: 'StoredRun' });
+
+export const StoredRuns = z
+  .strictObject({
+    runs: z.array(StoredRun).meta({ description: 'Newest first.' }),
+    total: z.int().min(0),
+  })
+  .meta({ id: 'StoredRuns' });
+export type StoredRuns = z.infer<typeof StoredRuns>;
+
+export const runRoutes = routes({
+  listRuns: {
+    method: 'GET',
+    path: '/analytics/{index_id}/runs',
+    scope: 'read',
+    tag: 'analytics',
+    summary: 'Stored runs of an index or a strategy, newest first.',
+    description:
+      'The last 20 (`--runs-kept`) and those of which closes were published. Every view of a run takes `run_id`.',
+    params: z.strictObject({ index_id: Id }),
+    query: z.strictObject({
+      limit: z.int().min(1).max(1000).optional().meta({ description: 'Most rows; all unless given.' }),
+      before: RunKey.optional().meta({ description: 'Rows after that of this run.' }),
+    }),
+    success: { status: 200, description: 'The runs.', schema: StoredRuns },
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND'],
+  },
+});

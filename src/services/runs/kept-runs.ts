@@ -1,0 +1,70 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { RunListDocument } from '#domain/documents/run-list-document.js';
+import type { DocumentReader, DocumentTransaction } from '#store/port.js';
+import { keptRunId, readRun, runIdOf } from './run-documents.js';
+
+const NO_RUNS: RunListDocument = { earlier: [], published: [] };
+
+/** Which runs of a subject are stored beside the newest. */
+export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
+  const stored = await reader.get('run-list', subject);
+  return stored === undefined || 'unreadable' in stored ? NO_RUNS : RunListDocument.parse(stored.body);
+}
+
+/**
+ * Puts a run in place of the newest, which is kept as an earlier one.
+ * @param runsKept how many stay, the newest included, beside those that were published
+ */
+export async function putRun(tx: DocumentTransaction, run: RunDocument, runsKept: number): Promise<void> {
+  const subject = run.run_id;
+  const list = await withNewest(tx, subject, await runListOf(tx, subject));
+  const isPublished = (id: string): boolean => list.published.includes(id);
+  const recent = new Set(list.earlier.filter((id) => !isPublished(id)).slice(0, runsKept - 1));
+  await keepOnly(tx, subject, { list, stays: (id) => recent.has(id) || isPublished(id) });
+  await tx.put('run', subject, run);
+}
+
+/** Marks a stored run as one whose closes were published. */
+export async function markPublished(tx: DocumentTransaction, run: RunDocument): Promise<void> {
+  const list = await runListOf(tx, run.run_id);
+  const id = runIdOf(run);
+  if (list.published.includes(id)) return;
+  await tx.put('run-list', run.run_id, { ...list, published: [id, ...list.published] } satisfies RunListDocument);
+}
+
+/**
+ * Forgets the runs of a subject. Those that were published stay, unless all are to go.
+ * @returns whether there was a newest one
+ */
+export async function forgetRuns(
+  tx: DocumentTransaction,
+  subject: string,
+  { all = false }: { readonly all?: boolean | undefined } = {},
+): Promise<boolean> {
+  const list = await withNewest(tx, subject, await runListOf(tx, subject));
+  await keepOnly(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
+  return tx.delete('run', subject);
+}
+
+/** Writes the newest run among the earlier ones; one that cannot be read is not kept. */
+async function withNewest(tx: DocumentTransaction, subject: string, list: RunListDocument): Promise<RunListDocument> {
+  const stored = await tx.get('run', subject);
+  const run = stored === undefined || 'unreadable' in stored ? undefined : readRun(stored.body);
+  if (run === undefined) return list;
+  const id = runIdOf(run);
+  await tx.put('kept-run', keptRunId(subject, id), run);
+  return { ...list, earlier: [id, ...list.earlier] };
+}
+
+interface Keeping {
+  readonly list: RunListDocument;
+  stays(id: string): boolean;
+}
+
+async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: Keeping): Promise<void> {
+  const earlier = list.earlier.filter(stays);
+  for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', keptRunId(subject, id));
+  const next: RunListDocument = { earlier, published: list.published.filter(stays) };
+  if (next.earlier.length + next.published.length === 0) await tx.delete('run-list', subject);
+  else await tx.put('run-list', subject, next);
+}

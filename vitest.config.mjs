@@ -20,6 +20,7 @@ const ALONE = [
   'services/runs/export-stream.test.js',
   'store/files/artifact-store.test.js',
   'store/home/home.test.js',
+  'store/s3/*.test.js',
 ];
 
 /** The longest files begin first, so that no worker is left with one of them at the end. */

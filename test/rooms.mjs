@@ -61,6 +61,7 @@ export const ROOMS = {
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
+  'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };
 
 /** Node's modules have folders of their own (`node:fs/promises`), which one star does not match. */

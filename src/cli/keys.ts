@@ -6,7 +6,8 @@ import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
 import { placeFlags } from './home-command.js';
-import { databaseOf, firstSentence, readSettings, type Settings } from './settings.js';
+import { databaseOf } from './places.js';
+import { firstSentence, readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 

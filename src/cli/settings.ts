@@ -3,59 +3,10 @@ import { delimiter, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { withoutUrlPasswords } from '#domain/url-passwords.js';
-import { SCOPES, type Scope } from '#contract/route.js';
 import { isLoopbackName } from '#http/authentication.js';
-import type { KeyRecord } from '#services/operations/keys.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import { awsSetting, declare, keyRecord, list, SIGNING_SECRET, whole, type Setting } from './setting-schemas.js';
 import { UsageError } from './usage-error.js';
-
-/** One setting, declared once: where it comes from, what it means, and how its text is read. */
-interface Setting<S extends z.ZodType> {
-  readonly flag?: string;
-  readonly variable: string;
-  /** Text used when neither flag nor variable is given. */
-  readonly otherwise: () => string;
-  /** What the help says of a default that depends on other settings. */
-  readonly otherwiseHelp?: string;
-  readonly help: string;
-  readonly schema: S;
-  /** Shown as a count, never as text. */
-  readonly isSecret?: boolean;
-}
-
-const declare = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
-
-const whole = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
-    .transform(Number)
-    .pipe(z.int().min(least).max(most));
-
-const list = (separator: string) =>
-  z.string().transform((text) =>
-    text
-      .split(separator)
-      .map((item) => item.trim())
-      .filter((item) => item !== ''),
-  );
-
-const given = z
-  .string()
-  .regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
-
-const keyRecord = given.transform((text, context): KeyRecord => {
-  const [name = '', id = '', sha256 = '', scopes = ''] = text.split(':');
-  const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
-  const known = scopes.split('+').filter(isScope);
-  if (known.length !== scopes.split('+').length) {
-    context.addIssue({ code: 'custom', message: `has a scope outside ${SCOPES.join(', ')}`, input: scopes });
-  }
-  return { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
-});
-
-/** As the Standard Webhooks specification has it. */
-const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
 
 export const SETTINGS = {
   host: declare({
@@ -93,6 +44,37 @@ export const SETTINGS = {
       .refine((text) => text === '' || URL.canParse(text), 'must be like postgres://user@host:5432/name')
       .transform((text) => (text === '' ? undefined : text)),
   }),
+  artifacts: declare({
+    flag: 'artifacts',
+    variable: 'DIVISOR_ARTIFACTS',
+    otherwise: () => '',
+    otherwiseHelp: 'home',
+    help: 'Place of results that several machines share, with --database: file:///folder or s3://bucket/prefix.',
+    schema: z
+      .string()
+      .regex(/^((file:\/\/\/|s3:\/\/)[^\s@?#]+)?$/, 'must be like file:///mnt/shared or s3://bucket/prefix')
+      .transform((text) => (text === '' ? undefined : text)),
+  }),
+  cache: declare({
+    flag: 'cache',
+    variable: 'DIVISOR_CACHE',
+    otherwise: () => '',
+    otherwiseHelp: 'home/cache',
+    help: 'Folder for copies of objects of a bucket; services of one machine may share it.',
+    schema: z.string().transform((path) => (path === '' ? undefined : resolve(path))),
+  }),
+  cacheMegabytes: declare({
+    flag: 'cache-mb',
+    variable: 'DIVISOR_CACHE_MB',
+    otherwise: () => '10240',
+    help: 'Room of those copies, in MiB.',
+    schema: whole(64, 100_000_000),
+  }),
+  awsKeyId: awsSetting('AWS_ACCESS_KEY_ID', 'Key of the bucket.', true),
+  awsSecret: awsSetting('AWS_SECRET_ACCESS_KEY', 'Secret of that key.', true),
+  awsSession: awsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', true),
+  awsRegion: awsSetting('AWS_REGION', 'Region of the bucket; us-east-1 unless given.'),
+  awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Address of an object store that is not of AWS.'),
   migrate: declare({
     flag: 'migrate',
     variable: 'DIVISOR_MIGRATE',
@@ -267,11 +249,6 @@ function withDependentDefaults(settings: Settings): Settings {
 
 const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '::1'];
 
-/** Where the documents are, unless in the home. */
-export function databaseOf({ database, migrate }: Settings): { url: string; migrate: boolean } | undefined {
-  return database === undefined ? undefined : { url: database, migrate };
-}
-
 /** What node says of a command line, without its advice on how to escape. */
 export function firstSentence(failure: unknown): string {
   const [line = ''] = String((failure as Error).message).split('\n');
@@ -315,9 +292,14 @@ function clauseOf(error: z.ZodError): string {
 }
 
 function shownValue({ isSecret }: Setting<z.ZodType>, value: unknown): string {
-  if (isSecret === true) return Array.isArray(value) && value.length > 0 ? `${value.length} (not shown)` : 'none';
+  if (isSecret === true) return shownSecret(value);
   if (Array.isArray(value)) return value.join(', ') || 'none';
   return value === undefined ? 'none' : withoutUrlPasswords(String(value), '***');
+}
+
+function shownSecret(value: unknown): string {
+  const count = Array.isArray(value) ? value.length : Number(value !== undefined);
+  return count === 0 ? 'none' : `${count} (not shown)`;
 }
 
 /** The flags of the service as the command line explains them. */

@@ -3,6 +3,16 @@ import { watchFreeSpace } from './files/free-space.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
 /** Opens what writes artifacts to a destination, in any thread or process that can reach it. */
-export function openArtifactWriter({ folder, lowWaterMark }: ArtifactDestination): ArtifactWriter {
-  return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark));
+export function openArtifactWriter(destination: ArtifactDestination): ArtifactWriter {
+  if (destination.kind === 'folder') {
+    const { folder, lowWaterMark } = destination;
+    return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark));
+  }
+  return {
+    async write(contents) {
+      // Loaded by those alone who use it.
+      const { openObjectWriter } = await import('./s3/object-writer.js');
+      return (await openObjectWriter(destination)).write(contents);
+    },
+  };
 }

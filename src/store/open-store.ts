@@ -1,5 +1,6 @@
-import { readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ArtifactPlace } from './artifact-place.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
 import { openArtifacts } from './files/artifact-store.js';
 import { watchFreeSpace, type FreeSpace, type LowWaterMark } from './files/free-space.js';
@@ -23,6 +24,8 @@ export interface StoreOptions {
   readonly home: Home;
   /** Where the documents are, unless in the home. */
   readonly database?: DatabasePlace | undefined;
+  /** Where the artifacts are, unless in the home. */
+  readonly artifacts?: ArtifactPlace | undefined;
   readonly lowWaterMark?: LowWaterMark;
   /** A commit failed: the process should stop and start again. */
   readonly onFailure: (cause: unknown) => void;
@@ -34,14 +37,24 @@ export interface StoreOptions {
  */
 const REMOVAL_DELAY_MS = 60_000;
 
+/** Artifacts of several machines that nobody refers to go when they are so old: no attempt is under way for so long. */
+const GARBAGE_AGE_MS = 24 * 3_600_000;
+const GARBAGE_LOOK_MS = 3_600_000;
+
 /**
  * Opens documents and artifacts of a home and removes what the last process left behind.
  * @throws StartRefusal 78 when the documents are damaged
  */
-export async function openStore({ home, database, lowWaterMark, onFailure }: StoreOptions): Promise<Store> {
+export async function openStore({
+  home,
+  database,
+  artifacts: place,
+  lowWaterMark,
+  onFailure,
+}: StoreOptions): Promise<Store> {
   await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
-  const artifacts = await openArtifacts(home.artifacts, freeSpace);
+  const artifacts = await openArtifactsAt(place, { home, freeSpace, lowWaterMark });
   const removals = new Map<NodeJS.Timeout, readonly string[]>();
   const options = {
     onFailure,
@@ -58,12 +71,20 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
   const documents: DocumentEngine =
     shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   try {
-    await artifacts.sweep(await documents.referencedArtifacts());
+    if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());
     await adoptDocuments(documents);
   } catch (thrown) {
     await documents.close();
     throw thrown;
   }
+
+  const collecting = setInterval(() => {
+    const options = { olderThanMs: GARBAGE_AGE_MS };
+    // Whoever cannot look now leaves it to the next time, or to another process.
+    artifacts.sweep(() => documents.referencedArtifacts(), options).catch(() => {});
+  }, GARBAGE_LOOK_MS);
+  collecting.unref();
+  if (place === undefined) clearInterval(collecting);
 
   return {
     documents: createVersionedStore(documents),
@@ -71,6 +92,7 @@ export async function openStore({ home, database, lowWaterMark, onFailure }: Sto
     freeSpace,
     shared: shared && withVersions(shared),
     async close() {
+      clearInterval(collecting);
       await documents.close();
       for (const [timer, names] of removals) {
         clearTimeout(timer);
@@ -86,6 +108,24 @@ const withVersions = (shared: DatabaseDocuments): DatabaseDocuments => ({
   jobTransaction: (change) =>
     shared.jobTransaction((tx) => change(versionedTransaction(tx, { now: Date.now, options: undefined }))),
 });
+
+interface ArtifactsInput {
+  readonly home: Home;
+  readonly freeSpace: FreeSpace;
+  readonly lowWaterMark: LowWaterMark | undefined;
+}
+
+/** The client of buckets is loaded by those alone who use it. */
+async function openArtifactsAt(place: ArtifactPlace | undefined, input: ArtifactsInput): Promise<ArtifactStore> {
+  const { home, freeSpace, lowWaterMark } = input;
+  if (place === undefined) return openArtifacts(home.artifacts, freeSpace);
+  if (place.kind === 'folder') {
+    await mkdir(place.folder, { recursive: true });
+    return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark));
+  }
+  const { openObjectArtifacts } = await import('./s3/object-store.js');
+  return openObjectArtifacts({ ...place, freeSpace });
+}
 
 /** The driver of PostgreSQL is loaded by those alone who use it. */
 async function openShared(options: DatabaseEngineOptions): Promise<DatabaseDocuments> {

@@ -1,6 +1,7 @@
 import type { CommitEvent, CommitEventType } from '#domain/commit-events.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import type { LowWaterMark } from './files/free-space.js';
+import type { S3Access } from './s3/s3-access.js';
 
 /** Kinds of document the store holds, each in a table of its own. */
 export const DOCUMENT_KINDS = [
@@ -201,11 +202,14 @@ export function lengthOf({ bytes, inset }: ArtifactRef): number {
  * Where artifacts are written by whoever has no store open (a thread, another process): plain data, which
  * `openArtifactWriter` takes.
  */
-export interface ArtifactDestination {
-  readonly kind: 'folder';
-  readonly folder: string;
-  readonly lowWaterMark: LowWaterMark;
-}
+export type ArtifactDestination =
+  | { readonly kind: 'folder'; readonly folder: string; readonly lowWaterMark: LowWaterMark }
+  | {
+      readonly kind: 's3';
+      readonly access: S3Access;
+      /** Files of this machine that are read next. */
+      readonly cache: { readonly folder: string; readonly bytesMax: number };
+    };
 
 /** Bytes under the name that their artifact is to have. */
 export interface ArtifactContent {
@@ -221,6 +225,11 @@ export interface ArtifactWriter {
    * @cost one pass of SHA-256; the memory of a part beside the bytes
    */
   write(contents: readonly ArtifactContent[]): Promise<readonly ArtifactRef[]>;
+}
+
+export interface SweepOptions {
+  /** Younger files stay: the attempt that has written them is under way. */
+  readonly olderThanMs?: number;
 }
 
 export interface ArtifactStore {
@@ -244,7 +253,10 @@ export interface ArtifactStore {
    * damaged.
    * @throws Refusal DOCUMENT_UNREADABLE when a file is missing or has another length
    */
-  stream(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): ReadableStream<Uint8Array>;
+  stream(
+    ref: ArtifactRef,
+    range?: { readonly start: number; readonly end: number },
+  ): Promise<ReadableStream<Uint8Array>>;
   /**
    * The bytes of the file, checked against their hash unless a range is asked for.
    * @throws Refusal DOCUMENT_UNREADABLE
@@ -252,11 +264,15 @@ export interface ArtifactStore {
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
   /** Whether the file is there with its content. @cost of other threads; memory for all of it */
   isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
-  /** Path of the file, for a worker that reads it itself. */
-  path(ref: Pick<ArtifactRef, 'name'>): string;
+  /**
+   * Path of a file with the bytes, for a worker that reads it itself; all of them lie in one folder. It stays for as long
+   * as a request lasts.
+   * @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE where it has to be fetched
+   */
+  file(ref: Pick<ArtifactRef, 'name'>): Promise<string>;
   /**
    * A name for a file that a worker writes itself and that can be made again: it is not flushed, no document refers to
-   * it, and it is gone after the next start. Whoever asked removes it.
+   * it, and it is gone after a later start. Whoever asked removes it.
    * @param bytes about how many there will be
    * @throws Refusal STORAGE_FULL
    */
@@ -266,6 +282,10 @@ export interface ArtifactStore {
    * for those of an attempt that did not complete: nobody else has to.
    */
   remove(names: readonly string[]): Promise<void>;
-  /** At start: removes every file that no document refers to. @returns how many there were */
-  sweep(referenced: ReadonlySet<string>): Promise<number>;
+  /**
+   * Removes every file that no document refers to.
+   * @param referenced asked once it is known which files there are
+   * @returns how many there were
+   */
+  sweep(referenced: () => Promise<ReadonlySet<string>>, options?: SweepOptions): Promise<number>;
 }

@@ -14,6 +14,7 @@ import { createPool, heapMegabytes } from '#jobs/pool.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
+import type { ArtifactReference } from '#jobs/tasks/references.js';
 import { failureText } from '#market/serving/served-markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCallbackPlaces } from '#services/operations/callback-places.js';
@@ -28,7 +29,8 @@ import { openStore, type Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { watchDisk } from '../disk-watch.js';
 import { openNumerics } from '../numerics.js';
-import { databaseOf, type Settings } from '../settings.js';
+import { artifactsOf, databaseOf } from '../places.js';
+import type { Settings } from '../settings.js';
 import { engineVersion } from '../version.js';
 import { composeMarket, type MarketRooms } from './market.js';
 
@@ -66,7 +68,12 @@ export interface RoomsInput {
 
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
-  const store: Store = await openStore({ home, database: databaseOf(settings), onFailure: onDefect });
+  const store: Store = await openStore({
+    home,
+    database: databaseOf(settings),
+    artifacts: artifactsOf(settings),
+    onFailure: onDefect,
+  });
   open.push(store);
   const disk = watchDisk(store.freeSpace);
   open.push(disk);
@@ -146,7 +153,7 @@ function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: Wor
     onThreadLost,
   });
   const pool = createNodePool(threads, {
-    file: async ({ artifact }) => store.artifacts.path({ name: artifact }), // All of them lie in one folder.
+    file: (reference) => fileOf(store.artifacts, reference),
     market: async (identity) => handleOf(identity),
     destination: store.artifacts.destination,
   });
@@ -159,6 +166,12 @@ function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: Wor
       : createPostgresQueue({ ...shared, documents: shared, node: nodeName(settings), clock, limits, log, onEnded });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log });
   return { pool, jobs };
+}
+
+/** The file of an artifact; those that it refers to lie beside it. */
+async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: ArtifactReference): Promise<string> {
+  const [path] = await Promise.all([artifact, ...beside].map((name) => artifacts.file({ name })));
+  return path!; // One of one file at least.
 }
 
 /** Name of this machine's home, by which its attempts are known after a restart. */

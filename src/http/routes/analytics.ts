@@ -15,7 +15,7 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       await analytics.assertSubject(params.index_id);
       const { if_stale: isIfStale, ...request } = body();
       const current = isIfStale ? await analytics.currentResult(params.index_id, request) : undefined;
-      if (current) return { status: 200, stream: current.open(), length: current.length };
+      if (current) return { status: 200, stream: await current.open(), length: current.length };
       const status = await analytics.start(params.index_id, request, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
@@ -61,6 +61,6 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
 const NOTHING = new Uint8Array(0);
 
 /** Bytes stored with the run, as a stream. */
-function storedReply({ length, etag, open }: StoredBytes): Reply {
-  return { stream: open(), length, etag };
+async function storedReply({ length, etag, open }: StoredBytes): Promise<Reply> {
+  return { stream: await open(), length, etag };
 }

@@ -29,12 +29,12 @@ function eventsReply(events: AsyncIterableIterator<AnyJobEvent>): Reply {
 }
 
 /** A status with its result. A result kept as bytes is passed through between head and tail, never parsed. */
-export function jobReply({ status, resultBytes }: JobView): Reply {
+export async function jobReply({ status, resultBytes }: JobView): Promise<Reply> {
   if (resultBytes === null) return { json: status };
   const { result: _, ...rest } = status;
   const head = new TextEncoder().encode(`${JSON.stringify(rest).slice(0, -1)},"result":`);
   const tail = new TextEncoder().encode('}');
-  const stream = between(head, resultBytes.open(), tail);
+  const stream = between(head, await resultBytes.open(), tail);
   return resultBytes.length === null ? { stream } : { stream, length: head.length + resultBytes.length + tail.length };
 }
 

@@ -39,7 +39,7 @@ export function optimiseHandlers(
     },
     async getOptimisation({ params }) {
       const { length, etag, open } = await optimise.result(params.run_id);
-      return { stream: open(), length, etag };
+      return { stream: await open(), length, etag };
     },
     async optimiseIndex({ params, body, authorship }) {
       const { saved, etag } = await indices.derive(params.index_id, body, authorship());

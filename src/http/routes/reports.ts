@@ -13,7 +13,7 @@ export function reportHandlers(reports: Reports, removals: Removals): Handlers<t
     async getRender({ params }) {
       const { fileName, length, etag, open } = await reports.getRender(params.render_id);
       return {
-        stream: open(),
+        stream: await open(),
         length,
         etag,
         type: 'application/pdf',

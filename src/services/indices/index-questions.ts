@@ -56,7 +56,7 @@ export interface ExplainQuestion {
 
 export interface IndexQuestionsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'path'>;
+  readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
   readonly calendars: Calendars;

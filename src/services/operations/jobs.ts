@@ -22,7 +22,7 @@ export interface ResultBytes {
   /** Bytes, null while they are not written yet. */
   readonly length: number | null;
   /** @throws Refusal DOCUMENT_UNREADABLE */
-  open(): ReadableStream<Uint8Array>;
+  open(): Promise<ReadableStream<Uint8Array>>;
 }
 
 export interface JobsService {
@@ -87,7 +87,10 @@ export function createJobsService({
       };
     }
     const write = status.status === 'succeeded' ? results[status.kind] : undefined;
-    return { status, resultBytes: write === undefined ? null : { length: null, open: () => write(status.result) } };
+    return {
+      status,
+      resultBytes: write === undefined ? null : { length: null, open: async () => write(status.result) },
+    };
   }
 
   return {

@@ -61,7 +61,7 @@ export interface Optimise {
   /** Bytes of a finished run. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   result(
     runId: string,
-  ): Promise<{ readonly length: number; readonly etag: string; open(): ReadableStream<Uint8Array> }>;
+  ): Promise<{ readonly length: number; readonly etag: string; open(): Promise<ReadableStream<Uint8Array>> }>;
 }
 
 export interface OptimiseDependencies {

@@ -79,7 +79,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   }
 
   async function closesOf(run: RunDocument, { through, signal }: ClosesTerms): Promise<Closes> {
-    const { bytes } = await jobs.query('view-run', { view: 'closes', columns: maker.columnsOf(run) }, signal);
+    const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
     const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
     const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
     const cut = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);

@@ -35,7 +35,7 @@ export interface RenderedPdf {
   readonly fileName: string;
   readonly length: number;
   readonly etag: string;
-  open(): ReadableStream<Uint8Array>;
+  open(): Promise<ReadableStream<Uint8Array>>;
 }
 
 export interface StoredTemplate {

@@ -73,14 +73,14 @@ export function createRiskModels({
 }: RiskModelsDependencies): RiskModels {
   const stored = (modelId: string) => requireModel(documents, modelId);
 
-  const matrixOf = ({ covariance, asset_ids: assetIds }: RiskModelDocument) => ({
-    path: artifacts.path(covariance),
+  const matrixOf = async ({ covariance, asset_ids: assetIds }: RiskModelDocument) => ({
+    path: await artifacts.file(covariance),
     order: assetIds.length,
   });
 
   function json(document: RiskModelDocument, signal?: AbortSignal): ReadableStream<Uint8Array> {
     const write = async (part: RiskModelPart) =>
-      (await jobs.query('risk-model-part', { ...matrixOf(document), part }, signal)).bytes;
+      (await jobs.query('risk-model-part', { ...(await matrixOf(document)), part }, signal)).bytes;
     const pieces = piecesOf(document, write);
     return new ReadableStream<Uint8Array>({
       async pull(controller) {
@@ -161,10 +161,10 @@ export function createRiskModels({
       return {
         etag,
         json: (signal) => json(document, signal),
-        arrow: (signal) =>
+        arrow: async (signal) =>
           jobs.query(
             'risk-model-arrow',
-            { ...matrixOf(document), assetIds: document.asset_ids, body: smallFields(document) },
+            { ...(await matrixOf(document)), assetIds: document.asset_ids, body: smallFields(document) },
             signal,
           ),
       };

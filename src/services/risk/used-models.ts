@@ -49,26 +49,30 @@ export async function plannedModels(
 /** The same with their files, for a question that is answered at once. @throws Refusal VALIDATION_FAILED */
 export async function modelFiles(
   reader: Reader,
-  artifacts: Pick<ArtifactStore, 'path'>,
+  artifacts: Pick<ArtifactStore, 'file'>,
   documents: Readonly<Record<string, IndexDocument>>,
 ): Promise<{ readonly models?: ModelFiles }> {
   const models = await modelsOf(reader, documents);
   if (models.size === 0) return {};
-  return { models: Object.fromEntries([...models].map(([id, document]) => [id, modelFile(artifacts, document)])) };
+  const files = [...models].map(async ([id, document]) => [id, await modelFile(artifacts, document)] as const);
+  return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
-function modelFile(artifacts: Pick<ArtifactStore, 'path'>, document: RiskModelDocument): ModelFiles[string] {
-  return { path: artifacts.path(document.covariance), ...contentOf(plannedModel(document)) };
+async function modelFile(
+  artifacts: Pick<ArtifactStore, 'file'>,
+  document: RiskModelDocument,
+): Promise<ModelFiles[string]> {
+  return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };
 }
 
 /** A stored model for a view that measures by it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
 export async function measuringModel(
   reader: Reader,
-  artifacts: Pick<ArtifactStore, 'path'>,
+  artifacts: Pick<ArtifactStore, 'file'>,
   modelId: string,
 ): Promise<MeasuringModel> {
   const { document } = await requireModel(reader, modelId);
-  return { modelId, observedStart: document.observed_start, ...modelFile(artifacts, document) };
+  return { modelId, observedStart: document.observed_start, ...(await modelFile(artifacts, document)) };
 }
 
 /**

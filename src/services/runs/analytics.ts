@@ -21,7 +21,7 @@ import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { forgetRuns } from './kept-runs.js';
-import { assertSubject, findRun, readRun, requireRun, type RunName } from './run-documents.js';
+import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import type { RunStates } from './run-states.js';
@@ -234,7 +234,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async attribution(name, { start = null, end = null }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      return stamped(run, held({ view: 'attribution', columns: columnsOf(run), start, end }, signal));
+      return stamped(run, held({ view: 'attribution', columns: await columnsOf(run), start, end }, signal));
     },
     async groups(name, { by, benchmark = null, start = null, end = null }, signal) {
       const run = await requireRun(documents, name);
@@ -244,23 +244,17 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       assertReferenceColumn(market, by);
       return stamped(
         run,
-        held({ view: 'groups', columns: columnsOf(run), start, end, by, benchmark: compared, market: handle }, signal),
+        held(
+          { view: 'groups', columns: await columnsOf(run), start, end, by, benchmark: compared, market: handle },
+          signal,
+        ),
       );
     },
     async reconcile(name, signal) {
       const run = await requireRun(documents, name);
-      const { artifacts: stored, request } = run;
-      const { benchmark } = BacktestFields.parse(request);
+      const { benchmark } = BacktestFields.parse(run.request);
       const isIndex = benchmark?.kind === 'index' && (await documents.get('index', benchmark.id)) !== undefined;
-      const { begun: earlier = [], models = {}, ...others } = stored;
-      const named = [
-        ...Object.entries({ ...others, snapshots: stored.result.inset }),
-        ...earlier.map((ref, i) => [`column segments of file ${i + 1}`, ref] as const),
-        ...Object.entries(models).map(([id, ref]) => [`risk model ${id}`, ref] as const),
-      ];
-      const files = named.flatMap(([name, ref]) =>
-        ref === undefined ? [] : [{ name, path: artifacts.path(ref), sha256: ref.sha256 }],
-      );
+      const files = await namedFiles(artifacts, run);
       const cells = newHashCells(files.length);
       const compared = isIndex
         ? await withModels({ indexId: benchmark.id, documents: await plans.benchmarkDocuments(benchmark.id) })
@@ -269,7 +263,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const view = make(
         {
           view: 'reconcile',
-          columns: artifacts.path(stored.columns),
+          columns: await columnsOf(run),
           files,
           cells,
           market: (await ownMarket(run, markets.current()))?.handle ?? null,
@@ -283,7 +277,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async asset(name, identifier, signal) {
       const run = await requireRun(documents, name);
       await states.servedMarket(run);
-      return stamped(run, held({ view: 'asset', columns: columnsOf(run), identifier }, signal));
+      return stamped(run, held({ view: 'asset', columns: await columnsOf(run), identifier }, signal));
     },
     async compare(runIds, { benchmark = null, start = null, end = null, format }, signal) {
       assertOrder({ start, end });
@@ -293,7 +287,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const findings = contentFindings(runs);
       const compared = benchmark === null ? null : await comparedOf(runs[0]!, benchmark);
       const market = compared && (await states.requireMarket(runs[0]!)).handle;
-      const columns = runs.map(columnsOf);
+      const columns = await Promise.all(runs.map(columnsOf));
       return held(
         { view: 'compare', columns, benchmark: compared, market, start, end, stale, findings, format },
         signal,
@@ -309,7 +303,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         held(
           {
             view: 'weights',
-            columns: columnsOf(run),
+            columns: await columnsOf(run),
             asOf,
             risk,
             ...(model === null ? {} : { model }),
@@ -327,7 +321,15 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return stamped(
         run,
         held(
-          { view: 'factor-risk', columns: columnsOf(run), asOf, benchmark: compared, market: handle, model, factors },
+          {
+            view: 'factor-risk',
+            columns: await columnsOf(run),
+            asOf,
+            benchmark: compared,
+            market: handle,
+            model,
+            factors,
+          },
           signal,
         ),
       );
@@ -335,11 +337,11 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async levels(name, { variant = null, start = null, end = null }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      return stamped(run, held({ view: 'levels', columns: columnsOf(run), variant, start, end }, signal));
+      return stamped(run, held({ view: 'levels', columns: await columnsOf(run), variant, start, end }, signal));
     },
     estimatedBytes: () => estimatedBytes(markets.require().market),
     async levelsOf(runId) {
-      return jobs.query('run-levels', { columns: columnsOf(await requireRun(documents, runId)) });
+      return jobs.query('run-levels', { columns: await columnsOf(await requireRun(documents, runId)) });
     },
   };
 }

@@ -42,7 +42,7 @@ export interface Exports {
 
 export interface ExportsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'path'>;
+  readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Pick<Markets, 'served'>;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
@@ -159,13 +159,13 @@ interface OpenedRun {
   close(): Promise<void>;
 }
 
-async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'path'>): Promise<OpenedRun> {
+async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'>): Promise<OpenedRun> {
   const handles: FileHandle[] = [];
   const close = async (): Promise<void> => {
     for (const handle of handles) await handle.close();
   };
   const descriptorOf = async (ref: ArtifactRef): Promise<number> => {
-    const handle = await open(artifacts.path(ref), 'r');
+    const handle = await open(await artifacts.file(ref), 'r');
     handles.push(handle);
     return handle.fd;
   };

@@ -17,7 +17,8 @@ export function resultUpgrade({
   return (artifact) => (artifact.inset === undefined ? upgraded(artifact) : null);
 
   async function upgraded(artifact: ArtifactRef): Promise<ResultBytes> {
-    const { bytes } = await jobs.query('upgrade-result', { path: artifacts.path(artifact), sha256: artifact.sha256 });
-    return { length: bytes.length, open: () => new Blob([bytes]).stream() };
+    const path = await artifacts.file(artifact);
+    const { bytes } = await jobs.query('upgrade-result', { path, sha256: artifact.sha256 });
+    return { length: bytes.length, open: async () => new Blob([bytes]).stream() };
   }
 }

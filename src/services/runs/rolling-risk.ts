@@ -6,7 +6,7 @@ import { refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { CheckedBytes } from './analytics.js';
-import { requireRun, type RunName } from './run-documents.js';
+import { columnsFile, requireRun, type RunName } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead } from './stamped-json.js';
 import type { ViewCache } from './view-cache.js';
@@ -45,7 +45,7 @@ export function createRollingRisk({
     async rolling(name, { window, half_life: halfLife, against }, signal) {
       const run = await requireRun(documents, name);
       const runId = run.run_id;
-      const columns = artifacts.path(run.artifacts.columns);
+      const columns = await columnsFile(artifacts, run);
       if (window !== undefined && halfLife !== undefined) {
         throw refuseWithFindings('query', [
           {

@@ -3,7 +3,7 @@ import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
-import type { ArtifactRef, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
@@ -96,4 +96,31 @@ export const referenceTo = ({ name }: Pick<ArtifactRef, 'name'>): ArtifactRefere
 export function columnsOf(run: RunDocument): ArtifactReference {
   const beside = earlierFiles(run).map(({ name }) => name);
   return { ...referenceTo(run.artifacts.columns), ...(beside.length === 0 ? {} : { beside }) };
+}
+
+/** Path of the file with the columns of a run, for a question; those that it refers to lie beside it. */
+export async function columnsFile(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<string> {
+  const [columns] = await Promise.all([run.artifacts.columns, ...earlierFiles(run)].map(artifacts.file));
+  return columns!; // One of one file at least.
+}
+
+/** A file of a run with what it is. */
+export interface NamedFile {
+  readonly name: string;
+  readonly path: string;
+  readonly sha256: string;
+}
+
+/** Every file that a run consists of. */
+export async function namedFiles(artifacts: Pick<ArtifactStore, 'file'>, run: RunDocument): Promise<NamedFile[]> {
+  const { begun: earlier = [], models = {}, ...others } = run.artifacts;
+  const named = [
+    ...Object.entries({ ...others, snapshots: others.result.inset }),
+    ...earlier.map((ref, i) => [`column segments of file ${i + 1}`, ref] as const),
+    ...Object.entries(models).map(([id, ref]) => [`risk model ${id}`, ref] as const),
+  ];
+  const files: NamedFile[] = [];
+  for (const [name, ref] of named)
+    if (ref !== undefined) files.push({ name, path: await artifacts.file(ref), sha256: ref.sha256 });
+  return files;
 }

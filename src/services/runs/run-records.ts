@@ -32,14 +32,14 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
   const cached = new Map<string, Promise<ArtifactRef>>();
   const sizes = new Map<string, number>();
 
-  function inputOf(run: RunDocument) {
+  async function inputOf(run: RunDocument) {
     const { columns, record } = run.artifacts;
-    const fileOf = (ref: ArtifactRef) => ({ path: artifacts.path(ref), sha256: ref.sha256 });
+    const fileOf = async (ref: ArtifactRef) => ({ path: await artifacts.file(ref), sha256: ref.sha256 });
     return {
-      columns: artifacts.path(columns),
-      files: [columns, ...earlierFiles(run)].map(fileOf),
+      columns: await artifacts.file(columns),
+      files: await Promise.all([columns, ...earlierFiles(run)].map(fileOf)),
       stamp: { ...provenanceOf(run), runAt: run.run_at ?? '' },
-      ...(record ? { stored: fileOf(record) } : {}),
+      ...(record ? { stored: await fileOf(record) } : {}),
     };
   }
 
@@ -48,7 +48,8 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
     const name = await artifacts.claim(
       [run.artifacts.columns, ...earlierFiles(run)].reduce((sum, { bytes }) => sum + bytes, 0),
     );
-    return { name, ...(await jobs.query('write-record', { ...inputOf(run), path: artifacts.path({ name }) })) };
+    const path = await artifacts.file({ name });
+    return { name, ...(await jobs.query('write-record', { ...(await inputOf(run)), path })) };
   }
 
   async function makeRoom(): Promise<void> {
@@ -84,12 +85,12 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
   ): Promise<{ readonly length: number; readonly stream: ReadableStream<Uint8Array> }> {
     const file = await cache(etag, run);
     try {
-      return { length: file.bytes, stream: artifacts.stream(file) };
+      return { length: file.bytes, stream: await artifacts.stream(file) };
     } catch {
       // Somebody removed or cut it: it can be made again.
       cached.delete(etag);
       const again = await cache(etag, run);
-      return { length: again.bytes, stream: artifacts.stream(again) };
+      return { length: again.bytes, stream: await artifacts.stream(again) };
     }
   }
 
@@ -99,12 +100,12 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
       try {
         const { length, stream } = await open(etag, run);
         await makeRoom();
-        return { length, etag, open: () => stream };
+        return { length, etag, open: async () => stream };
       } catch (thrown) {
         if (!(thrown instanceof Refusal && thrown.code === 'STORAGE_FULL')) throw thrown;
         // On a full disk what is stored can still be read.
-        const { bytes } = await jobs.query('run-record', inputOf(run));
-        return { length: bytes.length, etag, open: () => new Blob([bytes]).stream() };
+        const { bytes } = await jobs.query('run-record', await inputOf(run));
+        return { length: bytes.length, etag, open: async () => new Blob([bytes]).stream() };
       }
     },
   };

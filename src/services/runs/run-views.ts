@@ -89,7 +89,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
   const plans = createBacktestPlans(documents);
 
   async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
-    const { bytes } = await maker.held({ view: 'summary', columns: maker.columnsOf(run) }, signal);
+    const { bytes } = await maker.held({ view: 'summary', columns: await maker.columnsOf(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // Written by the view itself, some 4 KB.
     const { run_id: runId, index_id: indexId, name, run_at } = run;
     return {
@@ -125,16 +125,16 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
     async performance(name, { start = null, end = null }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      const columns = maker.columnsOf(run);
+      const columns = await maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'performance', columns, start, end }, signal));
     },
     async rebalances(name, signal) {
       const run = await requireRun(documents, name);
-      return maker.stamped(run, maker.held({ view: 'rebalances', columns: maker.columnsOf(run) }, signal));
+      return maker.stamped(run, maker.held({ view: 'rebalances', columns: await maker.columnsOf(run) }, signal));
     },
     async rebalance(name, date, signal) {
       const run = await requireRun(documents, name);
-      return maker.stamped(run, maker.held({ view: 'rebalance', columns: maker.columnsOf(run), date }, signal));
+      return maker.stamped(run, maker.held({ view: 'rebalance', columns: await maker.columnsOf(run), date }, signal));
     },
     async exposures(name, query, signal) {
       const { by, groups, interval, fields, benchmark: other, start = null, end = null, format } = query;
@@ -146,7 +146,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       if (served !== null) assertNumericFields(served.market, fields);
       const benchmark =
         other === undefined ? null : await plans.comparedWith(other, () => Promise.resolve(served?.market));
-      const columns = maker.columnsOf(run);
+      const columns = await maker.columnsOf(run);
       const market = served && served.handle;
       const asked = { by, groups, interval, fields, benchmark, start, end, market, format };
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
@@ -156,7 +156,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const { handle: market } = await states.requireMarket(run);
-      const columns = maker.columnsOf(run);
+      const columns = await maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'dividend-points', columns, start, end, market }, signal));
     },
     async limits(name, { rule, by: asked, start = null, end = null }, signal) {
@@ -165,7 +165,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
       const { by, findings } = issuersBy(asked, served && served.market);
       const market = by === OWN_GROUPS || served === null ? null : served.handle;
-      const columns = maker.columnsOf(run);
+      const columns = await maker.columnsOf(run);
       const input = { view: 'limits', columns, start, end, limits: { rule }, by, findings, market } as const;
       return maker.stamped(run, maker.held(input, signal));
     },
@@ -173,7 +173,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const run = await requireRun(documents, name);
       const { handle, market } = await states.requireMarket(run);
       if (request.by !== DEFAULT_GROUPS) assertReferenceColumn(market, request.by);
-      const columns = maker.columnsOf(run);
+      const columns = await maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'scenarios', columns, request, market: handle }, signal));
     },
     async watchedLimits(name, { rows, start = null, end = null }, signal) {
@@ -183,7 +183,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
       if (served !== null)
         assertNoErrors('body', constraintFieldFindings(rows, served.market, { path: 'rows', severity: 'error' }));
-      const columns = maker.columnsOf(run);
+      const columns = await maker.columnsOf(run);
       const market = served && served.handle;
       const limits = { rows };
       const input = { view: 'limits', columns, start, end, limits, by: OWN_GROUPS, findings: [], market } as const;

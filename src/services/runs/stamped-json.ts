@@ -75,5 +75,9 @@ export function streamWithHead(
 
 /** Stored JSON with the state of its run before it. */
 export function withHeadStored(head: StateHead, { length, etag, open }: StoredBytes): StoredBytes {
-  return { length: head.bytes.length + length - 1, etag: head.etagOf(etag), open: () => streamWithHead(head, open()) };
+  return {
+    length: head.bytes.length + length - 1,
+    etag: head.etagOf(etag),
+    open: async () => streamWithHead(head, await open()),
+  };
 }

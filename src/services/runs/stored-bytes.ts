@@ -2,5 +2,5 @@
 export interface StoredBytes {
   readonly length: number;
   readonly etag: string;
-  open(): ReadableStream<Uint8Array>;
+  open(): Promise<ReadableStream<Uint8Array>>;
 }

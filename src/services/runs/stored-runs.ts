@@ -53,7 +53,7 @@ export function createStoredRuns({ documents, maker }: StoredRunsDependencies): 
   }
 
   async function metricsOf(run: RunDocument, signal: AbortSignal): Promise<RunMetrics> {
-    const { bytes } = await maker.held({ view: 'metrics', columns: maker.columnsOf(run) }, signal);
+    const { bytes } = await maker.held({ view: 'metrics', columns: await maker.columnsOf(run) }, signal);
     return JSON.parse(new TextDecoder().decode(bytes)) as RunMetrics; // Written by the view itself.
   }
 

@@ -4,6 +4,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
+import { columnsFile } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead, type StateHead } from './stamped-json.js';
 import type { ViewCache } from './view-cache.js';
@@ -17,8 +18,8 @@ export interface ViewMakerDependencies {
 
 /** How views are made from the columns of stored runs. */
 export interface ViewMaker {
-  /** File with the columns of a run. */
-  columnsOf(run: RunDocument): string;
+  /** File with the columns of a run. @throws Refusal DOCUMENT_UNREADABLE, STORE_UNAVAILABLE */
+  columnsOf(run: RunDocument): Promise<string>;
   /** The state of a run, as its views begin with. */
   headOf(run: RunDocument): Promise<StateHead>;
   make(input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes>;
@@ -33,7 +34,7 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
     jobs.query('view-run', input, signal);
   const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await states.staleOf(run));
   return {
-    columnsOf: (run) => artifacts.path(run.artifacts.columns),
+    columnsOf: (run) => columnsFile(artifacts, run),
     headOf,
     make,
     held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),

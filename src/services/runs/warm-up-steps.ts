@@ -7,7 +7,7 @@ import type { TaskInput, TaskName } from '#jobs/tasks.js';
 import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { reachedBy } from '../indices/index-questions.js';
-import { findRun } from './run-documents.js';
+import { columnsFile, findRun } from './run-documents.js';
 import { findIndex } from '../indices/stored-indices.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 
@@ -42,7 +42,7 @@ export interface WarmUpSteps {
 
 export interface StepsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'ids'>;
-  readonly artifacts: Pick<ArtifactStore, 'path'>;
+  readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly pool: Pick<ComputePool, 'run'>;
 }
 
@@ -75,7 +75,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
    * calendar and benchmark.
    */
   async function* viewsOf(run: RunDocument, { handle, market }: ServedMarket): AsyncGenerator<Step> {
-    const columns = artifacts.path(run.artifacts.columns);
+    const columns = await columnsFile(artifacts, run);
     const lastYear = `${Number(run.end.slice(0, 4)) - 1}-12-01`;
     const window = { start: lastYear < run.start ? null : lastYear, end: null };
     const by = market.reference.columns.find((column) => column === 'SECTOR') ?? market.reference.columns[0];

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { createHash, webcrypto, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
-import { copyFile, link, mkdir, open, readdir, readFile as readWhole, rename } from 'node:fs/promises';
+import { copyFile, link, mkdir, open, readdir, readFile as readWhole, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
@@ -64,7 +64,7 @@ export async function openArtifacts(
       await flushFolder(folder);
       return linked;
     },
-    stream(ref, range) {
+    async stream(ref, range) {
       const file = openChecked(path(ref.name), ref);
       if (range) return streamFrom([{ file, ...range }]);
       const hash = createHash('sha256');
@@ -105,19 +105,33 @@ export async function openArtifacts(
         return false; // What cannot be read is not intact, whatever the reason.
       }
     },
-    path: (ref) => path(ref.name),
+    file: async (ref) => path(ref.name),
     async claim(bytes) {
       await freeSpace.admit(bytes);
       return newArtifactName();
     },
     remove,
-    async sweep(referenced) {
-      const names = await readdir(folder);
-      const unreferenced = names.filter((name) => !referenced.has(name));
+    async sweep(referenced, { olderThanMs } = {}) {
+      const names = await namesIn(folder, olderThanMs);
+      const owned = await referenced();
+      const unreferenced = names.filter((name) => !owned.has(name));
       await remove(unreferenced);
       return unreferenced.length;
     },
   };
+}
+
+/** @param olderThanMs by the change of the file's entry: a second name of an old file is new */
+async function namesIn(folder: string, olderThanMs: number | undefined): Promise<readonly string[]> {
+  const names = await readdir(folder);
+  if (olderThanMs === undefined) return names;
+  const until = Date.now() - olderThanMs;
+  const old: string[] = [];
+  for (const name of names) {
+    const found = await stat(join(folder, name)).catch(() => undefined); // Another process has just removed it.
+    if (found !== undefined && found.ctimeMs < until) old.push(name);
+  }
+  return old;
 }
 
 async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {

@@ -101,7 +101,7 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
     stream: never,
     read: never,
     isIntact: never,
-    path: never,
+    file: never,
     claim: never,
     link: never,
     sweep: never,

@@ -61,7 +61,7 @@ function exportsOf({ parts, fails = -1 }: Scene) {
   };
   const dependencies = {
     documents: { get: async (kind: string) => (kind === 'run' ? { body: RUN } : { body: {} }) },
-    artifacts: { path: ({ name }: { name: string }) => join(folder, name) },
+    artifacts: { file: async ({ name }: { name: string }) => join(folder, name) },
     jobs: { query },
     markets: { served: () => undefined },
     states: { staleOf: async () => null, isOtherStore: async () => false },

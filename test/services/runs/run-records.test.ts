@@ -39,12 +39,12 @@ function records({ fails = 0, isFull = false } = {}) {
   const asked: (TaskInput<'write-record'> | TaskInput<'run-record'>)[] = [];
   const files = new Map<string, string>([['record', 'stored']]);
   const artifacts = {
-    path: ({ name }: { name: string }) => `/home/${name}`,
+    file: async ({ name }: { name: string }) => `/home/${name}`,
     async claim() {
       if (isFull) throw new Refusal('STORAGE_FULL', 'full');
       return `file ${asked.length + 1}`;
     },
-    stream({ name }: ArtifactRef) {
+    async stream({ name }: ArtifactRef) {
       if (!files.has(name)) throw new Refusal('DOCUMENT_UNREADABLE', `${name} is gone`);
       return new Blob([files.get(name)!]).stream();
     },
@@ -62,7 +62,7 @@ function records({ fails = 0, isFull = false } = {}) {
   return {
     asked,
     files,
-    read: async (run: RunDocument) => new Response((await service.read(run)).open()).text(),
+    read: async (run: RunDocument) => new Response(await (await service.read(run)).open()).text(),
     open: service.read,
   };
 }
@@ -88,7 +88,7 @@ test('the record read longest ago makes room for others, and whoever opened it b
   expect([files.size, files.has('file 1'), files.has('file 2')]).toEqual([1 + 32, true, false]);
   for (let i = 32; i < 64; i++) await read(laterRun(i));
   expect(files.has('file 1')).toBe(false);
-  expect(await new Response(opened.open()).text()).toBe('record 1');
+  expect(await new Response(await opened.open()).text()).toBe('record 1');
   expect(await read(RUN)).toBe('record 66');
 });
 

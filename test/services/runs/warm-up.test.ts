@@ -91,7 +91,7 @@ function warmUp({
   const made = createWarmUp({
     documents,
     pool,
-    artifacts: { path: ({ name }) => `/home/${name}` },
+    artifacts: { file: async ({ name }) => `/home/${name}` },
     markets: { served: () => served },
     workers: WORKERS,
     clock: { after: (_ms, call) => (timers.add(call), () => void timers.delete(call)) },

@@ -75,7 +75,7 @@ test('at whichever call the process ends, a start removes what was written and n
     const copy = join(copies, String(call));
     seen.add((await readdir(copy)).length);
     const artifacts = await openArtifacts(copy);
-    await artifacts.sweep(new Set());
+    await artifacts.sweep(async () => new Set());
     expect(await readdir(copy)).toEqual([]);
   }
   expect([...seen]).toEqual([0, 1, 2]);

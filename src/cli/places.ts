@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import { artifactPlace, type ArtifactPlace } from '#store/artifact-place.js';
+import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
+import type { Settings } from './settings.js';
+
+/** Where the documents are, unless in the home. */
+export function databaseOf({ database, migrate }: Settings): { url: string; migrate: boolean } | undefined {
+  return database === undefined ? undefined : { url: database, migrate };
+}
+
+/** Where the artifacts are, unless in the home. @throws StartRefusal 78 without a database, or credentials of a bucket */
+export function artifactsOf(settings: Settings): ArtifactPlace | undefined {
+  const { artifacts: url, home, cache: folder = join(home, 'cache'), cacheMegabytes } = settings;
+  if (url === undefined) return undefined;
+  if (settings.database === undefined)
+    throw new StartRefusal(EXIT_CONFIGURATION, 'Artifacts beside the home need a database: give --database too.');
+  return artifactPlace({
+    url,
+    cache: { folder, bytesMax: cacheMegabytes * 2 ** 20 },
+    aws: {
+      accessKeyId: settings.awsKeyId,
+      secretAccessKey: settings.awsSecret,
+      sessionToken: settings.awsSession,
+      region: settings.awsRegion,
+      endpoint: settings.awsEndpoint,
+    },
+  });
+}

@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { SCOPES, type Scope } from '#contract/route.js';
+import type { KeyRecord } from '#services/operations/keys.js';
+
+/** One setting, declared once: where it comes from, what it means, and how its text is read. */
+export interface Setting<S extends z.ZodType> {
+  readonly flag?: string;
+  readonly variable: string;
+  /** Text used when neither flag nor variable is given. */
+  readonly otherwise: () => string;
+  /** What the help says of a default that depends on other settings. */
+  readonly otherwiseHelp?: string;
+  readonly help: string;
+  readonly schema: S;
+  /** Shown as a count, never as text. */
+  readonly isSecret?: boolean;
+}
+
+export const declare = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
+
+export const whole = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
+    .transform(Number)
+    .pipe(z.int().min(least).max(most));
+
+export const list = (separator: string) =>
+  z.string().transform((text) =>
+    text
+      .split(separator)
+      .map((item) => item.trim())
+      .filter((item) => item !== ''),
+  );
+
+const given = z
+  .string()
+  .regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
+
+export const keyRecord = given.transform((text, context): KeyRecord => {
+  const [name = '', id = '', sha256 = '', scopes = ''] = text.split(':');
+  const isScope = (scope: string): scope is Scope => (SCOPES as readonly string[]).includes(scope);
+  const known = scopes.split('+').filter(isScope);
+  if (known.length !== scopes.split('+').length) {
+    context.addIssue({ code: 'custom', message: `has a scope outside ${SCOPES.join(', ')}`, input: scopes });
+  }
+  return { id, name, sha256, scopes: known, created: null, expires: null, revoked: null };
+});
+
+/** A setting that programs for AWS read as well. */
+export const awsSetting = (variable: string, help: string, isSecret = false) =>
+  declare({
+    variable,
+    otherwise: () => '',
+    help,
+    schema: z.string().transform((text) => (text === '' ? undefined : text)),
+    isSecret,
+  });
+
+/** As the Standard Webhooks specification has it. */
+export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;

@@ -1,0 +1,59 @@
+import { fileURLToPath } from 'node:url';
+import type { S3Access } from './s3/s3-access.js';
+import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
+
+/** Where the artifacts of several machines lie. */
+export type ArtifactPlace =
+  | { readonly kind: 'folder'; readonly folder: string }
+  | {
+      readonly kind: 's3';
+      readonly access: S3Access;
+      /** Objects as files of this machine, which its processes may share. */
+      readonly cache: { readonly folder: string; readonly bytesMax: number };
+    };
+
+export interface ArtifactSettings {
+  /** `file:///folder` or `s3://bucket/prefix`. */
+  readonly url: string;
+  readonly cache: { readonly folder: string; readonly bytesMax: number };
+  /** As AWS's programs read them; undefined where they are not given. */
+  readonly aws: {
+    readonly accessKeyId: string | undefined;
+    readonly secretAccessKey: string | undefined;
+    readonly sessionToken: string | undefined;
+    readonly region: string | undefined;
+    /** Origin of a service that is not AWS's. */
+    readonly endpoint: string | undefined;
+  };
+}
+
+/** Region that services of others take for granted. */
+const REGION = 'us-east-1';
+
+/** @throws StartRefusal 78 when the URL is neither, or the credentials of a bucket are missing */
+export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPlace {
+  if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
+  const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
+  if (bucket === undefined)
+    throw refused('The place of the artifacts is no URL like file:///mnt/shared or s3://bucket/prefix.');
+  const { accessKeyId, secretAccessKey, sessionToken, region = REGION } = aws;
+  if (accessKeyId === undefined || secretAccessKey === undefined)
+    throw refused('Artifacts in a bucket need AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.');
+  const endpoint = (aws.endpoint ?? `https://s3.${region}.amazonaws.com`).replace(/\/+$/, '');
+  const folders = (prefix ?? '').split('/').filter((part) => part !== '');
+  return {
+    kind: 's3',
+    access: {
+      endpoint,
+      region,
+      bucket,
+      prefix: folders.map((folder) => `${folder}/`).join(''),
+      accessKeyId,
+      secretAccessKey,
+      sessionToken,
+    },
+    cache,
+  };
+}
+
+const refused = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);

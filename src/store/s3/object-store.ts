@@ -1,0 +1,129 @@
+import { rm } from 'node:fs/promises';
+import { Refusal } from '#domain/refusal.js';
+import { newArtifactName } from '../files/artifact-owners.js';
+import { openArtifacts } from '../files/artifact-store.js';
+import type { FreeSpace } from '../files/free-space.js';
+import type { ArtifactRef, ArtifactStore } from '../port.js';
+import { openObjectCache, type ObjectCacheOptions } from './object-cache.js';
+import type { S3Access } from './s3-access.js';
+import { createS3Client } from './s3-client.js';
+
+export interface ObjectArtifactsOptions {
+  readonly access: S3Access;
+  readonly cache: ObjectCacheOptions;
+  /** Of the volume of the cache. */
+  readonly freeSpace: FreeSpace;
+}
+
+/** Artifacts as objects of a bucket. They are read as files of a cache, so that a thread takes them where it is. */
+export async function openObjectArtifacts({
+  access,
+  cache,
+  freeSpace,
+}: ObjectArtifactsOptions): Promise<ArtifactStore> {
+  const client = createS3Client(access);
+  const cached = await openObjectCache(cache);
+  const files = await openArtifacts(cache.folder, freeSpace);
+  /** Files that a thread of this process makes here and no other needs. */
+  const claimed = new Set<string>();
+  const coming = new Map<string, Promise<void>>();
+
+  async function fetch(name: string): Promise<void> {
+    const object = await client.get(name);
+    if (object === undefined) throw unreadable(name);
+    await freeSpace.admit(object.bytes);
+    await cached.fill(name, object);
+  }
+
+  /** Those who want the same object at once wait for one. */
+  async function ensure(name: string): Promise<void> {
+    if (claimed.has(name) || (await cached.has(name))) return;
+    const own = coming.get(name) ?? fetch(name).finally(() => coming.delete(name));
+    coming.set(name, own);
+    await own;
+  }
+
+  const ensureWhole = ({ name, inset }: ArtifactRef): Promise<unknown> =>
+    Promise.all([name, ...(inset === undefined ? [] : [inset.name])].map(ensure));
+
+  /** Does something with files; a damaged one is fetched once more. */
+  async function mended<T>(ref: ArtifactRef, work: () => Promise<T>): Promise<T> {
+    await ensureWhole(ref);
+    try {
+      return await work();
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal) || thrown.code !== 'DOCUMENT_UNREADABLE' || claimed.has(ref.name)) throw thrown;
+      await cached.remove(ref.name);
+      await ensureWhole(ref);
+      return work();
+    }
+  }
+
+  async function copyAll(from: readonly { readonly ref: ArtifactRef; readonly name: string }[]) {
+    const copied = await Promise.all(from.map(async ({ ref, name }) => client.copy(ref.name, name)));
+    const missing = from.find((_, i) => !copied[i]);
+    if (missing !== undefined) throw unreadable(missing.ref.name);
+    return from.map(({ ref, name }) => ({ ...ref, name }));
+  }
+
+  return {
+    destination: { kind: 's3', access, cache: { folder: cache.folder, bytesMax: cache.bytesMax } },
+    async write(bytes, sha256) {
+      const name = newArtifactName();
+      await client.put(name, bytes, sha256);
+      await cached.put(name, bytes, sha256);
+      return { name, bytes: bytes.length, sha256 };
+    },
+    newName: newArtifactName,
+    async link(links) {
+      try {
+        return await copyAll(links);
+      } catch (thrown) {
+        await Promise.allSettled(links.map(({ name }) => client.remove(name)));
+        throw thrown;
+      }
+    },
+    async stream(ref, range) {
+      return mended(ref, () => files.stream(ref, range));
+    },
+    read: (ref, range) => mended(ref, () => files.read(ref, range)),
+    async isIntact(ref) {
+      try {
+        await ensure(ref.name);
+        return await files.isIntact(ref);
+      } catch {
+        return false; // What cannot be read is not intact, whatever the reason.
+      }
+    },
+    async file({ name }) {
+      await ensure(name);
+      return cached.path(name);
+    },
+    async claim(bytes) {
+      const name = await files.claim(bytes);
+      claimed.add(name);
+      return name;
+    },
+    async remove(names) {
+      await Promise.all(
+        names.map(async (name) => {
+          await cached.remove(name);
+          if (claimed.delete(name)) await rm(cached.path(name), { force: true });
+          else await client.remove(name);
+        }),
+      );
+    },
+    async sweep(referenced, { olderThanMs = 0 } = {}) {
+      const old: string[] = [];
+      const until = Date.now() - olderThanMs;
+      for await (const { name, writtenAt } of client.list()) if (writtenAt < until) old.push(name);
+      const owned = await referenced();
+      const unreferenced = old.filter((name) => !owned.has(name));
+      for (const name of unreferenced) await client.remove(name);
+      return unreferenced.length;
+    },
+  };
+}
+
+const unreadable = (name: string): Refusal =>
+  new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${name} are missing or damaged.`);

@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import type { ArtifactDestination, ArtifactWriter } from '../port.js';
+import { openObjectCache } from './object-cache.js';
+import { createS3Client } from './s3-client.js';
+
+/** Writes artifacts as objects. They go to the cache of this machine too, where they are read next. */
+export async function openObjectWriter(
+  destination: Extract<ArtifactDestination, { readonly kind: 's3' }>,
+): Promise<ArtifactWriter> {
+  const client = createS3Client(destination.access);
+  const cache = await openObjectCache(destination.cache);
+  return {
+    async write(contents) {
+      const outcomes = await Promise.allSettled(
+        contents.map(async ({ name, bytes }) => {
+          const sha256 = createHash('sha256').update(bytes).digest('hex');
+          await client.put(name, bytes, sha256);
+          await cache.put(name, bytes, sha256);
+          return { name, bytes: bytes.length, sha256 };
+        }),
+      );
+      const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+      if (failure !== undefined) {
+        // What cannot be removed now is nobody's, and is removed a day later.
+        await Promise.allSettled(contents.map(({ name }) => client.remove(name)));
+        throw failure.reason;
+      }
+      return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+    },
+  };
+}

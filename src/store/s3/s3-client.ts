@@ -1,0 +1,163 @@
+import { Buffer } from 'node:buffer';
+import { webcrypto } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { AwsClient } from 'aws4fetch';
+import { Refusal } from '#domain/refusal.js';
+import type { S3Access } from './s3-access.js';
+
+/** An object as a listing shows it. */
+export interface ListedObject {
+  readonly name: string;
+  /** Time of its last write, ms since 1970. */
+  readonly writtenAt: number;
+}
+
+/** An object on its way. */
+export interface OpenObject {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly bytes: number;
+  /** SHA-256 that its writer has said, hex; undefined for an object of somebody else. */
+  readonly sha256: string | undefined;
+}
+
+/**
+ * Objects of a bucket below one prefix. Failures that may pass are tried again.
+ * Each call: @throws Refusal STORE_UNAVAILABLE
+ */
+export interface S3Client {
+  /** Writes an object; the service compares it with its SHA-256. @param sha256 of the bytes, hex */
+  put(name: string, bytes: Uint8Array, sha256: string): Promise<void>;
+  /** @returns undefined where there is none */
+  get(name: string): Promise<OpenObject | undefined>;
+  /** An object under another name, by the service itself. @returns whether it was there */
+  copy(from: string, to: string): Promise<boolean>;
+  /** Absent ones are fine. */
+  remove(name: string): Promise<void>;
+  list(): AsyncIterable<ListedObject>;
+}
+
+/** Larger objects are sent in parts of this size: the least that makes a request worth its while. */
+const PART_BYTES = 16 << 20;
+/** Parts on their way at once. */
+const PARTS_MAX = 4;
+/** How long a failure that may pass is tried again: a restart of the service, a switch of the network. */
+const PATIENCE_MS = 45_000;
+const PAUSE_MS = 100;
+const PAUSE_MS_MAX = 2000;
+/** A request without an answer for so long is given up. */
+const ANSWER_MS = 60_000;
+const SHA256 = 'x-amz-meta-sha256';
+
+export function createS3Client(access: S3Access): S3Client {
+  const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, sessionToken } = access;
+  const aws = new AwsClient({
+    accessKeyId,
+    secretAccessKey,
+    region,
+    service: 's3',
+    retries: 0,
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+  });
+  const root = `${endpoint}/${bucket}`;
+  const urlOf = (name: string): string => `${root}/${encodeURI(prefix)}${name}`;
+
+  /** One request, again while it fails in a way that may pass. @param known statuses that the caller understands */
+  async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
+    const until = performance.now() + PATIENCE_MS;
+    for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
+      const answer = await attempt(url, init);
+      if (answer instanceof Response) {
+        if (answer.ok || known.includes(answer.status)) return answer;
+        const text = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
+        if (!mayPass(answer.status))
+          throw unavailable(`The object store refused a request with ${`${answer.status} ${text}`.trim()}.`);
+      }
+      if (performance.now() > until) throw unavailable('The object store cannot be reached.', answer);
+      await sleep(pause, undefined, { ref: false });
+    }
+  }
+
+  /** @returns the answer, or why there is none */
+  async function attempt(url: string, init: RequestInit): Promise<unknown> {
+    try {
+      return await aws.fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
+    } catch (cause) {
+      return cause;
+    }
+  }
+
+  async function putParts(name: string, bytes: Uint8Array, sha256: string): Promise<void> {
+    const url = urlOf(name);
+    const begun = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256]: sha256 } });
+    const id = (await begun.text()).match(/<UploadId>([^<]+)<\/UploadId>/)?.[1] ?? '';
+    const upload = `uploadId=${encodeURIComponent(id)}`;
+    try {
+      const tags: string[] = [];
+      let next = 0;
+      const send = async (): Promise<void> => {
+        for (let i = next++; i * PART_BYTES < bytes.length; i = next++) {
+          const part = bytes.subarray(i * PART_BYTES, (i + 1) * PART_BYTES);
+          const init = { method: 'PUT', body: part as Uint8Array<ArrayBuffer>, headers: await checked(part) };
+          const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
+          tags[i] = sent.headers.get('etag') ?? '';
+        }
+      };
+      await Promise.all(Array.from({ length: PARTS_MAX }, send));
+      const parts = tags.map((tag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${tag}</ETag></Part>`);
+      const body = `<CompleteMultipartUpload>${parts.join('')}</CompleteMultipartUpload>`;
+      const ended = await ask(`${url}?${upload}`, { method: 'POST', body });
+      // The status comes before the parts are joined.
+      if ((await ended.text()).includes('<Error>')) throw unavailable('The object store could not join parts.');
+    } catch (thrown) {
+      await attempt(`${url}?${upload}`, { method: 'DELETE' }); // What is left is the service's to expire.
+      throw thrown;
+    }
+  }
+
+  return {
+    async put(name, bytes, sha256) {
+      if (bytes.length > PART_BYTES) return putParts(name, bytes, sha256);
+      const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
+      await ask(urlOf(name), { method: 'PUT', body: bytes as Uint8Array<ArrayBuffer>, headers });
+    },
+    async get(name) {
+      const answer = await ask(urlOf(name), {}, [404]);
+      if (!answer.ok || answer.body === null) return undefined;
+      const { headers, body } = answer;
+      return { body, bytes: Number(headers.get('content-length')), sha256: headers.get(SHA256) ?? undefined };
+    },
+    async copy(from, to) {
+      const source = `/${bucket}/${encodeURI(prefix)}${from}`;
+      const answer = await ask(urlOf(to), { method: 'PUT', headers: { 'x-amz-copy-source': source } }, [404]);
+      return answer.ok && !(await answer.text()).includes('<Error>');
+    },
+    async remove(name) {
+      await ask(urlOf(name), { method: 'DELETE' }, [404]);
+    },
+    async *list() {
+      for (let token: string | undefined, isMore = true; isMore; isMore = token !== undefined) {
+        const after = token === undefined ? '' : `&continuation-token=${encodeURIComponent(token)}`;
+        const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${after}`;
+        const text = await (await ask(`${root}?${query}`, {})).text();
+        for (const [, entry = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+          const key = entry.match(/<Key>([^<]+)<\/Key>/)?.[1] ?? '';
+          const writtenAt = Date.parse(entry.match(/<LastModified>([^<]+)<\/LastModified>/)?.[1] ?? '');
+          yield { name: key.slice(prefix.length), writtenAt };
+        }
+        token = text.match(/<NextContinuationToken>([^<]+)<\/NextContinuationToken>/)?.[1];
+      }
+    },
+  };
+}
+
+/** Header by which a service refuses a body that is another one. */
+async function checked(bytes: Uint8Array): Promise<Record<string, string>> {
+  const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
+  return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };
+}
+
+/** Answers of a service that is overloaded, starts or stops; a body that was damaged on its way is sent again. */
+const mayPass = (status: number): boolean => status >= 500 || status === 429 || status === 408;
+
+const unavailable = (message: string, cause?: unknown): Refusal =>
+  new Refusal('STORE_UNAVAILABLE', message, null, { cause });

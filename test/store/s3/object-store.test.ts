@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openArtifactWriter } from '#store/artifact-writer.js';
+import { watchFreeSpace } from '#store/files/free-space.js';
+import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
+import { openObjectArtifacts } from '#store/s3/object-store.js';
+import { openObjectCache } from '#store/s3/object-cache.js';
+import { createS3Client } from '#store/s3/s3-client.js';
+import { temporaryFolders } from '../temporary-folder.js';
+import { startS3, type S3Service } from './s3-service.js';
+
+const newFolder = temporaryFolders();
+let service: S3Service;
+beforeAll(async () => {
+  service = await startS3();
+});
+afterAll(() => service.stop());
+
+const MIB = 2 ** 20;
+const bytesOf = (size: number, seed = 0): Uint8Array =>
+  new Uint8Array(
+    Buffer.alloc(
+      size,
+      Uint8Array.from({ length: 251 }, (_, i) => i + seed),
+    ),
+  );
+const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
+const CONTENT = bytesOf(700_001);
+
+/** A machine with a cache of its own. */
+async function machine(folder?: string): Promise<{ readonly artifacts: ArtifactStore; readonly folder: string }> {
+  const cache = { folder: folder ?? (await newFolder()), bytesMax: 64 * MIB };
+  const { access } = service;
+  return { artifacts: await openObjectArtifacts({ access, cache, freeSpace: watchFreeSpace(cache.folder) }), ...cache };
+}
+
+const drained = async (stream: ReadableStream<Uint8Array>): Promise<Buffer> =>
+  Buffer.from(await new Response(stream).arrayBuffer());
+
+test('what one machine writes another reads: whole, in part, within another one, as a file', async () => {
+  const [here, there] = [await machine(), await machine()];
+  const ref = await here.artifacts.write(CONTENT, sha256(CONTENT));
+  const range = { start: 262_000, end: 524_400 };
+  expect(Buffer.compare(await there.artifacts.read(ref), CONTENT)).toBe(0);
+  expect(Buffer.compare(await there.artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
+  const inner = await there.artifacts.write(bytesOf(5), sha256(bytesOf(5)));
+  const within = await drained(await here.artifacts.stream({ ...ref, inset: { ...inner, at: 100 } }));
+  expect(within).toEqual(Buffer.concat([CONTENT.subarray(0, 100), bytesOf(5), CONTENT.subarray(100)]));
+  expect(Buffer.compare(await readFile(await there.artifacts.file(ref)), CONTENT)).toBe(0);
+  await here.artifacts.remove([ref.name]);
+  await expect((await machine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+});
+
+test('a body is sent with its hash, and one above 16 MiB in parts that have theirs', async () => {
+  const { artifacts, folder } = await machine();
+  const large = bytesOf(33 * MIB + 7, 3);
+  const destination = JSON.parse(JSON.stringify(artifacts.destination)) as ArtifactDestination;
+  const names = [artifacts.newName(), artifacts.newName()];
+  const [small] = await openArtifactWriter(destination).write([{ name: names[0]!, bytes: CONTENT }]);
+  expect(service.headers()['x-amz-content-sha256']).toBe(sha256(CONTENT));
+  expect(small).toEqual({ name: names[0], bytes: CONTENT.length, sha256: sha256(CONTENT) });
+  service.seen.length = 0;
+  const [ref] = await openArtifactWriter(destination).write([{ name: names[1]!, bytes: large }]);
+  expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(3);
+  const parts = [0, 1, 2].map((i) => sha256(large.subarray(i * 16 * MIB, (i + 1) * 16 * MIB)));
+  expect(parts).toContain(service.headers()['x-amz-content-sha256']);
+  // The machine that wrote it reads its copy, another one the object.
+  service.seen.length = 0;
+  expect((await readFile(await artifacts.file(ref!))).length).toBe(large.length);
+  expect(service.seen).toEqual([]);
+  const other = await machine();
+  expect(sha256(await other.artifacts.read(ref!))).toBe(sha256(large));
+  expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
+});
+
+test('a damaged copy is fetched again, also by a process that starts on it; a damaged object is refused', async () => {
+  const { artifacts, folder } = await machine();
+  const ref = await artifacts.write(CONTENT, sha256(CONTENT));
+  const damage = async (): Promise<void> => {
+    const { mtime } = await stat(join(folder, ref.name));
+    await writeFile(join(folder, ref.name), bytesOf(CONTENT.length, 1));
+    await utimes(join(folder, ref.name), mtime, mtime); // Nothing but its content says so.
+  };
+  await damage();
+  expect(Buffer.compare(await artifacts.read(ref), CONTENT)).toBe(0);
+  await damage();
+  const again = await machine(folder);
+  expect(Buffer.compare(await readFile(await again.artifacts.file(ref)), CONTENT)).toBe(0);
+  await createS3Client(service.access).put(ref.name, bytesOf(9), sha256(CONTENT));
+  await expect((await machine()).artifacts.file(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+});
+
+test('a cache forgets what was used longest ago, and nothing that was used in the last minutes', async () => {
+  const folder = await newFolder();
+  let now = Date.now();
+  const cache = await openObjectCache({ folder, bytesMax: 10 * MIB, now: () => now });
+  const put = (name: string) => cache.put(name, bytesOf(4 * MIB), sha256(bytesOf(4 * MIB)));
+  for (const name of ['a', 'b', 'c']) await put(name);
+  expect(await Promise.all(['a', 'b', 'c'].map(cache.has))).toEqual([true, true, true]);
+  now += 3_600_000;
+  expect(await cache.has('a')).toBe(true);
+  await put('d');
+  expect(await Promise.all(['a', 'b', 'c', 'd'].map(cache.has))).toEqual([true, false, false, true]);
+});
+
+test('an object store that is away for a while delays a write, and one that refuses says so at once', async () => {
+  const { artifacts } = await machine();
+  service.isClosed = true;
+  service.seen.length = 0;
+  const writing = artifacts.write(CONTENT, sha256(CONTENT));
+  while (service.seen.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  service.isClosed = false;
+  expect(await (await machine()).artifacts.isIntact(await writing)).toBe(true);
+  const stranger = createS3Client({ ...service.access, accessKeyId: 'nobody', secretAccessKey: 'another' });
+  const refused = await stranger.get('nothing').catch((thrown: unknown) => thrown);
+  expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect(String(refused)).not.toContain('another');
+});
+
+test('garbage is what nobody refers to and is old; second names are objects of their own', async () => {
+  const { artifacts } = await machine();
+  const [kept, gone] = [
+    await artifacts.write(CONTENT, sha256(CONTENT)),
+    await artifacts.write(CONTENT, sha256(CONTENT)),
+  ];
+  const [second] = await artifacts.link([{ ref: kept, name: artifacts.newName() }]);
+  const owned = async () => new Set([second!.name]);
+  expect(await artifacts.sweep(owned, { olderThanMs: 60_000 })).toBe(0);
+  expect(await artifacts.sweep(owned)).toBeGreaterThanOrEqual(2);
+  expect(await artifacts.isIntact(second!)).toBe(true);
+  await expect(artifacts.link([{ ref: gone, name: artifacts.newName() }])).rejects.toMatchObject({
+    code: 'DOCUMENT_UNREADABLE',
+  });
+});

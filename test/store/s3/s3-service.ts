@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { S3Access } from '#store/s3/s3-access.js';
+
+interface S3rver {
+  run(): Promise<{ readonly port: number }>;
+  close(): Promise<void>;
+}
+
+type S3rverClass = new (options: object) => S3rver;
+
+/** An object store on loopback, seen through a door that counts, and closes when it is told to. */
+export interface S3Service {
+  readonly access: S3Access;
+  /** Requests that arrived, as method and name of the operation. */
+  readonly seen: string[];
+  /** Headers of the last request with a body. */
+  readonly headers: () => IncomingMessage['headers'];
+  /** While closed, requests are answered with 503. */
+  isClosed: boolean;
+  stop(): Promise<void>;
+}
+
+const BUCKET = 'results';
+
+export async function startS3(): Promise<S3Service> {
+  // It is written for CommonJS and declares no types.
+  const S3rver = createRequire(import.meta.url)('s3rver') as S3rverClass;
+  const directory = mkdtempSync(join(tmpdir(), 'divisor-s3-'));
+  const server = new S3rver({
+    address: '127.0.0.1',
+    port: 0,
+    silent: true,
+    directory,
+    configureBuckets: [{ name: BUCKET, configs: [] }],
+  });
+  const { port } = await server.run();
+  const seen: string[] = [];
+  let headers: IncomingMessage['headers'] = {};
+  const state = { isClosed: false };
+  const door = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
+    seen.push(
+      `${incoming.method} ${new URL(incoming.url!, 'http://s3').searchParams.keys().next().value ?? ''}`.trim(),
+    );
+    if (incoming.method === 'PUT') headers = incoming.headers;
+    if (state.isClosed) {
+      incoming.resume();
+      outgoing.writeHead(503).end();
+      return;
+    }
+    const { method, url: path } = incoming;
+    const inner = request({ port, host: '127.0.0.1', method, path, headers: incoming.headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode!, answer.headers);
+      answer.pipe(outgoing);
+    });
+    inner.on('error', () => outgoing.destroy());
+    incoming.pipe(inner);
+  });
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  return {
+    access: {
+      endpoint: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
+      region: 'us-east-1',
+      bucket: BUCKET,
+      prefix: 'divisor/',
+      accessKeyId: 'S3RVER',
+      secretAccessKey: 'S3RVER',
+    },
+    seen,
+    headers: () => headers,
+    get isClosed() {
+      return state.isClosed;
+    },
+    set isClosed(isClosed) {
+      state.isClosed = isClosed;
+    },
+    async stop() {
+      door.closeAllConnections();
+      await new Promise((resolve) => door.close(resolve));
+      await server.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -222,7 +222,6 @@ export const dataRoutes = routes({
       'INVALID_RANGE',
       'NO_DATA_SOURCE',
       'OVERLOADED',
-      'NOT_ACCEPTABLE',
       'STORE_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
       'STORE_LOADING',
@@ -243,7 +242,7 @@ export const dataRoutes = routes({
       schema: BatchReferenceResponse,
       media: ['text/csv'],
     },
-    errors: ['NO_DATA_SOURCE', 'NOT_ACCEPTABLE'],
+    errors: ['NO_DATA_SOURCE'],
   },
   getAssetReference: {
     method: 'GET',

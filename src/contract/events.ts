@@ -61,6 +61,6 @@ export const eventRoutes = routes({
       'With `format=ics` or `Accept: text/calendar` a calendar file (RFC 5545) to subscribe to. Holidays and expiries are those of the calendars of the indices.',
     query: EventsQuery,
     success: { status: 200, description: 'The events.', schema: EventsView, media: [EVENT_FORMATS.ics] },
-    errors: ['INVALID_RANGE', 'INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NOT_ACCEPTABLE'],
+    errors: ['INVALID_RANGE', 'INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
 });

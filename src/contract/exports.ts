@@ -61,7 +61,6 @@ export const exportRoutes = routes({
       'INDEX_NOT_FOUND',
       'RUN_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
-      'NOT_ACCEPTABLE',
       'VALIDATION_FAILED',
       'INVALID_RANGE',
       'NO_DATA_AT_DATE',

@@ -235,6 +235,7 @@ const SHARED_ERRORS: readonly (readonly [number, readonly ErrorCode[]])[] = [
   [403, ['FORBIDDEN_SCOPE', 'FORBIDDEN_ORIGIN']],
   [404, ['ROUTE_NOT_FOUND']],
   [405, ['METHOD_NOT_ALLOWED']],
+  [406, ['NOT_ACCEPTABLE']],
   [422, ['VALIDATION_FAILED']],
   [429, ['RATE_LIMITED']],
   [500, ['INTERNAL']],
@@ -248,7 +249,9 @@ const KEY_STATUSES: ReadonlySet<number> = new Set([401, 403, 429]);
 /** Every error code a route can answer: the shared ones, those its parts bring with them, and its own. */
 export function errorCodesOf(route: Route): ErrorCode[] {
   const isOpen = route.scope === 'open';
-  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isOpen && KEY_STATUSES.has(status) ? [] : codes));
+  const hasBody = route.success.schema !== undefined || route.success.media !== undefined;
+  const isNever = (status: number) => (isOpen && KEY_STATUSES.has(status)) || (status === 406 && !hasBody);
+  const shared = SHARED_ERRORS.flatMap(([status, codes]) => (isNever(status) ? [] : codes));
   const isWrite = route.method === 'PUT' || route.method === 'PATCH' || route.method === 'DELETE';
   return [
     ...new Set<ErrorCode>([

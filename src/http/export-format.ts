@@ -1,13 +1,8 @@
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
-import { negotiate } from './negotiate.js';
 
-const MEDIA = FORMAT_NAMES.map((name) => EXPORT_FORMATS[name].media);
-
-/** The format that a request asks for, else that of its `Accept`. @throws Refusal NOT_ACCEPTABLE */
-export function exportFormat(asked: ExportFormat | undefined, accept: string | undefined): ExportFormat {
-  if (asked !== undefined) return asked;
-  const media = negotiate(accept, MEDIA);
-  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // One of those offered.
+/** The format that a request asks for, else that of the media type its `Accept` is met by. */
+export function exportFormat(asked: ExportFormat | undefined, media: string): ExportFormat {
+  return asked ?? FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // The routes offer these alone.
 }
 
 /** The `Content-Type` of a format: text says how it is encoded. */

@@ -45,8 +45,8 @@ export interface RouteRequest<R extends Route> {
    * which checks it inside the transaction that writes: see `#services/preconditions.js`.
    */
   precondition(): Precondition | undefined;
-  /** Whether the client asked for this media type by name in `Accept`. */
-  accepts(mediaType: string): boolean;
+  /** The media type of the route that meets `Accept` best, the first where a format is said; empty where it has none. */
+  readonly media: string;
   /** A header of the request by lower-case name. */
   header(name: string): string | undefined;
   readonly principal: Principal;

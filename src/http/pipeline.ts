@@ -10,6 +10,7 @@ import type { Precondition } from '#services/shared/preconditions.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
+import { negotiate, offeredBy } from './negotiate.js';
 import { queryReader, type QueryReader } from './query.js';
 
 /** The HTTP request as an operation sees it, before any check. */
@@ -48,13 +49,17 @@ export function createOperation(
 ): Operation {
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
+  const offered = offeredBy(route);
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   const run = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const params = readParams(route, idNames, exchange);
     const query = readQuery(searchOf(exchange.request.url));
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
-    return handler(routeRequest(exchange, principal, params, query, route.body, sent));
+    // A format in the query counts before what the header says.
+    const accept = query['format'] === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
+    const media = offered.length === 0 ? '' : negotiate(accept, offered);
+    return handler(routeRequest(exchange, principal, { params, query, media }, route.body, sent));
   };
 
   /**
@@ -116,11 +121,17 @@ function searchOf(url: string): string {
   return at === -1 ? '' : url.slice(at + 1);
 }
 
+/** What the line of a request and its `Accept` ask for, read. */
+interface Asked {
+  readonly params: Record<string, unknown>;
+  readonly query: Record<string, unknown>;
+  readonly media: string;
+}
+
 function routeRequest(
   exchange: Exchange,
   principal: Principal,
-  params: Record<string, unknown>,
-  query: Record<string, unknown>,
+  { params, query, media }: Asked,
   declared: Body | undefined,
   sent: Sent,
 ): RouteRequest<Route> {
@@ -133,8 +144,7 @@ function routeRequest(
     body: () => parseBody(declared, isUpload(sent) ? undefined : sent) as ReturnType<RouteRequest<Route>['body']>,
     upload: () => (isUpload(sent) ? sent.upload : undefined),
     precondition: () => parseIfMatch(header('if-match')),
-    accepts: (mediaType) =>
-      (header('accept') ?? '').split(',').some((range) => range.split(';')[0]?.trim().toLowerCase() === mediaType),
+    media,
     header,
     principal,
     authorship: () => ({

@@ -30,8 +30,9 @@ const pathOf = (route: Route, id = route.path.includes('{job_id}') ? 'backtest:a
     .replace('{version}', '1')
     .replaceAll(/\{\w+\}/g, id);
 
-async function ask(method: string, path: string, scope: string | undefined, text?: string) {
+async function ask(method: string, path: string, scope: string | undefined, text?: string, accept?: string) {
   const headers: Record<string, string> = {
+    ...(accept === undefined ? {} : { accept }),
     ...(scope === undefined ? {} : { 'x-api-key': scope }),
     ...(text === undefined ? {} : { 'content-type': 'application/json' }),
   };
@@ -94,6 +95,29 @@ test.each(routes.filter(([, route]) => route.openQuery !== true))(
     expect([status, codes]).toEqual([422, expect.arrayContaining(['no_such_parameter UNKNOWN_FIELD'])]);
   },
 );
+
+describe('an Accept that cannot be met is 406, with everything that can', () => {
+  const asked = routes.filter(
+    ([, { success, query }]) => success.status !== 204 && (query?.safeParse({}).success ?? true),
+  );
+  test.each(asked)('%s', async (_id, route) => {
+    const { schema, media = [] } = route.success;
+    const offered = [...(schema === undefined ? [] : ['application/json']), ...media];
+    const answerTo = (accept?: string) => ask(route.method, pathOf(route), 'admin', bodyOf(route), accept);
+    for (const accept of ['image/x-none', `*/*;q=0`, `${offered[0]};q=0, image/x-none`])
+      expect(await answerTo(accept)).toMatchObject({
+        status: 406,
+        code: 'NOT_ACCEPTABLE',
+        detail: { accepted: offered },
+      });
+    for (const accept of [undefined, '*/*', `image/x-none, */*;q=0.1`, `${offered.at(-1)};q=0.2`])
+      expect([accept, (await answerTo(accept)).status]).toEqual([accept, route.success.status]);
+  });
+
+  test('one where a format of the query says it instead', async () => {
+    expect((await ask('GET', '/events?format=ics', 'read', undefined, 'image/x-none')).status).toBe(200);
+  });
+});
 
 /** A body that is parsed off the event loop is read last: its syntax is told after the query. */
 const parsedFirst = routes.filter(([, route]) => route.body !== undefined && route.body.raw !== true);

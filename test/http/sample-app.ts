@@ -87,7 +87,12 @@ export const sampleRoutes = routes({
     tag: 't',
     summary: 's',
     errors: [],
-    success: { status: 200, description: 'd', media: ['application/vnd.apache.arrow.stream'] },
+    success: {
+      status: 200,
+      description: 'd',
+      schema: z.strictObject({ a: z.number() }),
+      media: ['application/vnd.apache.arrow.stream'],
+    },
   },
   getStream: {
     method: 'GET',
@@ -171,8 +176,8 @@ const sampleHandlers = (long: LongAnswers): Handlers<typeof sampleRoutes> => ({
     return {};
   },
   runThing: async ({ params, body }) => ({ json: { job_id: `backtest:${params.thing_id}`, capital: body().capital } }),
-  getBytes: ({ accepts }) =>
-    accepts('application/vnd.apache.arrow.stream')
+  getBytes: ({ media }) =>
+    media === 'application/vnd.apache.arrow.stream'
       ? { bytes: new Uint8Array([1, 2, 3]), type: 'application/vnd.apache.arrow.stream' }
       : { bytes: new TextEncoder().encode('{"a":1}') },
   getStream: () => ({

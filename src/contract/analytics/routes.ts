@@ -110,7 +110,7 @@ export const analyticsRoutes = routes({
       ...window,
     }),
     success: { status: 200, description: 'The comparison.', schema: CompareView, media: ['text/csv'] },
-    errors: [...priceErrors, ...benchmarkErrors, 'INVALID_RANGE', 'NO_COMMON_DATES', 'NOT_ACCEPTABLE'],
+    errors: [...priceErrors, ...benchmarkErrors, 'INVALID_RANGE', 'NO_COMMON_DATES'],
   },
   getRecord: {
     method: 'GET',

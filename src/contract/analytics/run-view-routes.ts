@@ -125,7 +125,6 @@ export const runViewRoutes = routes({
     }),
     success: { status: 200, description: 'The exposures.', schema: ExposuresView, media: ['text/csv'] },
     errors: [
-      'NOT_ACCEPTABLE',
       ...errors,
       ...compositionErrors,
       'BENCHMARK_NOT_FOUND',

@@ -176,6 +176,6 @@ export const indexRoutes = routes({
       schema: RebalancePack,
       media: [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media],
     },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_AT_DATE', 'NOT_ACCEPTABLE', ...compositionErrors],
+    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_AT_DATE', ...compositionErrors],
   },
 });

@@ -221,10 +221,10 @@ export const storeRoutes = routes({
     tag: 'stores',
     summary: 'A blank import template with one example row a sheet.',
     query: z.strictObject({
-      format: z
-        .enum(IMPORT_FORMATS)
-        .default('xlsx')
-        .meta({ description: 'An Excel workbook, or a zip of CSV files, for which csv is the earlier name.' }),
+      format: z.enum(IMPORT_FORMATS).optional().meta({
+        description:
+          'An Excel workbook, or a zip of CSV files, for which csv is the earlier name; unless given by `Accept`, which prefers the workbook.',
+      }),
     }),
     success: {
       status: 200,

@@ -5,7 +5,6 @@ import type { StoredBytes } from '#services/runs/stored-bytes.js';
 import type { Handlers, Reply } from '../handler.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
 import { askedRun } from '../asked-run.js';
-import { JSON_TYPE, negotiate } from '../negotiate.js';
 import { namesEtag } from '../reply.js';
 import { viewReply } from '../view-reply.js';
 
@@ -24,8 +23,8 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       return { json: await batches.start({ ids, request, isIfStale }, origin) };
     },
     listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
-    async compareRuns({ query, header, signal }) {
-      const isCsv = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE]) === CSV_TYPE;
+    async compareRuns({ query, media, signal }) {
+      const isCsv = media === CSV_TYPE;
       const { bytes } = await analytics.compare(query.ids, { ...query, format: isCsv ? 'csv' : 'json' }, signal);
       return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
     },

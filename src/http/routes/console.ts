@@ -26,7 +26,7 @@ const page = {
   scope: 'open',
   tag: 'console',
   openQuery: true,
-  success: { status: 200, description: 'The page.', media: ['text/html'] },
+  success: { status: 200, description: 'The page.' },
   errors: [],
 } as const;
 
@@ -53,12 +53,12 @@ export const CONSOLE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-type Asked = Pick<RouteRequest<Route>, 'header' | 'accepts'>;
+type Asked = Pick<RouteRequest<Route>, 'header'>;
 
 export function consoleHandlers(files: ConsoleFiles): Handlers<typeof consoleRoutes> {
   /** Browsers ask for HTML by name; other clients get ROUTE_NOT_FOUND. */
   function pageReply(request: Asked): Reply {
-    if (!request.accepts('text/html'))
+    if (!/(^|,)\s*text\/html\s*(;|,|$)/i.test(request.header('accept') ?? ''))
       throw new Refusal('ROUTE_NOT_FOUND', 'The console is here for browsers; GET /openapi.json lists the routes.');
     const file = files.page();
     if (file === undefined)

@@ -3,20 +3,18 @@ import type { Data } from '#services/data/data.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE, csvTable } from '#views/csv-table.js';
 import type { Handlers } from '../handler.js';
-import { JSON_TYPE, negotiate } from '../negotiate.js';
+import { JSON_TYPE } from '../negotiate.js';
 
 export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
   return {
-    async getPrices({ params, query, header, signal }) {
-      const type = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE, ARROW_TYPE]);
-      const bytes = await data.prices(params.identifier, query, FORMATS[type], signal);
-      return type === JSON_TYPE ? { bytes } : { bytes, type: type === CSV_TYPE ? CSV_CONTENT_TYPE : type };
+    async getPrices({ params, query, media, signal }) {
+      const bytes = await data.prices(params.identifier, query, FORMATS[media] ?? 'json', signal);
+      return media === JSON_TYPE ? { bytes } : { bytes, type: media === CSV_TYPE ? CSV_CONTENT_TYPE : media };
     },
     getAssetReference: ({ params, query }) => ({ json: data.reference(params.identifier, query) }),
-    getAssetReferences({ query, header }) {
-      const type = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE]);
+    getAssetReferences({ query, media }) {
       const batch = data.referenceBatch(query);
-      return type === CSV_TYPE
+      return media === CSV_TYPE
         ? { bytes: new TextEncoder().encode(referenceCsv(batch)), type: CSV_CONTENT_TYPE }
         : { json: batch };
     },
@@ -30,7 +28,7 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
   };
 }
 
-const FORMATS = { [JSON_TYPE]: 'json', [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' } as const;
+const FORMATS: Readonly<Record<string, 'csv' | 'arrow'>> = { [CSV_TYPE]: 'csv', [ARROW_TYPE]: 'arrow' };
 
 /** A row for each name, empty for what the store does not know of it. */
 function referenceCsv({ entries }: BatchReferenceResponse): string {

@@ -3,14 +3,11 @@ import { dayFrom, type Day } from '#domain/days.js';
 import type { Events } from '#services/indices/events.js';
 import { icalendar } from '#views/icalendar.js';
 import type { Handlers } from '../handler.js';
-import { negotiate } from '../negotiate.js';
-
-const MEDIA = Object.values(EVENT_FORMATS);
 
 export function eventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
   return {
-    async listEvents({ query, header }) {
-      const media = query.format === undefined ? negotiate(header('accept'), MEDIA) : EVENT_FORMATS[query.format];
+    async listEvents({ query, media: accepted }) {
+      const media = query.format === undefined ? accepted : EVENT_FORMATS[query.format];
       const found = await events.list(query);
       if (media === EVENT_FORMATS.json) return { json: found };
       const bytes = new TextEncoder().encode(icalendarOf(found, today()));

@@ -2,15 +2,13 @@ import { LOG_MEDIA, type publicationRoutes } from '#contract/publication.js';
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Handlers } from '../handler.js';
-import { negotiate } from '../negotiate.js';
 
 export function publicationHandlers(publications: Publications): Handlers<typeof publicationRoutes> {
   return {
     publishIndex: async ({ params, body, authorship, signal }) => ({
       json: await publications.publish(params.index_id, body, { by: authorship(), signal }),
     }),
-    async getPublished({ params, query, header }) {
-      const media = negotiate(header('accept'), ['application/json', LOG_MEDIA]);
+    async getPublished({ params, query, media }) {
       const batches = await publications.entries(params.index_id, query);
       return media === LOG_MEDIA
         ? { stream: textStream(lines(batches)), type: LOG_MEDIA }

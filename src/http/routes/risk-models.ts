@@ -6,9 +6,9 @@ import type { Handlers } from '../handler.js';
 export function riskModelHandlers(riskModels: RiskModels): Handlers<typeof riskModelRoutes> {
   return {
     listRiskModels: async ({ query }) => ({ json: await riskModels.list(query) }),
-    async getRiskModel({ params, accepts, signal }) {
+    async getRiskModel({ params, media, signal }) {
       const model = await riskModels.get(params.model_id);
-      if (!accepts(ARROW_TYPE)) return { stream: model.json(signal), etag: model.etag };
+      if (media !== ARROW_TYPE) return { stream: model.json(signal), etag: model.etag };
       const { bytes } = await model.arrow(signal);
       return { bytes, type: ARROW_TYPE, etag: `${model.etag}-arrow` };
     },

@@ -3,7 +3,6 @@ import type { RunViews } from '#services/runs/run-views.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
 import type { Handlers } from '../handler.js';
 import { askedRun } from '../asked-run.js';
-import { JSON_TYPE, negotiate } from '../negotiate.js';
 import { viewReply } from '../view-reply.js';
 
 export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes> {
@@ -17,8 +16,8 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
       viewReply(await views.rebalance(askedRun({ params, query }), params.date, signal)),
     getDividendPoints: async ({ params, query, signal }) =>
       viewReply(await views.dividendPoints(askedRun({ params, query }), query, signal)),
-    async getExposures({ params, query, header, signal }) {
-      const isCsv = negotiate(header('accept'), [JSON_TYPE, CSV_TYPE]) === CSV_TYPE;
+    async getExposures({ params, query, media, signal }) {
+      const isCsv = media === CSV_TYPE;
       const asked = { ...query, format: isCsv ? 'csv' : 'json' } as const;
       const { bytes } = await views.exposures(askedRun({ params, query }), asked, signal);
       return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };

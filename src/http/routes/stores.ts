@@ -41,8 +41,8 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
     },
     inspectData: async (request) => ({ json: await datasets.inspect(request.body()) }),
     importStore: async (request) => ({ json: await datasets.importData(importedBody(request), request.authorship()) }),
-    getImportTemplate({ query }) {
-      const { bytes, type, name } = datasets.template(query.format);
+    getImportTemplate({ query, media }) {
+      const { bytes, type, name } = datasets.template(query.format ?? (media === ZIP_TYPE ? 'csv.zip' : 'xlsx'));
       return { bytes, type, headers: { 'Content-Disposition': `attachment; filename="${name}"` } };
     },
     generateSynthetic: async (request) => ({
@@ -50,6 +50,8 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
     }),
   };
 }
+
+const ZIP_TYPE = 'application/zip';
 
 /** JSON of the query; a text that is none is refused as the text that it is. */
 function parsedMapping(text: string): unknown {

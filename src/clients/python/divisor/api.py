@@ -864,7 +864,7 @@ class Operations:
     def get_import_template(self, *, format: Optional[Literal["xlsx", "csv.zip", "csv"]] = None) -> bytes:
         """A blank import template with one example row a sheet.
 
-        :param format: An Excel workbook, or a zip of CSV files, for which csv is the earlier name.
+        :param format: An Excel workbook, or a zip of CSV files, for which csv is the earlier name; unless given by `Accept`, which prefers the workbook.
         """
         return self._transport.content("GET", "/data/import/template", query={"format": format})
 

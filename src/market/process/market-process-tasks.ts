@@ -11,7 +11,7 @@ import { createProblems, type Problems } from '../content/problems.js';
 import type { FileDigest } from '../sources/digest-file.js';
 import { readSource } from '../sources/read-source.js';
 import type { SourceRead } from '../sources/source-read.js';
-import { isDuckDbPrepared, prepareDuckDb, reasonOf } from '../sources/duckdb.js';
+import { prepareDuckDb, reasonOf } from '../sources/duckdb.js';
 import { createOutgoingMarket } from './outgoing-market.js';
 import type { DayFollower } from '../content/scatter-rows.js';
 import { isFull } from '../serving/shared-market.js';
@@ -33,8 +33,8 @@ function waitForTask(): void {
     void run(request).then(
       async (outcome) => {
         await report(outcome);
-        // A DuckDB remembers the files that it has read: nobody reads by one twice.
-        if (!isDuckDbPrepared() || process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
+        if (process.memoryUsage.rss() > REUSED_BYTES_MAX) return process.disconnect();
+        prepareDuckDb(); // a new one: that of the task remembers the files that it has read
         waitForTask();
         await report({ kind: 'free' });
       },

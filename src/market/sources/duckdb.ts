@@ -29,20 +29,17 @@ const MEMORY_LIMIT = '1GiB';
 export interface DuckDb {
   readonly connection: DuckDBConnection;
   connect(): Promise<DuckDBConnection>;
-  /** Closes every connection. */
+  /** Closes every connection, and the DuckDB with what it remembers of files. */
   close(): void;
 }
 
 let prepared: Promise<Instance> | undefined;
 
-/** Makes ready what the next `openDuckDb` takes: for a process that waits for work. */
+/** Makes ready what the next `openDuckDb` takes, unless that waits already: for a process that waits for work. @cost 10 ms */
 export function prepareDuckDb(): void {
   prepared ??= DuckDBInstance.create(':memory:');
   prepared.catch(() => {}); // thrown to whoever opens it
 }
-
-/** Whether what was made ready is still to be taken. */
-export const isDuckDbPrepared = (): boolean => prepared !== undefined;
 
 /**
  * A DuckDB of its own in memory that can read the given files, or the database attached, and nothing else: no network,
@@ -61,8 +58,12 @@ export async function openDuckDb(readable: {
     connections.push(connection);
     return connection;
   }
+  const close = () => {
+    for (const open of connections) open.closeSync();
+    instance.closeSync();
+  };
   const connection = await connect();
-  await connection.run(`
+  const settings = connection.run(`
     SET memory_limit = '${MEMORY_LIMIT}';
     SET autoinstall_known_extensions = false;
     SET autoload_known_extensions = false;
@@ -71,7 +72,11 @@ export async function openDuckDb(readable: {
     SET allowed_paths = [${(readable.files ?? []).map(sqlText).join(', ')}];
     SET enable_external_access = false;
     SET lock_configuration = true`);
-  return { connection, connect, close: () => connections.forEach((open) => open.closeSync()) };
+  await settings.catch((error: unknown) => {
+    close();
+    throw error;
+  });
+  return { connection, connect, close };
 }
 
 /** A text as a SQL literal. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -20,6 +20,10 @@ const folderFor = temporaryFolders();
 async function readSmall() {
   const folder = await folderFor();
   await writeFiles(folder, { 'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,10\n' });
+  return read(folder);
+}
+
+async function read(folder: string) {
   const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
   return runMarketTask('readFiles', { files }, { load: { datasetId: 's', adjustment: 'none' } });
 }
@@ -56,13 +60,11 @@ const SPEC = {
   missing_rate: 0,
 };
 
+const generateInto = (folder: string, seed: number) =>
+  runMarketTask('generate', { spec: { ...SPEC, seed }, folder }, { load: { datasetId: 's', adjustment: 'none' } });
+
 test('a process that is still small after its task does the next one', async () => {
-  const generate = async (seed: number) =>
-    runMarketTask(
-      'generate',
-      { spec: { ...SPEC, seed }, folder: join(await folderFor(), 'made') },
-      { load: { datasetId: 's', adjustment: 'none' } },
-    );
+  const generate = async (seed: number) => generateInto(join(await folderFor(), 'made'), seed);
   const first = await generate(1);
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const waiting = readersOf(process.pid);
@@ -70,6 +72,20 @@ test('a process that is still small after its task does the next one', async () 
   await expect.poll(() => readersOf(process.pid)).toEqual(waiting);
   const hashes = [first, ...others].map((result) => (result.kind === 'accepted' ? result.summary.contentHash : null));
   expect([hashes[3] === hashes[0], new Set(hashes).size]).toEqual([true, 3]);
+  expect(leftBehind()).toEqual([]);
+});
+
+test('a process reads Parquet files again and again, and sees what has changed in one', async () => {
+  const [first, second] = [join(await folderFor(), 'made'), join(await folderFor(), 'made')];
+  for (const [seed, folder] of [first, second].entries()) await generateInto(folder, seed);
+  await expect.poll(() => readersOf(process.pid).length).toBe(1);
+  const waiting = readersOf(process.pid);
+  const hashes = [await read(first), await read(second), await read(first)];
+  cpSync(second, first, { recursive: true });
+  hashes.push(await read(first));
+  await expect.poll(() => readersOf(process.pid)).toEqual(waiting);
+  const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
+  expect([again, changed, a === b]).toEqual([a, b, false]);
   expect(leftBehind()).toEqual([]);
 });
 

@@ -2,8 +2,8 @@
 // A change that does not compile leaves the running service alone.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { watch } from 'node:fs';
 import { build, BuildFailure } from './build.mjs';
+import { watchFolders } from './watch-folders.mjs';
 
 const WATCHED = ['src', 'kernels', 'workers', 'data'];
 /** An editor writes a file in several steps, a checkout many files. */
@@ -13,7 +13,7 @@ let service;
 let timer;
 let working = Promise.resolve();
 
-for (const folder of WATCHED) watch(folder, { recursive: true }, (_event, file) => changed(`${folder}/${file}`));
+watchFolders(WATCHED, changed);
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => end(signal));
 working = restart();
 

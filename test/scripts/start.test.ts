@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rename } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createProject, type Project } from './project.js';
 
@@ -46,7 +48,13 @@ test('npm run dev starts the service anew after a change, and leaves it alone af
   await project.write('src/main.ts', `${await project.read('src/main.ts')}\nconsole.log('changed');\n`);
   await writes('changed\n');
   expect(out().match(/listening/g)).toHaveLength(2);
+  // Editors write a new file and give it the name of the old one.
+  for (const text of ['replaced', 'replaced again']) {
+    await project.write('main.new', `${await project.read('src/main.ts')}console.log('${text}');\n`);
+    await rename(join(project.folder, 'main.new'), join(project.folder, 'src/main.ts'));
+    await writes(`${text}\n`);
+  }
   child.kill('SIGTERM');
   await ended;
-  expect(out().match(/stopped by SIGTERM/g)).toHaveLength(2);
+  expect(out().match(/stopped by SIGTERM/g)).toHaveLength(4);
 });

@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Browser } from 'playwright-core';
 
@@ -61,6 +60,3 @@ export async function whyNone(): Promise<string | null> {
     return String(failure).split('\n')[0]!;
   }
 }
-
-/** A folder for what a page downloads or a test makes. */
-export const newFolder = (): string => mkdtempSync(join(tmpdir(), 'divisor-console-'));

@@ -1,3 +1,5 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
@@ -152,6 +154,31 @@ export function describeData(desk: () => Desk): void {
     // On the share basis of the latest date what came before a split of two is halved.
     const value = (text: string | null) => Number(text?.slice(10));
     await eventually(async () => value(await last()) / value(stored)).toBeCloseTo(0.5, 2);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a folder is connected where it lies, and a refresh adds the dates that came after', async () => {
+    const { page, service, complaints } = desk();
+    const [head, ...rows] = prices().split('\n');
+    const folder = join(service.root, 'connected');
+    const write = (days: readonly string[]) =>
+      writeFile(
+        join(folder, 'market.csv'),
+        [head, ...rows.filter((row) => days.includes(row.split(',')[1]!))].join('\n'),
+      );
+    await mkdir(folder, { recursive: true });
+    await write(DAYS.slice(0, -3));
+    await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Data' }).click();
+    await page.getByRole('link', { name: 'Connect' }).click();
+    await page.getByLabel('Where it is *').fill(folder);
+    await page.getByLabel('Name *').fill('Connected');
+    await page.getByRole('button', { name: 'Connect' }).click();
+    await page.getByRole('heading', { name: 'Connected' }).waitFor();
+    await write(DAYS);
+    await page.getByRole('button', { name: 'Refresh', exact: true }).click();
+    await page.getByRole('region', { name: 'Last refresh' }).waitFor();
+    const { body } = await service.ask<DataStore>('GET', '/data/stores/connected');
+    expect([body.end, body.rows?.['market']]).toEqual([DAYS.at(-1), 3 * DAYS.length]);
     expect(complaints).toEqual([]);
   });
 }

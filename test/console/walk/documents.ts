@@ -83,6 +83,9 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.07');
     await page.getByLabel('Id of the constraint set').fill('desk');
+    // What is not saved yet has an address all the same.
+    await page.reload();
+    await eventually(() => page.getByLabel('Upper').inputValue()).toBe('0.07');
     await page.getByRole('button', { name: 'Save the rows' }).click();
     await page.getByRole('button', { name: 'Delete desk' }).click();
     expect((await service.ask('GET', '/optimise/constraint-sets/desk')).body).toMatchObject({

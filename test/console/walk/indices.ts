@@ -47,11 +47,14 @@ export function describeIndices(desk: () => Desk): void {
   test('of two editors of one index the second is shown what the first has saved', async () => {
     const { complaints, page, service } = desk();
     const other = await desk().newPage();
-    for (const editor of [page, other]) {
-      await editor.goto(`${service.url()}/console/indices/CORE/edit`);
-      await editor.getByLabel('Name *').waitFor();
-    }
-    await other.getByLabel('Base value').fill('500');
+    const edit = `${service.url()}/console/indices/CORE/edit`;
+    await page.goto(edit);
+    await page.getByLabel('Base value').fill('500');
+    // A draft is sent to somebody else by its address.
+    await eventually(() => new URL(page.url()).searchParams.has('draft')).toBe(true);
+    await other.goto(page.url());
+    await eventually(() => other.getByLabel('Base value').inputValue()).toBe('500');
+    await page.getByRole('button', { name: 'Discard changes' }).click();
     await other.getByRole('button', { name: 'Save', exact: true }).click();
     await other.getByRole('heading', { name: 'Not run yet' }).waitFor();
     await page.getByLabel('Name *').fill('Mine');

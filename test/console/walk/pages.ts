@@ -225,5 +225,10 @@ export function describePages(desk: () => Desk): void {
     await page.locator('#rule-0').focus();
     await page.keyboard.press('Alt+ArrowDown');
     await eventually(async () => (await ruleOrder())[1]?.slice(3)).toBe(before[0]!.slice(3));
+    await page.getByRole('button', { name: 'Save', disabled: false }).press('Enter');
+    await page.getByRole('button', { name: 'Run again' }).press('Enter');
+    await page.getByText('This run is not what a run would give now').waitFor({ state: 'detached' });
+    const { body: run } = await service.ask<{ stale: object | null }>('GET', '/analytics/CORE/overview');
+    expect(run.stale).toBeNull();
   });
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { CompareView, IdentifierSearch } from '#clients/typescript/divisor.js';
 import { eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
@@ -50,7 +51,17 @@ export function describeStudies(desk: () => Desk): void {
   test('runs are compared on their common dates, and variants swept over a parameter', async () => {
     const { complaints, page, service } = desk();
     await page.getByRole('link', { name: 'Compare' }).click();
-    await page.getByRole('row', { name: /^CORE-OPT/ }).waitFor();
+    const figures = page.getByRole('table', { name: 'figures of the runs compared' });
+    await figures.getByRole('row', { name: /^CORE-OPT/ }).waitFor();
+    const { body: found } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1');
+    const benchmark = found.identifiers[0]!.identifier;
+    await page.getByLabel('Benchmark').fill(benchmark);
+    const query = `ids=CORE,CORE-OPT&benchmark=${benchmark}`;
+    const { body: compared } = await service.ask<CompareView>('GET', `/analytics/compare?${query}`);
+    const { volatility } = compared.entries.at(-1)!;
+    await figures
+      .getByRole('row', { name: new RegExp(`^${benchmark} benchmark .*${(100 * volatility).toFixed(2)}%`) })
+      .waitFor();
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
     await page.getByRole('textbox', { name: 'weighting: cap' }).fill('0.05, 0.1, 1');

@@ -6,18 +6,22 @@ import { colourOf, within, type Line } from '../../components/chart/series.js';
 import { Choice } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
+import { Field } from '../../components/form/field.js';
 import { Page, Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
-import { Answered } from '../../components/wait.js';
+import { Answered, Wait } from '../../components/wait.js';
+import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
-import { useResource } from '../../state/resource.js';
+import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
-import { decimal, percent } from '../../words/numbers.js';
+import { count, decimal, percent } from '../../words/numbers.js';
+import '../designer/designer.css';
 import './compare.css';
 
 /** Runs compared at once: each has a colour of its own. */
@@ -40,8 +44,9 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
   const chosen = (asked === null ? ids.slice(0, 4) : asked.split(','))
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
-  if (ids.length < 2)
-    return <EmptyState title="Nothing to compare yet">Two indices or strategies with a run are needed.</EmptyState>;
+  const benchmark = parameter('benchmark');
+  if (ids.length === 0)
+    return <EmptyState title="Nothing to compare yet">An index or a strategy with a run is needed.</EmptyState>;
   const toggle = (id: string) => {
     const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
     setParameters({ ids: next.join(',') });
@@ -62,28 +67,66 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
           </button>
         ))}
       </div>
-      {chosen.length < 2 ? <p class="quiet">Choose two or more.</p> : <Compared ids={chosen} />}
+      <Benchmark value={benchmark} />
+      {chosen.length + Number(benchmark !== null) < 2 || chosen.length === 0 ? (
+        <p class="quiet">Choose two or more, or one and a benchmark.</p>
+      ) : (
+        <Compared ids={chosen} benchmark={benchmark} />
+      )}
     </>
   );
 }
 
-function Compared({ ids }: { readonly ids: readonly string[] }) {
-  const view = useResource(
-    `compare ${ids.join()}`,
-    (signal) => service.value.call('compareRuns', { query: { ids }, signal }),
-    { keeps: true },
-  );
+/** An index or a name of the market that is looked at beside the runs. */
+function Benchmark({ value }: { readonly value: string | null }) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
   return (
-    <Answered resource={view} what="the comparison">
-      {(compared) => (
+    <div class="compare-benchmark">
+      <Field
+        spec={{
+          name: 'benchmark',
+          label: 'Benchmark',
+          kind: 'text',
+          help: 'An index, run from its definition, or a name or series of the served market.',
+          suggestions: [
+            ...(indices.data?.indices ?? []).map(({ id }) => id),
+            ...(series.data?.series ?? []).map(({ identifier }) => identifier),
+          ],
+        }}
+        value={value ?? undefined}
+        findings={[]}
+        onChange={(typed) => setParameters({ benchmark: typeof typed === 'string' ? typed : null })}
+      />
+    </div>
+  );
+}
+
+interface ComparedProps {
+  readonly ids: readonly string[];
+  readonly benchmark: string | null;
+}
+
+/** Both sides over one range of dates; all that they have in common without one. */
+const compare = ({ ids, benchmark }: ComparedProps, range: { readonly start?: string; readonly end?: string }) =>
+  service.value.call('compareRuns', { query: { ids, ...(benchmark === null ? {} : { benchmark }), ...range } });
+
+function Compared({ ids, benchmark }: ComparedProps) {
+  const view = useOneAtATime(`${ids.join()} ${benchmark} ${world.value}`, () => compare({ ids, benchmark }, {}));
+  const { data, trouble, isBehind } = view;
+  return (
+    <div aria-busy={isBehind} class={isBehind ? 'live-answer is-behind' : 'live-answer'}>
+      {isBehind && data === undefined && <Wait what="the comparison" />}
+      {trouble !== null && <Problem trouble={trouble} />}
+      {data !== undefined && trouble === null && (
         <>
-          <RangeBar start={compared.start} end={compared.end} />
-          {compared.findings.length > 0 && <Findings findings={compared.findings} />}
-          <Levels view={compared} />
-          <Figures ids={ids} view={compared} />
+          <RangeBar start={data.start} end={data.end} />
+          {data.findings.length > 0 && <Findings findings={data.findings} />}
+          <Levels view={data} />
+          <Figures ids={ids} benchmark={benchmark} view={data} />
         </>
       )}
-    </Answered>
+    </div>
   );
 }
 
@@ -97,7 +140,7 @@ function Levels({ view }: { readonly view: CompareView }) {
       const base = level.data[first] ?? null;
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
-      return { id, label: id, values, colour: k + 1 };
+      return { id: String(k), label: id, values, colour: k + 1 };
     });
   }, [view, range?.from, range?.to]);
   return (
@@ -131,40 +174,82 @@ function Levels({ view }: { readonly view: CompareView }) {
   );
 }
 
+type Entry = CompareView['entries'][number];
+
 interface Row {
-  readonly id: string;
-  readonly isStale: boolean;
-  readonly performance: PerformanceView;
+  /** Among the entries: a benchmark can have the id of a run. */
+  readonly at: number;
+  readonly entry: Entry;
+  /** Null of a benchmark, which is no run. */
+  readonly performance: PerformanceView | null;
 }
 
-/** The figures of each, over the same dates. */
-function Figures({ ids, view }: { readonly ids: readonly string[]; readonly view: CompareView }) {
+interface FiguresProps extends ComparedProps {
+  readonly view: CompareView;
+}
+
+/** The figures of each over the same dates, and how they move together. */
+function Figures({ ids, benchmark, view }: FiguresProps) {
   const range = chosenRange();
   const query = { start: range?.from ?? view.start, end: range?.to ?? view.end };
   const figures = useResource(
-    `compare figures ${ids.join()} ${query.start} ${query.end}`,
+    `compare figures ${ids.join()} ${benchmark} ${query.start} ${query.end}`,
     (signal) =>
-      Promise.all(ids.map((id) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }))),
+      Promise.all([
+        compare({ ids, benchmark }, query),
+        Promise.all(ids.map((id) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }))),
+      ]),
     { keeps: true },
   );
   return (
-    <Section title="Figures" aside={`${query.start} to ${query.end}`}>
-      <Answered resource={figures} what="the figures">
-        {(all) => (
-          <Table
-            label="figures of the runs compared"
-            name="runs"
-            columns={COLUMNS}
-            rows={all.map((performance): Row => ({
-              id: performance.index_id,
-              isStale: performance.stale !== null,
-              performance,
-            }))}
-            keyOf={({ id }) => id}
-            addressOf={({ id }) => indexAddress(id)}
-          />
-        )}
-      </Answered>
+    <Answered resource={figures} what="the figures">
+      {([compared, all]) => (
+        <>
+          <Section title="Figures" aside={`${compared.start} to ${compared.end}`}>
+            <Table
+              label="figures of the runs compared"
+              name="runs"
+              columns={COLUMNS}
+              rows={compared.entries.map((entry, at): Row => ({ at, entry, performance: all[at] ?? null }))}
+              keyOf={({ at }) => String(at)}
+            />
+          </Section>
+          <Correlations view={compared} />
+        </>
+      )}
+    </Answered>
+  );
+}
+
+function Correlations({ view: { entries, correlations, observations } }: { readonly view: CompareView }) {
+  return (
+    <Section title="Correlations" aside={`of ${count(observations)} daily returns`}>
+      <div class="compare-correlations" tabIndex={0} role="region" aria-label="Correlations of returns">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">
+                <span class="unseen">Run</span>
+              </th>
+              {entries.map(({ index_id: id }, column) => (
+                <th key={column} scope="col">
+                  {id}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {entries.map(({ index_id: id }, row) => (
+              <tr key={row}>
+                <th scope="row">{id}</th>
+                {entries.map((_, column) => (
+                  <td key={column}>{decimal(correlations[row]?.[column])}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </Section>
   );
 }
@@ -175,10 +260,16 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Run',
     width: 120,
     grow: 2,
-    value: ({ id }) => id,
-    show: ({ id, isStale }) => (
+    value: ({ entry }) => entry.index_id,
+    show: ({ entry, performance }) => (
       <>
-        <strong>{id}</strong> {isStale && <Badge kind="warning">stale</Badge>}
+        {performance === null ? (
+          <strong>{entry.index_id}</strong>
+        ) : (
+          <a href={indexAddress(entry.index_id)}>{entry.index_id}</a>
+        )}{' '}
+        {performance === null && <Badge>benchmark</Badge>}
+        {entry.stale !== null && <Badge kind="warning">stale</Badge>}
       </>
     ),
   },
@@ -187,8 +278,8 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Total',
     width: 92,
     align: 'right',
-    value: ({ performance: { metrics } }) => metrics.total_return,
-    show: ({ performance: { metrics } }) => signed(metrics.total_return),
+    value: ({ entry }) => entry.total_return,
+    show: ({ entry }) => signed(entry.total_return),
   },
   {
     id: 'annual',
@@ -196,16 +287,16 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 96,
     priority: 2,
     align: 'right',
-    value: ({ performance: { metrics } }) => metrics.annualised_return,
-    show: ({ performance: { metrics } }) => signed(metrics.annualised_return),
+    value: ({ performance }) => performance?.metrics.annualised_return ?? null,
+    show: ({ performance }) => signed(performance?.metrics.annualised_return),
   },
   {
     id: 'volatility',
     title: 'Volatility',
     width: 88,
     align: 'right',
-    value: ({ performance: { metrics } }) => metrics.volatility,
-    show: ({ performance: { metrics } }) => percent(metrics.volatility),
+    value: ({ entry }) => entry.volatility,
+    show: ({ entry }) => percent(entry.volatility),
   },
   {
     id: 'sharpe',
@@ -213,8 +304,8 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 76,
     priority: 3,
     align: 'right',
-    value: ({ performance: { metrics } }) => metrics.sharpe_ratio,
-    show: ({ performance: { metrics } }) => decimal(metrics.sharpe_ratio),
+    value: ({ entry }) => entry.sharpe_ratio,
+    show: ({ entry }) => decimal(entry.sharpe_ratio),
   },
   {
     id: 'drawdown',
@@ -222,8 +313,8 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 116,
     priority: 4,
     align: 'right',
-    value: ({ performance: { metrics } }) => metrics.max_drawdown,
-    show: ({ performance: { metrics } }) => percent(metrics.max_drawdown),
+    value: ({ entry }) => entry.max_drawdown,
+    show: ({ entry }) => percent(entry.max_drawdown),
   },
   {
     id: 'error',
@@ -232,7 +323,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 112,
     priority: 5,
     align: 'right',
-    value: ({ performance: { metrics } }) => metrics.tracking_error,
-    show: ({ performance: { metrics } }) => percent(metrics.tracking_error),
+    value: ({ performance }) => performance?.metrics.tracking_error ?? null,
+    show: ({ performance }) => percent(performance?.metrics.tracking_error),
   },
 ];

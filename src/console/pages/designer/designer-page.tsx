@@ -8,8 +8,9 @@ import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
+import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { go } from '../../state/place.js';
+import { go, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { changed, useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
@@ -18,7 +19,16 @@ import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Conflict, type Clash } from './conflict.js';
 import { Derivation } from './derivation.js';
-import { createDraft, keepDraft, leftDraft, newDocument, WorkshopContext, type Draft } from './draft.js';
+import {
+  changesText,
+  createDraft,
+  keepDraft,
+  leftDraft,
+  newDocument,
+  withChanges,
+  WorkshopContext,
+  type Draft,
+} from './draft.js';
 import { bodyOf, Live } from './live.js';
 import { Identity, Schedule, Treatment, Universe } from './parts.js';
 import { Selection } from './selection.js';
@@ -76,12 +86,8 @@ interface DesignerProps {
 
 function Designer({ opened, types, onReload }: DesignerProps) {
   const { document: first, etag, isStored } = opened;
-  const id = isStored ? String(first['id']) : '';
-  const left = useMemo(() => leftDraft(id), [id]);
-  const draft = useMemo(
-    () => createDraft(left ?? first, (next) => keepDraft(id, isSame(next, first) ? null : next)),
-    [],
-  );
+  const id = idOf(opened);
+  const { draft, left, discard } = useDraft(opened);
   const names = useNames();
   const document = draft.document.value;
   const isChanged = !isSame(document, first);
@@ -91,7 +97,6 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const isValid = report.data?.valid === true && !report.isBehind;
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);
-  const discard = () => draft.replace(first);
   const findings = report.data?.findings ?? [];
   return (
     <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...names }}>
@@ -115,7 +120,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
           </>
         }
       >
-        {left !== null && isChanged && <Left onDiscard={discard} />}
+        {left && isChanged && <Left onDiscard={discard} />}
         <Saved saving={saving} mine={document} />
         <div class="designer">
           <Forms isDerived={document['derivation'] !== null && document['derivation'] !== undefined} />
@@ -126,13 +131,39 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   );
 }
 
+/** Id of what is stored; empty for a new index. */
+const idOf = ({ document, isStored }: Opened): string => (isStored ? String(document['id']) : '');
+
+interface Drafted {
+  readonly draft: Draft;
+  /** Whether it was not begun here: it came with the address, or was left in this tab. */
+  readonly left: boolean;
+  discard(): void;
+}
+
+/** The draft, which stands in the address as long as it is not saved. */
+function useDraft(opened: Opened): Drafted {
+  const { document: first, isStored } = opened;
+  const id = idOf(opened);
+  // A new index begins with other words on another day: its address has all of it.
+  const base = isStored ? first : {};
+  const written = useAddressed('draft');
+  const found = useMemo(() => withChanges(base, written.text) ?? leftDraft(id), []);
+  const keep = (next: JsonObject) => {
+    const isChanged = !isSame(next, first);
+    keepDraft(id, isChanged ? next : null);
+    written.put(isChanged ? changesText(base, next) : null);
+  };
+  const draft = useMemo(() => createDraft(found ?? first, keep), []);
+  useEffect(() => {
+    if (found !== null) keep(found);
+  }, []);
+  return { draft, left: found !== null, discard: () => draft.replace(first) };
+}
+
 function Left({ onDiscard }: { readonly onDiscard: () => void }) {
   return (
-    <Banner
-      kind="info"
-      title="This draft was left in this tab and is not saved."
-      action={<Button onClick={onDiscard}>Discard it</Button>}
-    />
+    <Banner kind="info" title="This draft is not saved." action={<Button onClick={onDiscard}>Discard it</Button>} />
   );
 }
 
@@ -246,7 +277,8 @@ function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     clash,
     save: (etag) => void save(etag),
     takeTheirs() {
-      keepDraft(String(opened.document['id']), null);
+      keepDraft(idOf(opened), null);
+      setParameters({ draft: null });
       setClash(null);
       onReload();
     },

@@ -3,7 +3,17 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { monthsBefore } from '../../words/dates.js';
 import type { Finding, RuleTypes } from '#clients/typescript/divisor.js';
-import { pathText, valueAt, withValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { jsonIn } from '../../state/addressed.js';
+import {
+  differences,
+  isObject,
+  pathText,
+  valueAt,
+  withValue,
+  type Json,
+  type JsonObject,
+  type Path,
+} from '../../words/paths.js';
 
 /** A definition while it is written. */
 export interface Draft {
@@ -90,6 +100,23 @@ const FIRST: JsonObject = {
   rebalance: { frequency: 'quarterly', anchor: 'third_friday' },
   pipeline: { selection: [], treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: 0.1 } },
 };
+
+/** What of a document differs from the one it began with, for an address; null where nothing does. */
+export function changesText(first: JsonObject, document: JsonObject): string | null {
+  const changes = differences(first, document).map(({ path, after }) => (after === undefined ? [path] : [path, after]));
+  return changes.length === 0 ? null : JSON.stringify(changes);
+}
+
+/** The document with the changes of an address; null where it has none that can be read. */
+export function withChanges(first: JsonObject, text: string | null): JsonObject | null {
+  const changes = jsonIn(text);
+  if (!Array.isArray(changes)) return null;
+  const changed = (changes as readonly Json[]).reduce<Json>((document, change) => {
+    const [path, value] = Array.isArray(change) ? (change as readonly Json[]) : [];
+    return Array.isArray(path) ? withValue(document, path as Path, value) : document;
+  }, first);
+  return isObject(changed) ? changed : null;
+}
 
 const KEPT = 'divisor.draft.';
 

@@ -1,5 +1,4 @@
 import type { Finding, IndexDocumentBody, PreviewResponse, WhatIfResponse } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
@@ -10,6 +9,7 @@ import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -21,7 +21,6 @@ const VIEWS = [
   { value: 'change', text: 'Change' },
   { value: 'json', text: 'JSON' },
 ] as const;
-type View = (typeof VIEWS)[number]['value'];
 
 interface LiveProps {
   readonly findings: readonly Finding[];
@@ -34,10 +33,10 @@ interface LiveProps {
 /** What the definition comes to while it is written. */
 export function Live({ findings, isValid, start, end }: LiveProps) {
   const { draft, isStored } = useWorkshop();
-  const [view, setView] = useState<View>('preview');
-  const [on, setOn] = useState<string | null>(null);
+  const views = isStored ? VIEWS : VIEWS.filter(({ value }) => value !== 'change');
+  const view = views.find(({ value }) => value === parameter('view'))?.value ?? 'preview';
   const document = draft.document.value;
-  const asOf = on ?? end;
+  const asOf = parameter('on') ?? end;
   const canPreview = isValid && asOf !== null;
   const text = JSON.stringify(document);
   const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
@@ -53,14 +52,20 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       <div class="live-bar">
         <Choice
           label="View"
-          options={isStored ? VIEWS : VIEWS.filter(({ value }) => value !== 'change')}
+          options={views}
           value={view}
-          onChoose={(chosen: View) => setView(chosen)}
+          onChoose={(chosen) => setParameters({ view: chosen === 'preview' ? null : chosen })}
         />
         {view !== 'json' && asOf !== null && start !== null && end !== null && (
           <label class="select">
             <span class="quiet">On</span>
-            <DateInput label="Decision date" value={asOf} least={start} most={end} onChange={setOn} />
+            <DateInput
+              label="Decision date"
+              value={asOf}
+              least={start}
+              most={end}
+              onChange={(on) => setParameters({ on: on === end ? null : on })}
+            />
           </label>
         )}
       </div>

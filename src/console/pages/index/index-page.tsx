@@ -4,6 +4,8 @@ import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
+import { lazy } from '../../components/lazy.js';
+import { listVersions, type Versioned } from '../../components/versions/families.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
@@ -30,6 +32,16 @@ import { Scenarios } from './scenarios.js';
 import { Weights } from './weights.js';
 import './index-page.css';
 
+const Versions = lazy<Versioned>(
+  'the versions',
+  async () => (await import('../../components/versions/versions.js')).Versions,
+);
+
+const Publication = lazy<{ readonly id: string; readonly run: OverviewView }>(
+  'the publication',
+  async () => (await import('./publication/publication.js')).Publication,
+);
+
 const TABS: readonly Tab[] = [
   { id: 'performance', text: 'Performance' },
   { id: 'constituents', text: 'Constituents' },
@@ -40,6 +52,8 @@ const TABS: readonly Tab[] = [
   { id: 'scenarios', text: 'Scenarios' },
   { id: 'rebalances', text: 'Rebalances' },
   { id: 'methodology', text: 'Methodology' },
+  { id: 'publication', text: 'Publication' },
+  { id: 'versions', text: 'Versions' },
 ];
 
 /** Everything about one index, or about a strategy that follows one: their runs and views share their addresses. */
@@ -51,6 +65,7 @@ export function IndexPage({ params }: PageProps) {
     return (
       <Page title={id} above={[{ address: '/', text: 'Indices' }]}>
         <Problem trouble={trouble} onRetry={reload} />
+        {trouble.code === 'INDEX_NOT_FOUND' && <Deleted id={id} />}
       </Page>
     );
   return (
@@ -58,6 +73,12 @@ export function IndexPage({ params }: PageProps) {
       {({ index, strategy }) => (index === null ? <StrategyOf stored={strategy} /> : <IndexOf index={index} />)}
     </Answered>
   );
+}
+
+/** The versions of an index that was deleted: one of them can be restored. */
+function Deleted({ id }: { readonly id: string }) {
+  const list = useResource(`versions index ${id}`, (signal) => listVersions({ kind: 'index', id }, signal));
+  return list.data === undefined ? null : <Versions kind="index" id={id} />;
 }
 
 type Definition =
@@ -114,7 +135,13 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
       )}
       <RunState id={id} />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
-      {tab === 'methodology' ? <Terms strategy={strategy} /> : <RunParts id={id} tab={tab} />}
+      {tab === 'versions' ? (
+        <Versions kind="strategy" id={id} />
+      ) : tab === 'methodology' ? (
+        <Terms strategy={strategy} />
+      ) : (
+        <RunParts id={id} tab={tab} />
+      )}
     </Page>
   );
 }
@@ -143,7 +170,13 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
     >
       <RunState id={id} />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
-      {tab === 'methodology' ? <Methodology index={index} /> : <RunParts id={id} tab={tab} />}
+      {tab === 'versions' ? (
+        <Versions kind="index" id={id} />
+      ) : tab === 'methodology' ? (
+        <Methodology index={index} />
+      ) : (
+        <RunParts id={id} tab={tab} />
+      )}
     </Page>
   );
 }
@@ -239,6 +272,8 @@ function Part({ tab, id, run }: PartProps) {
       return <Scenarios id={id} run={run} />;
     case 'rebalances':
       return <Rebalances id={id} />;
+    case 'publication':
+      return <Publication id={id} run={run} />;
     default:
       return <Performance id={id} run={run} />;
   }

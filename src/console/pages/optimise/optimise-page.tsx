@@ -12,10 +12,11 @@ import { Select } from '../../components/choice.js';
 import { Confirm } from '../../components/confirm.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Field } from '../../components/form/field.js';
-import { RowList } from '../../components/form/row-list.js';
+import { RowList, rowsIn } from '../../components/form/row-list.js';
 import { Page } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, start } from '../../state/actions.js';
+import { jsonIn, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
@@ -93,7 +94,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
             })),
           ]}
           value={parameter('set') ?? ''}
-          onChoose={(set) => setParameters({ set: set === '' ? null : set })}
+          onChoose={(set) => setParameters({ set: set === '' ? null : set, rows: null, as: null })}
         />
         <a href={indexAddress(id)}>The index</a>
       </div>
@@ -118,9 +119,7 @@ interface RowsProps {
 }
 
 function Rows({ parent, set, specs }: RowsProps) {
-  const first = useMemo(() => asRows(set?.constraints ?? []), [set]);
-  const [rows, setRows] = useState(first);
-  const [name, setName] = useState(set?.id ?? `${parent.id}-limits`);
+  const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
   const terms = termsIn(parameter('terms'));
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
@@ -156,6 +155,7 @@ function Rows({ parent, set, specs }: RowsProps) {
             datapoints={datapoints}
             onChange={setRows}
           />
+          {isTooLong && <TooLong />}
         </section>
         {may('run') && may('write') && (
           <Run
@@ -183,12 +183,34 @@ function Rows({ parent, set, specs }: RowsProps) {
   );
 }
 
+function TooLong() {
+  return <p class="quiet">These rows are too long for an address: whoever is sent it gets them once they are saved.</p>;
+}
+
+/** Rows and the id that they are saved under, both in the address while they are not those of the set. */
+function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
+  const first = useMemo(() => asRows(set?.constraints ?? []), [set]);
+  const written = useAddressed('rows');
+  const rows = useMemo(() => (written.text === null ? first : rowsIn(jsonIn(written.text))), [written.text, first]);
+  const ownName = set?.id ?? `${parent.id}-limits`;
+  return {
+    rows,
+    setRows: (next: readonly JsonObject[]) => {
+      const text = JSON.stringify(next);
+      written.put(text === JSON.stringify(first) ? null : text);
+    },
+    name: parameter('as') ?? ownName,
+    setName: (typed: string) => setParameters({ as: typed === ownName ? null : typed }),
+    isTooLong: written.isTooLong,
+  };
+}
+
 /** Stores rows as a constraint set, which the page then shows. */
 const saved = (body: ConstraintSetBody) =>
   attempt(async () => {
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
     changed();
-    setParameters({ set: body.id });
+    setParameters({ set: body.id, rows: null, as: null });
     say('good', `The constraint set ${body.id} is saved.`);
   });
 
@@ -254,7 +276,7 @@ function DeleteSet({ id }: { readonly id: string }) {
   const remove = () =>
     attempt(async () => {
       await service.value.call('deleteConstraintSet', { params: { constraint_set_id: id } });
-      setParameters({ set: null });
+      setParameters({ set: null, rows: null, as: null });
       changed();
     });
   return (

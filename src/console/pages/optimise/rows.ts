@@ -6,7 +6,8 @@ import type {
   IndexDocumentBody,
   OptimiseRequest,
 } from '#clients/typescript/divisor.js';
-import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { jsonIn } from '../../state/addressed.js';
+import { isObject, type JsonObject } from '../../words/paths.js';
 import type { Terms } from './terms.js';
 
 /** Rows as they are sent: the service checks them, whatever they are. */
@@ -24,12 +25,8 @@ export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerm
 
 /** Terms as an address has them; none where it has something else. */
 export function termsIn(text: string | null): Terms {
-  try {
-    const value = JSON.parse(text ?? '{}') as Json;
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  const value = jsonIn(text);
+  return isObject(value) ? value : {};
 }
 
 interface Derived {

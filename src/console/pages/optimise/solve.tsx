@@ -1,5 +1,4 @@
 import type { Finding, IndexDocument, PreviewConstraint, PreviewResponse } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
@@ -9,6 +8,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { signed } from '../../components/signed.js';
@@ -31,8 +31,7 @@ interface SolveProps {
 export function Solve({ parent, rows, terms, isValid, findings, onRows }: SolveProps) {
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
-  const [on, setOn] = useState<string | null>(null);
-  const asOf = on ?? served?.end ?? null;
+  const asOf = parameter('on') ?? served?.end ?? null;
   const schedule = useResource(asOf === null ? null : `schedule ${parent.id} ${asOf}`, (signal) =>
     service.value.call('getSchedule', {
       params: { index_id: parent.id },
@@ -55,7 +54,13 @@ export function Solve({ parent, rows, terms, isValid, findings, onRows }: SolveP
         {asOf !== null && served?.start != null && served.end !== null && (
           <label class="select">
             <span class="quiet">On</span>
-            <DateInput label="Date" value={asOf} least={served.start} most={served.end} onChange={setOn} />
+            <DateInput
+              label="Date"
+              value={asOf}
+              least={served.start}
+              most={served.end}
+              onChange={(on) => setParameters({ on: on === served.end ? null : on })}
+            />
           </label>
         )}
       </div>

@@ -1,0 +1,179 @@
+import type { DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { attempt } from '../../state/actions.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { changed, useResource } from '../../state/resource.js';
+import { troubleOf } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import type { Json } from '../../words/paths.js';
+import { Button } from '../button.js';
+import { Select } from '../choice.js';
+import { Field } from '../form/field.js';
+import { JsonDocument } from '../json-document.js';
+import { Section } from '../page.js';
+import { Answered } from '../wait.js';
+import { differenceOf, readVersion, restoreVersion, scopeOf, type Versioned } from './families.js';
+
+interface DifferenceProps {
+  readonly of: Versioned;
+  readonly version: DocumentVersion;
+  readonly newest: DocumentVersion;
+  readonly all: readonly DocumentVersion[];
+  onRestored(): void;
+}
+
+/** What a version changed of another one, unless chosen that before it; the document as it was; the way back to it. */
+export function Difference({ of, version: { version, note, action }, newest, all, onRestored }: DifferenceProps) {
+  const earlier = all.find((one) => one.version < version);
+  const against = all.find((one) => String(one.version) === parameter('against')) ?? earlier;
+  const query = against === undefined ? null : { from: against.version, to: version };
+  const difference = useResource(
+    query === null ? null : `difference ${of.kind} ${of.id} ${query.from} ${query.to}`,
+    (signal) => differenceOf(of, query!, signal),
+    { keeps: true },
+  );
+  const isWhole = action !== 'deleted';
+  return (
+    <>
+      <Section
+        title={`Version ${version}`}
+        aside={
+          against !== undefined && (
+            <Select
+              label="Changed since"
+              isLabelShown
+              options={all
+                .filter((one) => one.version !== version)
+                .map((one) => ({ value: String(one.version), text: `version ${one.version}` }))}
+              value={String(against.version)}
+              onChoose={(chosen) => setParameters({ against: chosen === String(earlier?.version) ? null : chosen })}
+            />
+          )
+        }
+      >
+        {note !== null && <p>{note}</p>}
+        {against === undefined ? (
+          <p class="quiet">The first version that is kept.</p>
+        ) : (
+          <Answered resource={difference} what="the difference">
+            {(found) => <Changes difference={found} />}
+          </Answered>
+        )}
+      </Section>
+      {isWhole && version !== newest.version && may(scopeOf(of.kind)) && (
+        <Restore of={of} version={version} newest={newest} onRestored={onRestored} />
+      )}
+      {isWhole && <Document of={of} version={version} />}
+    </>
+  );
+}
+
+function Changes({ difference: { changes, sentences } }: { readonly difference: VersionDifference }) {
+  const { added, removed } = sentences;
+  if (changes.length === 0) return <p class="quiet">Nothing differs.</p>;
+  return (
+    <>
+      {added.length + removed.length > 0 && (
+        <ul class="version-sentences" aria-label="In words">
+          {removed.map((text) => (
+            <li key={text}>
+              <del>{text}</del>
+            </li>
+          ))}
+          {added.map((text) => (
+            <li key={text}>
+              <ins>{text}</ins>
+            </li>
+          ))}
+        </ul>
+      )}
+      <div class="version-changes" tabIndex={0} role="region" aria-label="Changes by field">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Field</th>
+              <th scope="col">Before</th>
+              <th scope="col">After</th>
+            </tr>
+          </thead>
+          <tbody>
+            {changes.map(({ path, op, before, after }, at) => (
+              <tr key={at}>
+                <th scope="row">
+                  <code>{path}</code>
+                </th>
+                <td>{op === 'add' ? '–' : shown(before as Json)}</td>
+                <td>{op === 'remove' ? '–' : shown(after as Json)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+/** Characters of a value that have room. */
+const SHOWN_MAX = 200;
+
+function shown(value: Json): string {
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)} …` : text;
+}
+
+interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestored'> {
+  readonly version: number;
+}
+
+/** Writes a version again over the newest that the page knows, and over no other. */
+function Restore({ of, version, newest, onRestored }: RestoreProps) {
+  const [note, setNote] = useState('');
+  const [isBusy, setBusy] = useState(false);
+  const restore = async () => {
+    setBusy(true);
+    try {
+      const ifMatch = newest.action === 'deleted' ? undefined : newest.etag;
+      await restoreVersion(of, { version, ifMatch, note });
+      say('good', `${of.id} is as version ${version} has it.`);
+      setParameters({ version: null, against: null });
+      changed();
+    } catch (thrown) {
+      if (troubleOf(thrown).code === 'PRECONDITION_FAILED') {
+        say('bad', 'Another version was written meanwhile: look at it first.');
+        onRestored();
+      } else await attempt(() => Promise.reject(thrown));
+    }
+    setBusy(false);
+  };
+  return (
+    <div class="version-restore">
+      <Field
+        spec={{ name: 'note', label: 'Why', kind: 'text', help: 'Stands beside the new version.' }}
+        value={note}
+        findings={[]}
+        onChange={(value) => setNote(typeof value === 'string' ? value : '')}
+      />
+      <Button disabled={isBusy} onClick={() => void restore()}>
+        Restore version {version}
+      </Button>
+    </div>
+  );
+}
+
+function Document({ of, version }: { readonly of: Versioned; readonly version: number }) {
+  const [isOpen, setOpen] = useState(false);
+  const document = useResource(isOpen ? `version ${of.kind} ${of.id} ${version}` : null, (signal) =>
+    readVersion(of, version, signal),
+  );
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>The document of version {version}</summary>
+      {isOpen && (
+        <Answered resource={document} what="the document">
+          {(value) => <JsonDocument label={`Version ${version} as JSON`} value={value} />}
+        </Answered>
+      )}
+    </details>
+  );
+}

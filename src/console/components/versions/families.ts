@@ -1,0 +1,75 @@
+import type { VersionDifference, VersionList } from '#clients/typescript/divisor.js';
+import type { Scope } from '../../state/principal.js';
+import { service } from '../../state/service.js';
+
+/** Documents whose versions are kept: how their routes are called. */
+const FAMILIES = {
+  index: { routes: 'Index', parameter: 'index_id', scope: 'write' },
+  strategy: { routes: 'Strategy', parameter: 'strategy_id', scope: 'write' },
+  'constraint set': { routes: 'ConstraintSet', parameter: 'constraint_set_id', scope: 'write' },
+  template: { routes: 'Template', parameter: 'template_id', scope: 'write' },
+  watchlist: { routes: 'Watchlist', parameter: 'watchlist_id', scope: 'write' },
+  store: { routes: 'Store', parameter: 'store_id', scope: 'data' },
+} as const satisfies Record<string, { routes: string; parameter: string; scope: Scope }>;
+
+export type VersionedKind = keyof typeof FAMILIES;
+
+export const scopeOf = (kind: VersionedKind): Scope => FAMILIES[kind].scope;
+
+/** A document with versions. */
+export interface Versioned {
+  readonly kind: VersionedKind;
+  readonly id: string;
+}
+
+/** Versions asked for at once: the most that the service lists. */
+const LIMIT = 1000;
+
+/** Every family has the same routes under its own names: the contract makes them from one table. */
+const named = ({ kind, id }: Versioned) => {
+  const { routes, parameter } = FAMILIES[kind];
+  return { routes, params: { [parameter]: id } as { readonly index_id: string } };
+};
+
+export function listVersions(of: Versioned, signal: AbortSignal): Promise<VersionList> {
+  const { routes, params } = named(of);
+  return service.value.call(`list${routes}Versions` as 'listIndexVersions', {
+    params,
+    query: { limit: LIMIT },
+    signal,
+  });
+}
+
+export function differenceOf(
+  of: Versioned,
+  query: { readonly from: number; readonly to: number },
+  signal: AbortSignal,
+): Promise<VersionDifference> {
+  const { routes, params } = named(of);
+  return service.value.call(`diff${routes}Versions` as 'diffIndexVersions', { params, query, signal });
+}
+
+export function readVersion(of: Versioned, version: number, signal: AbortSignal) {
+  const { routes, params } = named(of);
+  return service.value.call(`get${routes}Version` as 'getIndexVersion', {
+    params: { ...params, version: String(version) },
+    signal,
+  });
+}
+
+interface Restoration {
+  readonly version: number;
+  /** ETag of what is stored; undefined where nothing is. */
+  readonly ifMatch: string | undefined;
+  readonly note: string;
+}
+
+/** @throws DivisorError PRECONDITION_FAILED where another version was written meanwhile */
+export function restoreVersion(of: Versioned, { version, ifMatch, note }: Restoration) {
+  const { routes, params } = named(of);
+  return service.value.call(`restore${routes}Version` as 'restoreIndexVersion', {
+    params: { ...params, version: String(version) },
+    ifMatch,
+    note: note === '' ? undefined : note,
+  });
+}

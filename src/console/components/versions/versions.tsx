@@ -1,0 +1,95 @@
+import type { DocumentVersion, VersionList } from '#clients/typescript/divisor.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { moment } from '../../words/dates.js';
+import { counted } from '../../words/numbers.js';
+import { Badge, type Kind } from '../badge.js';
+import { Table } from '../table/table.js';
+import type { Column } from '../table/columns.js';
+import { Answered } from '../wait.js';
+import { Difference } from './difference.js';
+import { listVersions, type Versioned } from './families.js';
+import './versions.css';
+
+/** Who wrote a document, when and why; what each version changed; an earlier one written again. */
+export function Versions(of: Versioned) {
+  const list = useResource(`versions ${of.kind} ${of.id}`, (signal) => listVersions(of, signal));
+  return (
+    <Answered resource={list} what="the versions">
+      {(found) => <Listed of={of} list={found} onReload={list.reload} />}
+    </Answered>
+  );
+}
+
+interface ListedProps {
+  readonly of: Versioned;
+  readonly list: VersionList;
+  onReload(): void;
+}
+
+function Listed({ of, list: { versions, total }, onReload }: ListedProps) {
+  const open = versions.find(({ version }) => String(version) === parameter('version'));
+  return (
+    <div class="versions">
+      <Table
+        label={`versions of ${of.id}`}
+        name="versions"
+        columns={COLUMNS}
+        rows={versions}
+        keyOf={({ version }) => String(version)}
+        openKey={open === undefined ? null : String(open.version)}
+        onOpen={({ version }) => setParameters({ version: String(version), against: null })}
+        searchIn={({ author, note, action }) => `${author} ${note ?? ''} ${action}`}
+        height={360}
+      />
+      {total > versions.length && (
+        <p class="quiet">
+          The newest {versions.length} of {counted(total, 'version')}.
+        </p>
+      )}
+      {open === undefined ? (
+        <p class="quiet">Choose a version to see what it changed.</p>
+      ) : (
+        <Difference
+          key={open.version}
+          of={of}
+          version={open}
+          newest={versions[0]!}
+          all={versions}
+          onRestored={onReload}
+        />
+      )}
+    </div>
+  );
+}
+
+const ACTIONS: Readonly<Record<string, Kind>> = { created: 'good', deleted: 'bad', restored: 'info' };
+
+const COLUMNS: readonly Column<DocumentVersion>[] = [
+  {
+    id: 'version',
+    title: 'Version',
+    width: 76,
+    align: 'right',
+    value: ({ version }) => version,
+    show: ({ version }) => <strong>{version}</strong>,
+  },
+  {
+    id: 'action',
+    title: 'What',
+    width: 92,
+    value: ({ action }) => action,
+    show: ({ action }) => <Badge kind={ACTIONS[action] ?? 'plain'}>{action}</Badge>,
+  },
+  { id: 'at', title: 'When', width: 136, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  { id: 'author', title: 'Who', width: 100, priority: 3, value: ({ author }) => author },
+  {
+    id: 'note',
+    title: 'Why',
+    width: 120,
+    grow: 3,
+    priority: 2,
+    value: ({ note }) => note,
+    show: ({ note }) => <span title={note ?? undefined}>{note}</span>,
+  },
+];

@@ -1,0 +1,184 @@
+import type { OverviewView, PublicationEntry } from '#clients/typescript/divisor.js';
+import { Badge } from '../../../components/badge.js';
+import { Download } from '../../../components/download.js';
+import { EmptyState } from '../../../components/empty-state.js';
+import { GuideLink } from '../../../components/guide-link.js';
+import { MayNot } from '../../../components/may-not.js';
+import { Metrics } from '../../../components/metrics.js';
+import { Section } from '../../../components/page.js';
+import { Problem } from '../../../components/problem.js';
+import { Table } from '../../../components/table/table.js';
+import type { Column } from '../../../components/table/columns.js';
+import { Answered } from '../../../components/wait.js';
+import { may } from '../../../state/principal.js';
+import { useResource } from '../../../state/resource.js';
+import { service } from '../../../state/service.js';
+import { moment } from '../../../words/dates.js';
+import { count, decimal, figure } from '../../../words/numbers.js';
+import { Publish } from './publish.js';
+import { Verification } from './verification.js';
+import './publication.css';
+
+interface PublicationProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+/** What stands: the published closes, whether their log holds, and what of the run is not published yet. */
+export function Publication({ id, run }: PublicationProps) {
+  const log = useResource(`published ${id}`, (signal) =>
+    service.value.call('getPublished', { params: { index_id: id }, signal }),
+  );
+  const isEmpty = log.data === undefined && log.trouble?.code === 'NOTHING_PUBLISHED';
+  const entries = log.data?.entries ?? [];
+  return (
+    <div class="index-part">
+      {isEmpty ? (
+        <EmptyState title="Nothing is published yet">
+          A published close stands: it goes to a signed log that is a chain of hashes, and a run that disagrees with it
+          is refused.
+        </EmptyState>
+      ) : log.data === undefined && log.trouble !== null ? (
+        <Problem trouble={log.trouble} onRetry={log.reload} />
+      ) : (
+        <Answered resource={log} what="the published log">
+          {() => <Figures entries={entries} run={run} />}
+        </Answered>
+      )}
+      {may('publish') ? (
+        <Publish id={id} run={run} last={entries.at(-1)?.date ?? null} />
+      ) : (
+        <MayNot scope="publish" what="publish closes" />
+      )}
+      {entries.length > 0 && (
+        <>
+          <Verification id={id} entries={entries} />
+          <Section title="Published log" aside={<Files id={id} />}>
+            <Table
+              label={`published closes of ${id}`}
+              name="published"
+              columns={COLUMNS}
+              rows={entries}
+              keyOf={({ seq }) => String(seq)}
+              searchIn={({ date, kind, author, reason }) => `${date} ${kind} ${author} ${reason ?? ''}`}
+              sort={{ column: 'seq', direction: 'desc' }}
+              height={420}
+            />
+          </Section>
+        </>
+      )}
+      <p class="quiet">
+        <GuideLink page="publish">How publication works</GuideLink>
+      </p>
+    </div>
+  );
+}
+
+interface FiguresProps {
+  readonly entries: readonly PublicationEntry[];
+  readonly run: OverviewView;
+}
+
+function Figures({ entries, run }: FiguresProps) {
+  const last = entries.at(-1);
+  const through = entries.reduce((latest, { date }) => (date > latest ? date : latest), '');
+  const restated = entries.filter(({ kind }) => kind === 'restatement').length;
+  return (
+    <Metrics
+      label="Figures of the published log"
+      metrics={[
+        { term: 'Published through', value: through, note: `the run ends on ${run.end}` },
+        { term: 'Closes', value: count(entries.length - restated) },
+        { term: 'Restatements', value: count(restated), kind: restated > 0 ? 'down' : '' },
+        {
+          term: 'Last published',
+          value: last === undefined ? '–' : moment(last.at),
+          note: last && `by ${last.author}`,
+        },
+      ]}
+    />
+  );
+}
+
+/** The two files that a verification needs. */
+function Files({ id }: { readonly id: string }) {
+  const params = { index_id: id };
+  return (
+    <>
+      <Download
+        address={`/analytics/${encodeURIComponent(id)}/published`}
+        fileName={`${id}-published.json`}
+        read={() => service.value.download('getPublished', 'application/json', { params })}
+      >
+        Log as JSON
+      </Download>
+      <Download
+        address={`/analytics/${encodeURIComponent(id)}/published/keys`}
+        fileName={`${id}-keys.json`}
+        read={() => service.value.download('getPublishedKeys', 'application/json', { params })}
+      >
+        Public keys
+      </Download>
+    </>
+  );
+}
+
+const level = (value: number | null) => decimal(value, 4);
+
+const COLUMNS: readonly Column<PublicationEntry>[] = [
+  { id: 'seq', title: 'No.', width: 64, align: 'right', value: ({ seq }) => seq, show: ({ seq }) => count(seq) },
+  { id: 'date', title: 'Close of', width: 96, value: ({ date }) => date },
+  {
+    id: 'kind',
+    title: 'Kind',
+    width: 104,
+    priority: 4,
+    value: ({ kind }) => kind,
+    show: ({ kind }) => <Badge kind={kind === 'restatement' ? 'warning' : 'plain'}>{kind}</Badge>,
+  },
+  {
+    id: 'price',
+    title: 'Price',
+    width: 100,
+    priority: 3,
+    align: 'right',
+    value: (row) => row.price,
+    show: (row) => level(row.price),
+  },
+  {
+    id: 'total',
+    title: 'Total',
+    width: 100,
+    align: 'right',
+    value: (row) => row.total,
+    show: (row) => level(row.total),
+  },
+  {
+    id: 'net',
+    title: 'Net',
+    width: 100,
+    priority: 5,
+    align: 'right',
+    value: (row) => row.net,
+    show: (row) => level(row.net),
+  },
+  {
+    id: 'divisor',
+    title: 'Divisor',
+    width: 120,
+    priority: 7,
+    align: 'right',
+    value: ({ divisor }) => divisor,
+    show: ({ divisor }) => figure(divisor),
+  },
+  { id: 'at', title: 'Published', width: 136, priority: 6, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  {
+    id: 'reason',
+    title: 'Why restated',
+    width: 110,
+    grow: 2,
+    priority: 2,
+    value: ({ reason }) => reason,
+    show: ({ reason }) => <span title={reason ?? undefined}>{reason}</span>,
+  },
+];

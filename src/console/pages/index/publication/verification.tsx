@@ -1,0 +1,84 @@
+import type { PublicationEntry } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../../components/badge.js';
+import { Button } from '../../../components/button.js';
+import { Facts } from '../../../components/facts.js';
+import { Section } from '../../../components/page.js';
+import { Wait } from '../../../components/wait.js';
+import { attempt } from '../../../state/actions.js';
+import { service } from '../../../state/service.js';
+import { counted } from '../../../words/numbers.js';
+import { canVerify, verifyEntries, type Verdict } from './verify-entries.js';
+
+interface VerificationProps {
+  readonly id: string;
+  readonly entries: readonly PublicationEntry[];
+}
+
+/** What was found, and of which log. */
+interface Found {
+  readonly head: string;
+  readonly verdict: Verdict;
+}
+
+/** Whether the log is as it was written: computed here, from the log and the public keys alone. */
+export function Verification({ id, entries }: VerificationProps) {
+  const [found, setFound] = useState<Found | null>(null);
+  const [isBusy, setBusy] = useState(false);
+  const last = entries.at(-1)!; // It is shown where there are entries.
+  const verify = () =>
+    attempt(async () => {
+      setBusy(true);
+      try {
+        const { keys } = await service.value.call('getPublishedKeys', { params: { index_id: id } });
+        setFound({ head: last.hash, verdict: await verifyEntries(entries, keys) });
+      } finally {
+        setBusy(false);
+      }
+    });
+  return (
+    <Section
+      title="Verification"
+      aside={
+        canVerify() && (
+          <Button disabled={isBusy} onClick={() => void verify()}>
+            Verify here
+          </Button>
+        )
+      }
+    >
+      {isBusy && <Wait what="the chain of hashes and its signatures" />}
+      <Facts
+        facts={[
+          ['State', <State verdict={found?.head === last.hash ? found.verdict : null} />],
+          ['Head', <code class="hash">{last.hash}</code>],
+          ['Signed by', <code>{last.key_id}</code>],
+          [
+            'Without a browser',
+            <code>
+              divisor verify-published {id}-log.ndjson --key {id}-keys.json
+            </code>,
+          ],
+        ]}
+      />
+    </Section>
+  );
+}
+
+function State({ verdict }: { readonly verdict: Verdict | null }) {
+  if (verdict === null)
+    return <>{canVerify() ? 'not verified here yet' : 'a browser verifies over https or on this machine only'}</>;
+  const { sound, hasSignatures, fault } = verdict;
+  if (fault !== null)
+    return (
+      <>
+        <Badge kind="bad">broken</Badge> entry {sound + 1}: {fault}
+      </>
+    );
+  return (
+    <>
+      <Badge kind="good">holds</Badge> {counted(sound, 'entry', 'entries')}:{' '}
+      {hasSignatures ? 'hashes and signatures' : 'hashes; this browser knows no Ed25519, signatures are not verified'}
+    </>
+  );
+}

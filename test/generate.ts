@@ -1,8 +1,9 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { jsonText } from '#views/documentation/json-text.js';
 import { clientSources } from './clients/sources.js';
 import { guideSources } from './guide/guide-page.js';
 import { recordAnswers } from './guide/record-answers.js';
+import { stableAnswers } from './guide/stable-answers.js';
 import { withTables } from './guide/tables.js';
 import { liveService } from './real/live.js';
 
@@ -10,9 +11,11 @@ import { liveService } from './real/live.js';
 for (const [file, text] of Object.entries(clientSources())) writeFileSync(file, text);
 for (const { file, text } of guideSources()) writeFileSync(`data/guide/${file}`, withTables(text));
 
+const ANSWERS = 'data/answers.json';
 const service = await liveService();
 try {
-  writeFileSync('data/answers.json', `${jsonText(await recordAnswers(service))}\n`);
+  const stored = JSON.parse(readFileSync(ANSWERS, 'utf8')) as Record<string, unknown>;
+  writeFileSync(ANSWERS, `${jsonText(stableAnswers(stored, await recordAnswers(service)))}\n`);
 } finally {
   await service.close();
 }

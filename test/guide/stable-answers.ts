@@ -1,0 +1,32 @@
+/** Texts that differ from one recording to the next: times, random ids, hashes, keys and signatures. */
+const VARYING = [
+  /\d{4}-\d{2}-\d{2}T[\d:.]+(?:Z|[+-]\d{2}:\d{2})/g,
+  /\d{8}T\d{6}-[0-9a-f]{8}/g,
+  /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g,
+  /[0-9a-f]{16,}/g,
+  /(?<=\.)[0-9a-f]{8}$/g,
+  /[A-Za-z0-9+/]{40,}={1,2}/g,
+];
+
+/** Numbers that differ, and the changelog's text, which is no example of anything. */
+const VARYING_MEMBERS: ReadonlySet<string> = new Set(['uptime_seconds', 'cache_age', 'bytes', 'items']);
+
+/**
+ * Recorded answers, of which those stay as they are stored that differ in nothing but times, ids and hashes: a change
+ * of the stored file is then a change of an answer.
+ */
+export function stableAnswers(
+  stored: Readonly<Record<string, unknown>>,
+  recorded: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(recorded).map(([id, answer]) => [id, masked(stored[id]) === masked(answer) ? stored[id] : answer]),
+  );
+}
+
+function masked(answer: unknown): string | undefined {
+  return JSON.stringify(answer, (member, value: unknown) => {
+    if (VARYING_MEMBERS.has(member)) return null;
+    return typeof value === 'string' ? VARYING.reduce((text, pattern) => text.replace(pattern, ''), value) : value;
+  });
+}

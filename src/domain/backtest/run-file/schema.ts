@@ -1,18 +1,10 @@
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { AnyBlock } from './block.js';
-import { addedEffects, effectsByName, EFFECT_WIDTH, sessionsBefore, wholeEffects } from './effects.js';
+import { addedEffects, effectsByName, EFFECT_WIDTH, wholeEffects } from './effects.js';
 import { labelsOf } from './labels.js';
-import {
-  addedWeights,
-  eventCosts,
-  eventRows,
-  filled,
-  filledMarks,
-  priceRows,
-  rebalanceRows,
-  weightRows,
-} from './panels.js';
+import { addedWeights, eventCosts, eventRows, filled, filledMarks, rebalanceRows, weightRows } from './panels.js';
 import { behind, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
+import { joinedPrice, price } from './prices.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
 import { shortCash } from './short-cash.js';
 
@@ -164,47 +156,8 @@ export const BLOCKS = {
     added: ({ plan, continuation: { rebalances }, names }) =>
       behind(filledMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
   },
-  price: {
-    type: 'f64',
-    axes: ['dates', 'names'],
-    meaning: 'CLOSE, NaN without a bar',
-    compare: byDate(0),
-    upgrade: 'same',
-    joined: 'joinedPrice',
-    whole: ({
-      run: {
-        portfolio: { sm, from, length },
-      },
-      names,
-    }) => priceRows(sm, names, { from, to: from + length }),
-    added: ({
-      continuation: {
-        portfolio: { sm, from, length },
-      },
-      names,
-    }) => behind(filled(priceRows(sm, names, { from: from + 1, to: from + length }))),
-  },
-  joinedPrice: {
-    type: 'f64',
-    axes: ['joined dates'],
-    compare: { by: 'layout' },
-    upgrade: 'same',
-    mayBegin: true,
-    meaning: 'CLOSE on the dates before an extension, of each name that joined with it; empty of a whole run',
-    whole: () => null,
-    added(source) {
-      const {
-        continuation: {
-          portfolio: { sm },
-        },
-        joined,
-      } = source;
-      const columns = Array.from(joined, (column) =>
-        filled(priceRows(sm, Int32Array.of(column), sessionsBefore(source))),
-      );
-      return behind(...columns);
-    },
-  },
+  price,
+  joinedPrice,
   effects: {
     type: 'f64',
     axes: ['effects', 'numbers'],

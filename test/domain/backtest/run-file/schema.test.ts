@@ -80,6 +80,13 @@ describe('of everything that is stored of a run', () => {
   });
 });
 
+test('blocks that are compared in one way have an order: no two have one rank', () => {
+  const ranks = BLOCK_NAMES.map((name) => blockOf(name).compare).flatMap((compare) =>
+    'rank' in compare ? [`${compare.by} ${compare.rank}`] : [],
+  );
+  expect(ranks).toHaveLength(new Set(ranks).size);
+});
+
 test('a block that does not say what becomes of it is no block', () => {
   const { added: _added, ...forgotten } = blockOf('cash');
   // @ts-expect-error It does not say what an extension adds.

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { solveProblem } from '#domain/optimisation/search.js';
@@ -126,6 +127,15 @@ function problemValues({ rows }: Problem): number[] {
   const row = rows.at(-1)!.row;
   return row.form === 'linear' ? [...row.coefficients] : [];
 }
+
+/** Classes whose own tests are below, or in a file of their own. */
+const ELSEWHERE = ['ActiveShare', 'TrackingError'];
+
+test('every convex class has a meaning', () => {
+  const convex = CONSTRAINT_CLASSES.flatMap(({ type, convex: isConvex }) => (isConvex ? [type] : []));
+  const listed = new Set([...MEANINGS.map(([type]) => type), ...ELSEWHERE]);
+  expect(convex.filter((type) => !listed.has(type))).toEqual([]);
+});
 
 describe('the rows of a class mean what the class says', () => {
   test.each(MEANINGS)('%s %j', (type, params, meaning) => {

@@ -49,6 +49,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./verify-published.js')).VERIFY_PUBLISHED_HELP,
     run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
   },
+  audit: {
+    summary: 'Write who wrote which document and when, or check such a log.',
+    help: async () => (await import('./audit.js')).AUDIT_HELP,
+    run: async (argv, environment) => (await import('./audit.js')).audit(argv, environment),
+  },
   migrate: {
     summary: 'Make the tables of a database, or bring them up to this version.',
     help: async () => (await import('./migrate.js')).MIGRATE_HELP,

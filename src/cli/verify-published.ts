@@ -58,7 +58,7 @@ async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
 }
 
 /** Entries as they stand in the file; a line that is no JSON, or repeats a key, is an entry that is none. */
-function entriesOf(bytes: Uint8Array): unknown[] {
+export function entriesOf(bytes: Uint8Array): unknown[] {
   const whole = valueOf(bytes);
   if (typeof whole === 'object' && whole !== null && 'entries' in whole && Array.isArray(whole.entries))
     return whole.entries;

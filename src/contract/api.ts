@@ -1,4 +1,5 @@
 import { analyticsRoutes } from './analytics/routes.js';
+import { auditRoutes } from './audit.js';
 import { calendarRoutes } from './calendars.js';
 import { eventRoutes } from './events.js';
 import { changelogRoutes } from './changelog.js';
@@ -58,6 +59,7 @@ export const API = {
   ...watchlistRoutes,
   ...versionRoutes,
   ...publicationRoutes,
+  ...auditRoutes,
 };
 
 export type OperationId = keyof typeof API;

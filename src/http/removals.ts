@@ -29,7 +29,7 @@ export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Remova
           needed: 'admin',
           scopes,
         });
-      return (await versions.purgeDeleted(subject)) ? 'purged' : { ...authorship(), purges: true };
+      return (await versions.purgeDeleted(subject, authorship())) ? 'purged' : { ...authorship(), purges: true };
     },
   };
 }

@@ -1,3 +1,4 @@
+import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
 import type { BodyReader, DocumentReader } from '#store/port.js';
 import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
@@ -23,6 +24,11 @@ export interface JobIdentity {
 /** By what a line of the log about a job is found: the job, the request that asked for it and the trace of that. */
 export function traced({ job_id, request_id, trace_id }: JobIdentity): object {
   return { job_id, ...(request_id !== null && { request_id }), ...(trace_id !== null && { trace_id }) };
+}
+
+/** Who is said to have written what a job leaves behind: the key that asked for it, by its id. */
+export function authorOf({ owner, request_id }: Pick<JobIdentity, 'owner' | 'request_id'>): Authorship {
+  return { author: owner === '' ? LOCAL_AUTHOR : owner, note: null, requestId: request_id ?? '' };
 }
 
 /**

@@ -105,8 +105,8 @@ export async function openStore({
 /** Effects of jobs write versions, as every other transaction does. */
 const withVersions = (shared: DatabaseDocuments): DatabaseDocuments => ({
   ...shared,
-  jobTransaction: (change) =>
-    shared.jobTransaction((tx) => change(versionedTransaction(tx, { now: Date.now, options: undefined }))),
+  jobTransaction: (change, options) =>
+    shared.jobTransaction((tx) => change(versionedTransaction(tx, { now: Date.now, options })), options),
 });
 
 interface ArtifactsInput {

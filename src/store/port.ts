@@ -26,6 +26,8 @@ export const DOCUMENT_KINDS = [
   'publication',
   'publication-head',
   'signing-key',
+  'audit',
+  'audit-head',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 

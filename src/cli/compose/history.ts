@@ -1,5 +1,7 @@
 import { createRemovals } from '#http/removals.js';
+import { auditHandlers } from '#http/routes/audit.js';
 import { versionHandlers, type VersionedServices } from '#http/routes/versions.js';
+import { createAudit } from '#services/history/audit.js';
 import { createVersions } from '#services/history/versions.js';
 import type { Rooms } from './rooms.js';
 
@@ -8,6 +10,9 @@ export function composeHistory(rooms: Rooms) {
   const versions = createVersions(rooms);
   return {
     removals: createRemovals(versions),
-    handlers: (services: Omit<VersionedServices, 'versions'>) => versionHandlers({ ...services, versions }),
+    handlers: (services: Omit<VersionedServices, 'versions'>) => ({
+      ...versionHandlers({ ...services, versions }),
+      ...auditHandlers(createAudit(rooms)),
+    }),
   };
 }

@@ -194,6 +194,47 @@ export interface AttributionView {
   readonly end: string;
 }
 
+export interface AuditEntry {
+  /** From 1, without a gap. */
+  readonly seq: number;
+  /** Time of the write, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** Name of the key; of the result of a job the id of the key; `local` where none is asked for. */
+  readonly author: string;
+  /** The request; empty for a write of the service itself. */
+  readonly request_id: string;
+  /** What the client said of its write. */
+  readonly note: string | null;
+  /** What became of the document. */
+  readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged';
+  /** Kind of the document. */
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'signing-key' | 'key';
+  /** Its id; of a publication that of the index and a number. */
+  readonly id: string;
+  /** The version that was made; null of kinds without versions. */
+  readonly version: number | null;
+  /** SHA-256 of what was written; null of what is gone. */
+  readonly etag: string | null;
+  /** Hash of the entry before; 64 zeros in the first. */
+  readonly previous: string;
+  /** SHA-256 of the canonical JSON of the entry without hash. */
+  readonly hash: string;
+}
+
+export interface AuditHead {
+  /** Number of the last entry; 0 of an empty log. */
+  readonly seq: number;
+  /** Hash of the last entry. */
+  readonly hash: string;
+}
+
+export interface AuditLog {
+  /** The end of the whole log, to be noted elsewhere. */
+  readonly head: AuditHead;
+  /** In the order of the log. */
+  readonly entries: readonly AuditEntry[];
+}
+
 export interface BacktestBatch {
   /** One for each id, in their order. */
   readonly backtests: readonly BacktestBatchEntry[];
@@ -7296,6 +7337,11 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: PublicKey;
   };
+  /** Every write of a document and every publication: by whom, when, in which request, which version. */
+  getAudit: {
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'signing-key' | 'key' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined } | undefined };
+    answer: AuditLog;
+  };
 }
 
 export type OperationId = keyof Operations;
@@ -7452,4 +7498,5 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPublished: 'GET /analytics/{index_id}/published',
   getPublishedKeys: 'GET /analytics/{index_id}/published/keys',
   rotateSigningKey: 'POST /publication/keys',
+  getAudit: 'GET /audit',
 };

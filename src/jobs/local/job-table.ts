@@ -6,6 +6,7 @@ import type { TaskProgress } from '../compute-pool.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import { identityOf } from '../job-identity.js';
 import {
+  authorOf,
   readJobRecord,
   splitRecord,
   toStatus,
@@ -147,6 +148,7 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       try {
         await store.transaction((tx) => writeLife(tx, { identity: entry.identity, life: next, effect }), {
           reserve: true,
+          by: authorOf(entry.identity),
         });
       } finally {
         entry.isSettling = false;

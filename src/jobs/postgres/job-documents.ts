@@ -1,3 +1,4 @@
+import { NO_REQUEST } from '#domain/documents/version-document.js';
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentTransaction, FoundDocument } from '#store/port.js';
@@ -6,7 +7,7 @@ import type { JobRow } from '#store/postgres/commit.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
-import { readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
+import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { AttemptKey, Beat, JobRows } from './job-rows.js';
@@ -71,8 +72,9 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
         await tx.put('job-input', identity.job_id, { payload });
         return record;
       }),
-    move: ({ jobId, attempt, event, effect, lease }) =>
-      documents.jobTransaction(async (tx) => {
+    move({ jobId, attempt, event, effect, lease }) {
+      let by = NO_REQUEST;
+      const change = async (tx: JobTransaction) => {
         const record = recordOf(await tx.get('job', jobId));
         if (record === undefined) return undefined;
         if (attempt !== undefined && record.sequence !== attempt.sequence) return 'stale-attempt';
@@ -81,6 +83,7 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
         if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
         const next = advance(before, event, limits);
         if (typeof next === 'string') return next;
+        by = authorOf(identity);
         await effect?.(tx);
         const callbacks = isTerminal(next.status)
           ? await putDeliveries(tx, toStatus(identity, next, record))
@@ -88,7 +91,14 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
         await write(tx, { ...identity, ...next, request: record.request, callbacks }, lease);
         if (isTerminal(next.status)) await tx.delete('job-input', jobId);
         return { identity, before, life: next };
-      }),
+      };
+      const options = {
+        get by() {
+          return by;
+        },
+      };
+      return documents.jobTransaction(change, options);
+    },
     forget: ({ id, sequence }) => documents.transaction((tx) => forgetIn(tx, id, sequence)),
   };
 }

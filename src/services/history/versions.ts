@@ -1,11 +1,11 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
 import { readIndex } from '#domain/documents/validate-index.js';
-import type { Subject, VersionedKind } from '#domain/documents/version-document.js';
+import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
-import { headOf, purgeHistory, versionOf, type Version } from '#store/history/history.js';
+import { headOf, versionOf, type Version } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import { withoutPassword } from '../datasets/documents.js';
 
@@ -28,7 +28,7 @@ export interface Versions {
   /** @throws Refusal as `read` */
   difference(subject: Subject, query: { readonly from: number; readonly to: number }): Promise<VersionDifference>;
   /** Removes every version of a document that is deleted. @returns false of one that is stored, or never was */
-  purgeDeleted(subject: Subject): Promise<boolean>;
+  purgeDeleted(subject: Subject, by: Authorship): Promise<boolean>;
 }
 
 /** How a family is told of: its word, and its refusal of an id that nothing is known of. */
@@ -102,10 +102,10 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
         sentences: { removed: without(said, saying), added: without(saying, said) },
       };
     },
-    purgeDeleted: (subject) =>
-      documents.transaction(
-        async (tx) => (await tx.get(subject.kind, subject.id)) === undefined && purgeHistory(tx, subject),
-      ),
+    purgeDeleted: ({ kind, id }, by) =>
+      documents.transaction(async (tx) => (await tx.get(kind, id)) === undefined && tx.delete(kind, id), {
+        by: { ...by, purges: true },
+      }),
   };
 }
 

@@ -97,14 +97,14 @@ async function begin(
 
 /**
  * Writes a document and adds what was written to its history; nothing when the same content stands already.
- * @returns ETag of the body
+ * @returns ETag of the body, and what was added
  * @cost a deflation
  */
 export async function putVersioned(
   tx: DocumentTransaction,
   subject: Subject,
   { body, by: { author, note, requestId, restores }, at }: PutRecord,
-): Promise<string> {
+): Promise<PutOutcome> {
   const { kind, id } = subject;
   const known = await headOf(tx, subject);
   // Where something stands, the document need not be read to know that there is one.
@@ -113,10 +113,17 @@ export async function putVersioned(
   const head = known ?? (await begin(tx, subject, before));
   const bodyEtag = await tx.put(kind, id, body);
   const { etag, content } = contentOf(kind, body, bodyEtag);
-  if (head?.etag === etag) return bodyEtag;
+  if (head?.etag === etag) return { etag: bodyEtag };
   const action = restores === true ? 'restored' : existed ? 'updated' : 'created';
-  await append(tx, subject, head, { author, note, requestId, action, at, etag, content: content() });
-  return bodyEtag;
+  const { latest } = await append(tx, subject, head, { author, note, requestId, action, at, etag, content: content() });
+  return { etag: bodyEtag, added: { version: latest, action, etag } };
+}
+
+interface PutOutcome {
+  /** Of the body. */
+  readonly etag: string;
+  /** The version that was added; absent where the same content stood already. */
+  readonly added?: Pick<VersionDocument, 'version' | 'action' | 'etag'>;
 }
 
 export interface PutRecord {
@@ -126,15 +133,24 @@ export interface PutRecord {
   readonly at: string;
 }
 
-/** Adds the deletion of a document that was stored to its history. */
+/** Adds the deletion of a document that was stored to its history. @returns its version */
 export async function recordDeletion(
   tx: DocumentTransaction,
   subject: Subject,
   { by: { author, note, requestId }, at }: Pick<PutRecord, 'by' | 'at'>,
-): Promise<void> {
+): Promise<number | null> {
   const head = await headOf(tx, subject);
-  if (head?.etag == null) return; // Nothing that could be read stood.
-  await append(tx, subject, head, { author, note, requestId, action: 'deleted', at, etag: head.etag, content: null });
+  if (head?.etag == null) return null; // Nothing that could be read stood.
+  const { latest } = await append(tx, subject, head, {
+    author,
+    note,
+    requestId,
+    action: 'deleted',
+    at,
+    etag: head.etag,
+    content: null,
+  });
+  return latest;
 }
 
 /** Removes every version. @returns whether there were any */

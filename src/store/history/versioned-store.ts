@@ -1,12 +1,20 @@
-import { NO_REQUEST, VERSIONED_KINDS, type VersionedKind } from '#domain/documents/version-document.js';
+import type { AuditedKind, AuditEntry } from '#domain/documents/audit-document.js';
+import {
+  NO_REQUEST,
+  VERSIONED_KINDS,
+  type Authorship,
+  type Subject,
+  type VersionedKind,
+} from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentKind, DocumentStore, DocumentTransaction, TransactionOptions } from '../port.js';
+import { appendAudit, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
 import { adopt, purgeHistory, putVersioned, recordDeletion } from './history.js';
 
 /**
- * A document store that keeps every state of its versioned kinds, over any engine: the version is written by the
- * transaction that writes the document, whoever asks for it.
+ * A document store that keeps every state of its versioned kinds and a log of all writes, over any engine: both are
+ * written by the transaction that writes the document, whoever asks for it.
  * @param now wall clock, ms since 1970
  */
 export function createVersionedStore(documents: DocumentStore, now: () => number = Date.now): DocumentStore {
@@ -22,26 +30,58 @@ interface TransactionParts {
   readonly options: TransactionOptions | undefined;
 }
 
-/** A transaction whose writes of versioned kinds write versions, too. */
+/** A transaction whose writes of versioned kinds write versions, and those of audited kinds are logged, too. */
 export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now, options }: TransactionParts): T {
-  const by = options?.by ?? NO_REQUEST;
+  const author = (): Authorship => options?.by ?? NO_REQUEST;
+  const time = (): string => formatTimestamp(now());
+
+  async function log(kind: AuditedKind, id: string, written: Written): Promise<void> {
+    const { author: name, note, requestId: request_id } = author();
+    await appendAudit(tx, { at: time(), author: name, request_id, note, kind, id, ...written });
+  }
+
+  /** @returns whether a document or its versions went */
+  async function deleteVersioned(subject: Subject): Promise<boolean> {
+    const { kind, id } = subject;
+    await adopt(tx, subject);
+    const existed = await tx.delete(kind, id);
+    const by = author();
+    if (by.purges === true) {
+      const isPurged = await purgeHistory(tx, subject);
+      if (existed || isPurged) await log(kind, id, { action: 'purged', version: null, etag: null });
+      return existed || isPurged;
+    }
+    if (!existed) return false;
+    const version = await recordDeletion(tx, subject, { by, at: time() });
+    await log(kind, id, { action: 'deleted', version, etag: null });
+    return true;
+  }
+
   return {
     ...tx,
     async put(kind, id, body) {
-      if (!isVersioned(kind)) return tx.put(kind, id, body);
-      return putVersioned(tx, { kind, id }, { body, by, at: formatTimestamp(now()) });
+      if (isVersioned(kind)) {
+        const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time() });
+        if (added !== undefined) await log(kind, id, added);
+        return etag;
+      }
+      if (!isAudited(kind)) return tx.put(kind, id, body);
+      const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
+      const etag = await tx.put(kind, id, body);
+      await log(kind, id, { action, version: null, etag });
+      return etag;
     },
     async delete(kind, id) {
-      if (!isVersioned(kind)) return tx.delete(kind, id);
-      const subject = { kind, id };
-      await adopt(tx, subject);
+      if (isVersioned(kind)) return deleteVersioned({ kind, id });
       const existed = await tx.delete(kind, id);
-      if (by.purges === true) await purgeHistory(tx, subject);
-      else if (existed) await recordDeletion(tx, subject, { by, at: formatTimestamp(now()) });
+      if (existed && isAudited(kind)) await log(kind, id, { action: 'deleted', version: null, etag: null });
       return existed;
     },
   };
 }
+
+/** What became of a document. */
+type Written = Pick<AuditEntry, 'action' | 'version' | 'etag'>;
 
 /** Documents that one transaction adopts. */
 const ADOPTED_AT_ONCE = 256;

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHistoryCheck } from '../history/check-history.js';
+import { createAuditCheck } from '../audit/verify-audit.js';
 import { createLogsCheck } from '../publication/check-logs.js';
 import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
@@ -94,6 +95,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const stores: StoreReference[] = [];
   const histories = createHistoryCheck();
   const logs = createLogsCheck();
+  const audit = createAuditCheck();
   for await (const entry of reader.entries()) {
     const part = entry.kind ?? 'unknown kind';
     const found = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
@@ -102,6 +104,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     found.bytes += entry.bytes;
     const seen = histories.look(entry);
     logs.look(entry);
+    audit.look(entry);
     const reason = entry.unreadable === undefined ? seen : REASONS[entry.unreadable];
     if (reason !== undefined) found.damaged.push({ name: entry.id, reason });
     const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
@@ -115,6 +118,12 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
   for (const fault of logs.faults()) (byKind.get('publication') ?? byKind.get('publication-head'))?.damaged.push(fault);
+  const fault = audit.fault();
+  if (fault !== undefined)
+    (byKind.get('audit') ?? byKind.get('audit-head'))?.damaged.push({
+      name: `entry ${fault.seq}`,
+      reason: fault.reason,
+    });
   for (const gap of histories.gaps()) byKind.get('history')!.damaged.push(gap);
   return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
 }

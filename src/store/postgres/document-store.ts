@@ -3,7 +3,14 @@ import type { CommitEvent } from '#domain/commit-events.js';
 import { Refusal } from '#domain/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { isDocumentId } from '../document-id.js';
-import type { BodyReader, DocumentEngine, DocumentEngineOptions, Listing, UnreadableCause } from '../port.js';
+import type {
+  BodyReader,
+  DocumentEngine,
+  DocumentEngineOptions,
+  Listing,
+  TransactionOptions,
+  UnreadableCause,
+} from '../port.js';
 import { createCommits, type CommitOrder, type JobRow } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
@@ -22,7 +29,7 @@ export interface PostgresStoreOptions extends DocumentEngineOptions {
 /** The engine, and what a queue on the same database needs of it. */
 export interface PostgresDocuments extends DocumentEngine {
   /** As `transaction`, rows of jobs included. */
-  jobTransaction<T>(change: JobTransactionBody<T>): Promise<T>;
+  jobTransaction<T>(change: JobTransactionBody<T>, options?: TransactionOptions): Promise<T>;
 }
 
 const TIDY_MS = 60_000;

@@ -20,7 +20,9 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
     async *entries() {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        await client.query(`DECLARE stored CURSOR FOR SELECT kind, artifacts, ${COLUMNS} FROM ${table}`);
+        await client.query(
+          `DECLARE stored CURSOR FOR SELECT kind, artifacts, ${COLUMNS} FROM ${table} ORDER BY kind, id`,
+        );
         for (;;) {
           const { rows } = await client.query<EntryRow>(`FETCH ${PAGE} FROM stored`);
           if (rows.length === 0) break;

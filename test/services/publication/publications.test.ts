@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { Scope } from '#contract/route.js';
+import type { AuditEntry } from '#domain/documents/audit-document.js';
 import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { verifyPublished } from '#cli/verify-published.js';
 import { issueKey } from '#services/operations/keys.js';
@@ -211,4 +212,21 @@ test('the log outlives its index, and goes on when that is back', async () => {
   await service.restart();
   for (;;) if ((await ask<{ readonly status: string }>('GET', '/health')).body.status === 'ok') break;
   expect((await publish({})).body).toMatchObject({ published: 0, restated: 0, head: before.at(-1)!.hash });
+});
+
+test('the log of writes tells who published and who wrote the definition, to an administrator alone', async () => {
+  expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
+  const { body } = await ask<{ readonly head: { readonly seq: number }; readonly entries: AuditEntry[] }>(
+    'GET',
+    '/audit',
+  );
+  expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
+  const published = body.entries.filter(({ kind }) => kind === 'publication');
+  expect(new Set(published.map(({ author, id }) => `${author} ${id.split('/')[0]!}`))).toEqual(new Set(['desk PUB']));
+  expect(body.entries.find(({ kind }) => kind === 'index')).toMatchObject({ author: 'root', id: 'PUB', version: 1 });
+  const run = body.entries.find(({ kind }) => kind === 'run')!;
+  expect(run.request_id).not.toBe('');
+  expect(run.author).toMatch(/^[A-Za-z0-9]{12}$/); // the id of the key that asked for the backtest
+  const ofIndex = await ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=index&author=root&limit=1');
+  expect(ofIndex.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
 });

@@ -1228,3 +1228,30 @@ class Operations:
     def rotate_signing_key(self) -> c.PublicKey:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
+
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> c.AuditLog:
+        """Every write of a document and every publication: by whom, when, in which request, which version.
+
+        :param start: Entries of this day or time and after it.
+        :param end: Entries of this day or time and before it.
+        :param kind: Kind of document.
+        :param id: Id of a document.
+        :param author: Who wrote.
+        :param after: Entries after this number.
+        :param limit: Most entries; all unless given.
+        """
+        return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit}))
+
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> bytes:
+        """Every write of a document and every publication: by whom, when, in which request, which version.
+
+        :param media: What is wanted instead of JSON.
+        :param start: Entries of this day or time and after it.
+        :param end: Entries of this day or time and before it.
+        :param kind: Kind of document.
+        :param id: Id of a document.
+        :param author: Who wrote.
+        :param after: Entries after this number.
+        :param limit: Most entries; all unless given.
+        """
+        return self._transport.content("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit}, accept=media)

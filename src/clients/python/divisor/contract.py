@@ -223,6 +223,47 @@ class AttributionView(t.TypedDict):
     end: str
 
 
+class AuditEntry(t.TypedDict):
+    #: From 1, without a gap.
+    seq: int
+    #: Time of the write, ISO-8601 UTC with offset.
+    at: str
+    #: Name of the key; of the result of a job the id of the key; `local` where none is asked for.
+    author: str
+    #: The request; empty for a write of the service itself.
+    request_id: str
+    #: What the client said of its write.
+    note: t.Optional[str]
+    #: What became of the document.
+    action: t.Literal["created", "updated", "restored", "deleted", "purged"]
+    #: Kind of the document.
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "signing-key", "key"]
+    #: Its id; of a publication that of the index and a number.
+    id: str
+    #: The version that was made; null of kinds without versions.
+    version: t.Optional[int]
+    #: SHA-256 of what was written; null of what is gone.
+    etag: t.Optional[str]
+    #: Hash of the entry before; 64 zeros in the first.
+    previous: str
+    #: SHA-256 of the canonical JSON of the entry without hash.
+    hash: str
+
+
+class AuditHead(t.TypedDict):
+    #: Number of the last entry; 0 of an empty log.
+    seq: int
+    #: Hash of the last entry.
+    hash: str
+
+
+class AuditLog(t.TypedDict):
+    #: The end of the whole log, to be noted elsewhere.
+    head: AuditHead
+    #: In the order of the log.
+    entries: t.Sequence[AuditEntry]
+
+
 class BacktestBatch(t.TypedDict):
     #: One for each id, in their order.
     backtests: t.Sequence[BacktestBatchEntry]

@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { AuditEntry, AuditHead, AUDITED_KINDS } from '#domain/documents/audit-document.js';
+import { routes } from './route.js';
+import { LOG_MEDIA } from './publication.js';
+
+export const AuditLog = z
+  .strictObject({
+    head: AuditHead.meta({ description: 'The end of the whole log, to be noted elsewhere.' }),
+    entries: z.array(AuditEntry).meta({ description: 'In the order of the log.' }),
+  })
+  .meta({ id: 'AuditLog' });
+
+const moment = z.string().regex(/^\d{4}-\d{2}-\d{2}(T[\d:.+-]+Z?)?$/, 'must be a date or a time as `at` has it');
+
+export const auditRoutes = routes({
+  getAudit: {
+    method: 'GET',
+    path: '/audit',
+    scope: 'admin',
+    tag: 'publication',
+    summary: 'Every write of a document and every publication: by whom, when, in which request, which version.',
+    description: `A chain of hashes as a published log is: an entry that is changed, moved or left out is found, by \`divisor verify\` in a home and by \`divisor audit --check\` in a file. With \`Accept: ${LOG_MEDIA}\` one entry a line.`,
+    query: z.strictObject({
+      start: moment.optional().meta({ description: 'Entries of this day or time and after it.' }),
+      end: moment.optional().meta({ description: 'Entries of this day or time and before it.' }),
+      kind: z.enum(AUDITED_KINDS).optional().meta({ description: 'Kind of document.' }),
+      id: z.string().min(1).max(200).optional().meta({ description: 'Id of a document.' }),
+      author: z.string().min(1).max(200).optional().meta({ description: 'Who wrote.' }),
+      after: z.int().min(0).default(0).meta({ description: 'Entries after this number.' }),
+      limit: z.int().min(1).max(100_000).optional().meta({ description: 'Most entries; all unless given.' }),
+    }),
+    success: { status: 200, description: 'The entries.', schema: AuditLog, media: [LOG_MEDIA] },
+    errors: ['DOCUMENT_UNREADABLE'],
+  },
+});

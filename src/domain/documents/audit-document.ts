@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { NO_HASH } from './publication-document.js';
+import { VERSION_ACTIONS } from './version-document.js';
+
+/** Documents whose every write is audited: what people write, and what runs and publications leave behind. */
+export const AUDITED_KINDS = [
+  'index',
+  'strategy',
+  'constraint-set',
+  'template',
+  'watchlist',
+  'store',
+  'run',
+  'optimisation-run',
+  'risk-model',
+  'render',
+  'publication',
+  'signing-key',
+  'key',
+] as const;
+export type AuditedKind = (typeof AUDITED_KINDS)[number];
+
+/** `purged`: the versions went, too. */
+export const AUDIT_ACTIONS = [...VERSION_ACTIONS, 'purged'] as const;
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+const Hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** One write of one document; never changed once it is stored. */
+export const AuditEntry = z
+  .strictObject({
+    seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+    at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
+    author: z.string().meta({
+      description: 'Name of the key; of the result of a job the id of the key; `local` where none is asked for.',
+    }),
+    request_id: z.string().meta({ description: 'The request; empty for a write of the service itself.' }),
+    note: z.string().nullable().meta({ description: 'What the client said of its write.' }),
+    action: z.enum(AUDIT_ACTIONS).meta({ description: 'What became of the document.' }),
+    kind: z.enum(AUDITED_KINDS).meta({ description: 'Kind of the document.' }),
+    id: z.string().meta({ description: 'Its id; of a publication that of the index and a number.' }),
+    version: z.int().nullable().meta({ description: 'The version that was made; null of kinds without versions.' }),
+    etag: z.string().nullable().meta({ description: 'SHA-256 of what was written; null of what is gone.' }),
+    previous: Hash.meta({ description: 'Hash of the entry before; 64 zeros in the first.' }),
+    hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the entry without hash.' }),
+  })
+  .meta({ id: 'AuditEntry' });
+export type AuditEntry = z.infer<typeof AuditEntry>;
+
+/** Where the log of writes ends. */
+export const AuditHead = z
+  .strictObject({
+    seq: z.int().min(0).meta({ description: 'Number of the last entry; 0 of an empty log.' }),
+    hash: Hash.meta({ description: 'Hash of the last entry.' }),
+  })
+  .meta({ id: 'AuditHead' });
+export type AuditHead = z.infer<typeof AuditHead>;
+
+export const NO_AUDIT: AuditHead = { seq: 0, hash: NO_HASH };

@@ -64,9 +64,13 @@ export async function isSettled({ ask }: Subject): Promise<void> {
   }
 }
 
-/** The documents of a home by `kind id`, as they lie on disk; what names something that is not there whole is thrown. */
+/**
+ * The documents of a home by `kind id`, as they lie on disk; what names something that is not there whole is thrown. They
+ * are read without the process that first tries whether their pages can be read: here a page that cannot fails the test.
+ */
 export async function documentsOf(home: string): Promise<ReadonlyMap<string, unknown>> {
-  const damaged = (await verifyHome(homeFolders(home))).flatMap(({ part, damaged: found }) =>
+  const openDocuments = async () => openDocumentsReader(homeFolders(home).documents);
+  const damaged = (await verifyHome(homeFolders(home), { openDocuments })).flatMap(({ part, damaged: found }) =>
     found.map(({ name, reason }) => `${part} ${name}: ${reason}`),
   );
   if (damaged.length > 0) throw new Error(`the home is not whole: ${damaged.join('; ')}`);

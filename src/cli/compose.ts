@@ -8,12 +8,13 @@ import type { JobHandlers } from '#jobs/job-kind.js';
 import { relocateDatasets } from '#services/datasets/relocate.js';
 import { createKeys } from '#services/operations/keys.js';
 import { openHome, type Home } from '#store/home/home.js';
+import { followed, following, WORKER_API, workerHandlers } from './compose/cluster.js';
 import { composeHistory } from './compose/history.js';
 import { composeIndices } from './compose/indices.js';
 import { composeDatasets, composeOperations } from './compose/operations.js';
 import { composePublication } from './compose/publication.js';
 import { composeReports } from './compose/reports.js';
-import { openRooms, type Closable } from './compose/rooms.js';
+import { openRooms, type Closable, type Role, type Rooms } from './compose/rooms.js';
 import { composeRuns } from './compose/runs.js';
 import { consoleFiles } from './console-files.js';
 import { openKeyDoor } from './key-door.js';
@@ -33,6 +34,7 @@ export interface Service {
 }
 
 export interface Composition {
+  readonly role: Role;
   readonly settings: Settings;
   readonly log: Logger;
   /** Receives a failure after which the process has to end, because a room can no longer keep its promises. */
@@ -54,19 +56,41 @@ export async function compose(composition: Composition): Promise<Service> {
   }
 }
 
+/** Begins to run jobs, and to send word of those that have ended. */
+async function startJobs({ documents, home, jobs, settings, deliveries, activations }: Rooms, kinds: JobHandlers) {
+  const isShared = settings.artifacts !== undefined;
+  jobs.register(isShared ? following(kinds, activations) : kinds);
+  // Stores of several machines lie in the homes of those that imported them.
+  if (!isShared) await relocateDatasets(documents, home.stores);
+  await jobs.start();
+  await deliveries.start();
+}
+
+/** Routes of a role with their handlers. */
+function apiOf(role: Role, { console }: Settings, handlers: Handlers<typeof API>) {
+  if (role === 'worker') return { api: WORKER_API, handlers: workerHandlers(handlers) };
+  return console
+    ? { api: { ...API, ...consoleRoutes }, handlers: { ...handlers, ...consoleHandlers(consoleFiles()) } }
+    : { api: API, handlers };
+}
+
 /** Closes in reverse order of opening. */
 async function closeAll(open: readonly Closable[]): Promise<void> {
   for (const room of open.toReversed()) await room.close();
 }
 
 /** Builds the rooms inside-out, the features on them, and the application around all. */
-async function composeOn(home: Home, { settings, log, onDefect }: Composition, open: Closable[]): Promise<Service> {
+async function composeOn(
+  home: Home,
+  { role, settings, log, onDefect }: Composition,
+  open: Closable[],
+): Promise<Service> {
   const startedAt = new Date();
   const stopping = new AbortController();
-  const rooms = await openRooms({ home, settings, log, onDefect, open });
+  const rooms = await openRooms({ role, home, settings, log, onDefect, open });
   const { documents, jobs, markets, metrics, version } = rooms;
   const keys = await createKeys({ documents, environment: settings.apiKeys, now: Date.now });
-  open.push(await openKeyDoor(home.path, keys));
+  if (role === 'service') open.push(await openKeyDoor(home.path, keys));
 
   const history = composeHistory(rooms);
   const { removals } = history;
@@ -89,23 +113,19 @@ async function composeOn(home: Home, { settings, log, onDefect }: Composition, o
     ...history.handlers({ ...indices, ...reports, ...datasets, datasets: rooms.datasets }),
   };
 
-  jobs.register(kinds);
-  await relocateDatasets(documents, home.stores);
-  await jobs.start();
-  await rooms.deliveries.start();
+  await startJobs(rooms, kinds);
   // The market served before is read again in the background; requests that need it get Retry-After.
   await rooms.datasets.announce();
-  const resumed = rooms.datasets.resume();
+  const resumed = role === 'worker' ? followed(rooms) : rooms.datasets.resume();
   resumed.catch(onDefect);
   const app = createApp({
-    ...(settings.console
-      ? { api: { ...API, ...consoleRoutes }, handlers: { ...handlers, ...consoleHandlers(consoleFiles()) } }
-      : { api: API, handlers }),
+    ...apiOf(role, settings, handlers),
     authenticate: createAuthenticate(keys),
     version,
     log,
     dataSettled: () => markets.settled(),
     dataWaitMs: settings.dataWaitMs,
+    ...(settings.artifacts === undefined ? {} : { follow: async () => void (await rooms.activations.follow()) }),
     assertCallback: rooms.deliveries.assertAccepted,
     observe: metrics.observe,
   });

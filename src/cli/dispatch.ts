@@ -20,6 +20,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     summary: 'Run the service until it is stopped.',
     run: async (argv, environment) => (await import('./serve.js')).serve(argv, environment),
   },
+  worker: {
+    summary: 'Run heavy jobs for services on the same database, until it is stopped.',
+    run: async (argv, environment) => (await import('./serve.js')).worker(argv, environment),
+  },
   config: {
     summary: 'Show every setting, its value and where that came from.',
     run: async (argv, environment) => (await import('./config.js')).config(argv, environment),
@@ -145,7 +149,7 @@ function hidePasswords(argv: readonly string[]): void {
 function endWithReader(name: string): void {
   process.stdout.on('error', (failure: NodeJS.ErrnoException) => {
     if (failure.code !== 'EPIPE') throw failure;
-    if (name !== 'serve') process.exit(EXIT_PIPE);
+    if (name !== 'serve' && name !== 'worker') process.exit(EXIT_PIPE);
   });
 }
 

@@ -6,7 +6,7 @@ import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
 import { placeFlags } from './home-command.js';
-import { databaseOf } from './places.js';
+import { artifactsOf, databaseOf } from './places.js';
 import { firstSentence, readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
@@ -92,6 +92,7 @@ async function ask(settings: Settings, command: KeyCommand): Promise<KeyAnswer> 
     const { documents, close } = await openStore({
       home,
       database: databaseOf(settings),
+      artifacts: artifactsOf(settings),
       onFailure(cause) {
         throw cause;
       },

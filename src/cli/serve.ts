@@ -5,6 +5,7 @@ import { listen, type Server } from '#http/server.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '#store/start-refusal.js';
 import { compose, type Service } from './compose.js';
+import type { Role } from './compose/rooms.js';
 import { createLog } from './log.js';
 import { readSettings, type Settings } from './settings.js';
 import { onStopRequest, type StopSignal } from './stop-request.js';
@@ -20,14 +21,29 @@ const EXIT_DEFECT = 70;
 /** `divisor serve`: runs the service until a signal stops it. Resolves with the exit status. */
 export async function serve(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { settings } = readSettings(argv, environment);
+  return run('service', settings);
+}
+
+/** Home of a worker that is given none: it keeps nothing but copies there, beside a service of the same folder. */
+const WORKER_HOME = './var-worker';
+
+/** `divisor worker`: runs heavy jobs for services on the same database until a signal stops it. */
+export async function worker(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { settings } = readSettings(argv, { DIVISOR_HOME: WORKER_HOME, PORT: '0', ...environment });
+  if (settings.artifacts === undefined)
+    throw new StartRefusal(EXIT_CONFIGURATION, 'A worker needs --database and --artifacts, those of its services.');
+  return run('worker', settings);
+}
+
+async function run(role: Role, settings: Settings): Promise<number> {
   const log = createLog(settings.logLevel);
   process.on('uncaughtException', endOnDefect(log));
   process.on('unhandledRejection', endOnDefect(log));
-  const { service, server } = await start(settings, log);
+  const { service, server } = await start(settings, log, role);
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   // The first store that is registered or loaded finds a process that reads, and the start has not waited for it.
-  void service.resumed.then(prepareMarketProcess, () => {}); // a resumption that failed ends the service where it was asked for
+  if (role === 'service') void service.resumed.then(prepareMarketProcess, () => {}); // a resumption that failed ends the service where it was asked for
 
   const signal = await stopSignal();
   log.info({ signal }, 'stopping');
@@ -52,8 +68,8 @@ export interface Running {
  * Composes the service and listens.
  * @throws StartRefusal when the home, the address or the lack of a key forbids it
  */
-export async function start(settings: Settings, log: Logger): Promise<Running> {
-  const service = await compose({ settings, log, onDefect: endOnDefect(log) });
+export async function start(settings: Settings, log: Logger, role: Role = 'service'): Promise<Running> {
+  const service = await compose({ role, settings, log, onDefect: endOnDefect(log) });
   try {
     if (!service.hasKeys() && !isLoopbackName(settings.host)) {
       const message = `Without an API key the service listens on loopback only, not on ${settings.host}: make a key with \`divisor keys create\`, or set DIVISOR_API_KEYS.`;

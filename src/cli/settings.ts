@@ -75,6 +75,13 @@ export const SETTINGS = {
   awsSession: awsSetting('AWS_SESSION_TOKEN', 'Token of temporary keys.', true),
   awsRegion: awsSetting('AWS_REGION', 'Region of the bucket; us-east-1 unless given.'),
   awsEndpoint: awsSetting('AWS_ENDPOINT_URL_S3', 'Address of an object store that is not of AWS.'),
+  lease: declare({
+    flag: 'lease',
+    variable: 'DIVISOR_LEASE',
+    otherwise: () => '10',
+    help: 'With --database: seconds without a sign of life after which a job is taken from its node.',
+    schema: whole(5, 3600),
+  }),
   migrate: declare({
     flag: 'migrate',
     variable: 'DIVISOR_MIGRATE',
@@ -86,7 +93,7 @@ export const SETTINGS = {
     flag: 'workers',
     variable: 'DIVISOR_WORKERS',
     otherwise: () => String(availableParallelism()),
-    help: 'Compute threads; the cores of the machine unless given.',
+    help: 'Compute threads; the cores of the machine unless given. With --artifacts none for heavy jobs unless given.',
     schema: whole(1, 256),
   }),
   numerics: declare({
@@ -189,7 +196,10 @@ export const SETTINGS = {
 type SettingName = keyof typeof SETTINGS;
 
 /** The values of all settings. */
-export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]['schema']> };
+export type Settings = { readonly [N in SettingName]: z.output<(typeof SETTINGS)[N]['schema']> } & {
+  /** Heavy jobs that this process runs at once: a front of several machines leaves them to workers. */
+  readonly heavyPlaces: number;
+};
 
 export interface Effective {
   readonly settings: Settings;
@@ -222,7 +232,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     sources[name] = source;
   }
   // Every name of the table was parsed by its own schema just above.
-  const settings = withDependentDefaults(values as Settings);
+  const settings = withDependentDefaults(values as Settings, sources.workers !== 'default');
   if (settings.callbackHosts.length > 0 && settings.callbackSecrets.length === 0)
     throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${sources.callbackHosts} needs DIVISOR_CALLBACK_SECRET.`);
   const rows = entries().map(([name, setting]) => ({
@@ -236,12 +246,13 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
 
 /**
  * Fills in the places that data may come from, where none is given: folders below the home and the working folder, and
- * databases of this machine while the service itself listens there only.
+ * databases of this machine while the service itself listens there only. Jobs for workers are theirs.
  */
-function withDependentDefaults(settings: Settings): Settings {
-  const { dataRoots, databaseHosts, home, host } = settings;
+function withDependentDefaults(settings: Settings, areWorkersGiven: boolean): Settings {
+  const { dataRoots, databaseHosts, home, host, artifacts, workers } = settings;
   return {
     ...settings,
+    heavyPlaces: artifacts === undefined || areWorkersGiven ? workers : 0,
     dataRoots: dataRoots.length > 0 ? dataRoots : [home, process.cwd()],
     databaseHosts: databaseHosts.length > 0 || !isLoopbackName(host) ? databaseHosts : LOOPBACK_HOSTS,
   };

@@ -22,6 +22,8 @@ export interface CommitEvents {
   };
   /** A job with callbacks has ended, and a message is to be delivered. */
   'delivery-due': { readonly delivery_id: string };
+  /** A key was made or revoked. */
+  'key-changed': { readonly key_id: string };
   /** A run has been stored in place of the last one of its index or strategy. */
   'run-stored': { readonly run_id: string };
 }

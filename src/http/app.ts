@@ -23,6 +23,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly keyRates?: KeyRates;
   /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
   readonly dataSettled?: () => Promise<void>;
+  /** Before a request is handled, where other processes write what it reads: makes this one see that. */
+  readonly follow?: () => Promise<void>;
   /** Longest wait of a request for that data; then it is refused. */
   readonly dataWaitMs?: number;
   /** Checks the callbacks of jobs; all are refused unless given. */
@@ -78,6 +80,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     log,
     observe,
     dataSettled = async () => {},
+    follow,
     dataWaitMs = 0,
     assertCallback = noCallbacks,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
@@ -90,7 +93,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const requestLog = log.child({}, { redact: [] });
   const failedKeys = createFailedKeys(() => performance.now());
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
-  const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), assertCallback };
+  const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback };
   for (const [path, operations] of byPath(api, handlers, options)) {
     hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
   }

@@ -34,6 +34,8 @@ export interface Operation {
 export interface OperationOptions {
   /** Resolves when a request that came before its data may be tried again. */
   readonly dataSettled: () => Promise<void>;
+  /** As of the application; undefined where this process alone writes what it reads. */
+  readonly follow: (() => Promise<void>) | undefined;
   readonly assertCallback: AssertCallback;
 }
 
@@ -45,14 +47,20 @@ export function createOperation(
   id: string,
   route: Route,
   handler: Handler<Route>,
-  { dataSettled, assertCallback }: OperationOptions,
+  { dataSettled, follow, assertCallback }: OperationOptions,
 ): Operation {
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
   const offered = offeredBy(route);
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  const run = (exchange: Exchange, principal: Principal, sent: Sent) => {
+  const isOpen = route.scope === 'open';
+  const run = (exchange: Exchange, principal: Principal, sent: Sent) =>
+    follow === undefined || isOpen
+      ? handle(exchange, principal, sent)
+      : follow().then(() => handle(exchange, principal, sent));
+
+  const handle = (exchange: Exchange, principal: Principal, sent: Sent) => {
     const params = readParams(route, idNames, exchange);
     const query = readQuery(searchOf(exchange.request.url));
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);

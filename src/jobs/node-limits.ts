@@ -1,26 +1,30 @@
 import { LIMITS } from '#domain/limits.js';
+import type { Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
 import type { QueueLimits } from './queue.js';
 
 /** Light jobs at once: their one thread, and the work that runs beside it. */
 const LIGHT_RUNNING_MAX = 4;
 
-/** Limits of this node and of its queue, from the machine. */
-export function nodeLimits({
-  workers,
-  memoryBytes,
-}: {
+export interface NodeSize {
   readonly workers: number;
   readonly memoryBytes: number;
-}): NodeLimits & QueueLimits {
+  /** Jobs that run at once, where that is not decided by the threads. */
+  readonly places?: Partial<Record<Lane, number>>;
+  /** Time without a heartbeat after which an attempt is given up, where another process may take its job. */
+  readonly leaseMs?: number | undefined;
+}
+
+/** Limits of this node and of its queue, from the machine. */
+export function nodeLimits({ workers, memoryBytes, places, leaseMs }: NodeSize): NodeLimits & QueueLimits {
   return {
     attemptsMax: LIMITS.MAX_ATTEMPTS,
     queueMax: LIMITS.MAX_QUEUED_JOBS,
     ownerQueueMax: LIMITS.MAX_KEY_QUEUED_JOBS,
     endedMax: LIMITS.MAX_ENDED_JOBS,
     jobBytesMax: memoryBytes,
-    leaseMs: LIMITS.HEARTBEAT_TIMEOUT_SECONDS * 1000,
-    runningMax: { heavy: workers, light: LIGHT_RUNNING_MAX },
+    leaseMs: leaseMs ?? LIMITS.HEARTBEAT_TIMEOUT_SECONDS * 1000,
+    runningMax: { heavy: workers, light: LIGHT_RUNNING_MAX, ...places },
     ownerRunningMax: Math.max(LIMITS.MAX_KEY_RUNNING_JOBS, Math.floor(workers / 2)),
     memoryBytes,
     jobMsMax: LIMITS.MAX_JOB_SECONDS * 1000,

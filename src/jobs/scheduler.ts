@@ -5,7 +5,7 @@ import { startAttempt, type RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';
 import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-pool.js';
 import type { NodeLimits } from './job-system.js';
-import type { JobKind } from './job-kind.js';
+import type { Completion, JobKind } from './job-kind.js';
 import { traced, type JobIdentity } from './job-record.js';
 import { createPlaces } from './places.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node, WaitingJob } from './queue.js';
@@ -148,7 +148,9 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   async function settle(entry: Running): Promise<void> {
     const { attempt } = entry;
     try {
-      const { result, message = 'Done.', effect } = await attempt.completion;
+      const completion = await completionOf(attempt);
+      if (completion === undefined) return void (await end(entry, { type: 'release' }));
+      const { result, message = 'Done.', effect } = completion;
       if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) }))) await discard(attempt);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
@@ -232,4 +234,14 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       await Promise.allSettled([...arriving, ...[...running.values()].map(giveBack)]);
     },
   };
+}
+
+/** An attempt whose store went away is no failure of the job, which is made again. @returns undefined then */
+async function completionOf(attempt: RunningAttempt): Promise<Completion | undefined> {
+  try {
+    return await attempt.completion;
+  } catch (thrown) {
+    if (attempt.isEnded || !(thrown instanceof Refusal) || thrown.code !== 'STORE_UNAVAILABLE') throw thrown;
+    return undefined; // What it has written is nobody's, and is removed with the other garbage.
+  }
 }

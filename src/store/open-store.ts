@@ -67,7 +67,7 @@ export async function openStore({
       removals.set(timer, names);
     },
   };
-  const shared = database && (await openShared({ ...options, place: database }));
+  const shared = database && (await openShared({ ...options, place: { ...database, isShared: place !== undefined } }));
   const documents: DocumentEngine =
     shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
   try {

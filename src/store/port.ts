@@ -17,6 +17,7 @@ export const DOCUMENT_KINDS = [
   'render',
   'watchlist',
   'store',
+  'market',
   'job',
   'job-input',
   'delivery',

@@ -83,12 +83,26 @@ export async function finished(words: readonly string[], environment: Record<str
 }
 
 /** Starts the service on a home and waits until it says where it listens. */
-export async function serving(
+export const serving = (
   home: string,
   words: readonly string[] = [],
   environment: Record<string, string> = {},
+): Promise<Run & { readonly url: string }> => listening('serve', home, words, environment);
+
+/** The same for a worker. */
+export const working = (
+  home: string,
+  words: readonly string[],
+  environment: Record<string, string>,
+): Promise<Run & { readonly url: string }> => listening('worker', home, words, environment);
+
+async function listening(
+  verb: 'serve' | 'worker',
+  home: string,
+  words: readonly string[],
+  environment: Record<string, string>,
 ): Promise<Run & { readonly url: string }> {
-  const run = divisor(['serve', '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
+  const run = divisor([verb, '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
   const url = await new Promise<string>((listening, failed) => {
     run.child.stdout.on('data', () => {
       const match = /^listening on (\S+)\n/.exec(run.out());

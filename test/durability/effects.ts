@@ -27,6 +27,7 @@ export async function openSubject(home: string): Promise<Subject> {
   const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
   let defect = false;
   const service: Service = await compose({
+    role: 'service',
     settings,
     log: pino({ level: 'silent' }),
     onDefect: () => void (defect = true),

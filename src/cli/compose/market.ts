@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
@@ -6,17 +7,19 @@ import { createManagedFolders } from '#market/content/managed-folder.js';
 import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
+import { createLocalActivations, createSharedActivations, type Activations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createDatasetJobs, type DatasetJobs } from '#services/datasets/jobs.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
 import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
 import type { Home } from '#store/home/home.js';
-import type { DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Settings } from '../settings.js';
 
 export interface MarketRooms {
   readonly markets: ServedMarkets;
+  readonly activations: Activations;
   readonly datasets: Datasets;
   readonly data: Data;
   /** Handlers of the jobs that change them. */
@@ -28,23 +31,28 @@ export function composeMarket(rooms: {
   readonly home: Home;
   readonly settings: Settings;
   readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly log: Logger;
   readonly jobs: JobSystem;
   readonly calendars: Calendars;
   /** Called when another market is served. */
   readonly onServe: () => void;
 }): MarketRooms {
   const { home, settings, documents, jobs, calendars, onServe } = rooms;
+  const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(Date.now());
   const locations = createLocations([...settings.dataRoots, home.stores]);
   const folders = createManagedFolders(home.stores);
   const markets = createServedMarkets(onServe);
-  followDatasetEvents({ documents, markets, folders });
+  const activations = isShared ? sharedActivations(rooms, markets) : createLocalActivations(markets);
+  followDatasetEvents({ documents, markets, activations, folders });
   const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, calendarsInUse: inUse, timestamp });
   const kinds = createDatasetJobs({
     documents,
     markets,
+    activations,
     loading,
     folders,
     calendars,
@@ -56,6 +64,7 @@ export function composeMarket(rooms: {
     jobs,
     kinds,
     markets,
+    activations,
     loading,
     locations,
     databases,
@@ -71,5 +80,17 @@ export function composeMarket(rooms: {
     return servedMarket(await datasets.panels(datasetId), timestamp());
   }
   const data = createData({ markets, jobs, marketOf, served: () => datasets.servedDataset(), now: Date.now });
-  return { markets, datasets, data, jobKinds: kinds };
+  return { markets, activations, datasets, data, jobKinds: kinds };
+}
+
+function sharedActivations(
+  { documents, artifacts, log }: { documents: DocumentStore; artifacts: ArtifactStore; log: Logger },
+  markets: ServedMarkets,
+): Activations {
+  return createSharedActivations({
+    documents,
+    artifacts,
+    markets,
+    onFailure: (cause) => log.error({ err: cause }, 'the active market could not be fetched'),
+  });
 }

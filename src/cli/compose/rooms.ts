@@ -39,6 +39,9 @@ export interface Closable {
   close(): Promise<void>;
 }
 
+/** What a process does: answers requests and does light jobs, or heavy jobs alone. */
+export type Role = 'service' | 'worker';
+
 /** What the features of the service stand on. */
 export interface Rooms extends MarketRooms {
   readonly home: Home;
@@ -57,6 +60,7 @@ export interface Rooms extends MarketRooms {
 }
 
 export interface RoomsInput {
+  readonly role: Role;
   readonly home: Home;
   readonly settings: Settings;
   readonly log: Logger;
@@ -67,13 +71,9 @@ export interface RoomsInput {
 }
 
 /** Opens store, pool, jobs and markets, inside-out. */
-export async function openRooms({ home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
-  const store: Store = await openStore({
-    home,
-    database: databaseOf(settings),
-    artifacts: artifactsOf(settings),
-    onFailure: onDefect,
-  });
+export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
+  const places = { database: databaseOf(settings), artifacts: artifactsOf(settings) };
+  const store: Store = await openStore({ home, ...places, onFailure: onDefect });
   open.push(store);
   const disk = watchDisk(store.freeSpace);
   open.push(disk);
@@ -82,16 +82,11 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
   const { documents, artifacts } = store;
   const version = engineVersion();
   const calendars = openCalendars();
-  const metrics = createMetrics({
-    version,
-    jobs: () => jobs.counts(),
-    tasks: (lane) => pool.load(lane),
-    homeBytes: watchHomeSizes(home),
-    freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
-  });
+  const metrics = openMetrics({ version, home, store, work: () => ({ jobs, pool }) });
   let warmUp: WarmUp | undefined;
   const { pool, jobs } = openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
+    role,
     settings,
     log,
     store,
@@ -104,7 +99,16 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
   open.push({ close: () => jobs.stop() });
   const deliveries = openDeliveries({ settings, documents, log });
   open.push(deliveries);
-  const market = composeMarket({ home, settings, documents, jobs, calendars, onServe: () => warmUp?.wake() });
+  const market = composeMarket({
+    home,
+    settings,
+    documents,
+    artifacts,
+    log,
+    jobs,
+    calendars,
+    onServe: () => warmUp?.wake(),
+  });
   open.push(market.datasets);
   const { markets } = market;
   if (settings.warmUp) warmUp = openWarmUp({ settings, log, store, markets, pool });
@@ -128,7 +132,26 @@ export async function openRooms({ home, settings, log, onDefect, open }: RoomsIn
   };
 }
 
+interface MetricsInput {
+  readonly version: string;
+  readonly home: Home;
+  readonly store: Store;
+  /** Opened after the metrics. */
+  readonly work: () => { readonly jobs: JobSystem; readonly pool: ComputePool };
+}
+
+function openMetrics({ version, home, store, work }: MetricsInput): Metrics {
+  return createMetrics({
+    version,
+    jobs: () => work().jobs.counts(),
+    tasks: (lane) => work().pool.load(lane),
+    homeBytes: watchHomeSizes(home),
+    freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
+  });
+}
+
 interface WorkInput {
+  readonly role: Role;
   /** The memory of a market, which threads of this process share. */
   readonly handleOf: (identity: MarketIdentity) => MarketHandle;
   readonly settings: Settings;
@@ -139,7 +162,7 @@ interface WorkInput {
 }
 
 /** The threads, and the jobs that run on them. */
-function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: WorkInput): {
+function openWork({ role, handleOf, settings, log, store, onThreadLost, onEnded }: WorkInput): {
   readonly pool: ComputePool;
   readonly jobs: JobSystem;
 } {
@@ -157,7 +180,12 @@ function openWork({ handleOf, settings, log, store, onThreadLost, onEnded }: Wor
     market: async (identity) => handleOf(identity),
     destination: store.artifacts.destination,
   });
-  const limits = nodeLimits({ workers, memoryBytes });
+  const limits = nodeLimits({
+    workers,
+    memoryBytes,
+    places: role === 'worker' ? { heavy: workers, light: 0 } : { heavy: settings.heavyPlaces },
+    leaseMs: settings.database === undefined ? undefined : settings.lease * 1000,
+  });
   const clock = systemClock;
   const { documents, shared, artifacts } = store;
   const queue =
@@ -188,7 +216,8 @@ function openDeliveries({ settings, documents, log }: DeliveriesInput): Deliveri
   const { callbackHosts: hosts, callbackPrivate: isPrivateAllowed, callbackSecrets: secrets } = settings;
   const places = createCallbackPlaces({ hosts, isPrivateAllowed, hasSecret: secrets.length > 0 });
   const send = createSend({ places, secrets, now: Date.now });
-  return createDeliveries({ documents, places, send, clock: systemClock, log });
+  const isShared = settings.artifacts !== undefined;
+  return createDeliveries({ documents, places, send, clock: systemClock, log, isShared });
 }
 
 interface WarmUpInput {

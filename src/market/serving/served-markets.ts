@@ -35,6 +35,8 @@ export interface ServedMarkets extends Markets {
    * @throws Refusal NO_DATA_SOURCE when it has been replaced since and nothing else holds it
    */
   handleOf(identity: MarketIdentity): MarketHandle;
+  /** Whether the content of an identity is in this process. */
+  holds(identity: MarketIdentity): boolean;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /**
@@ -93,6 +95,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
       contents.add(market);
       return { type: 'market-activated', market: market.identity, loaded_at: market.loadedAt };
     },
+    holds: (identity) => contents.find(identity) !== undefined,
     handleOf(identity) {
       const found = contents.find(identity);
       if (found !== undefined) return found.handle;

@@ -1,25 +1,29 @@
-import { DatasetDocument } from '#domain/documents/dataset-document.js';
-import type { ServedMarkets } from '#market/serving/served-markets.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentTransaction } from '#store/port.js';
+import type { Activations } from './activations.js';
 import { servedFields } from './served-content.js';
 import { allDatasets } from './documents.js';
 
 /** A store that is to be the active one, and its market. */
 export interface Activation {
   readonly document: DatasetDocument;
+  /** Prepared before the transaction. */
   readonly served: ServedMarket;
-  readonly markets: Pick<ServedMarkets, 'activation'>;
+  readonly activations: Pick<Activations, 'activate'>;
 }
 
 /**
  * Writes a store as the active one and takes that from every other. Its market is served once that is on disk, and
  * never if it is refused.
  */
-export async function activateIn(tx: DocumentTransaction, { document, served, markets }: Activation): Promise<void> {
+export async function activateIn(
+  tx: DocumentTransaction,
+  { document, served, activations }: Activation,
+): Promise<void> {
   for (const other of await allDatasets(tx))
     if (other.active && other.store_id !== document.store_id)
       await tx.put('store', other.store_id, { ...other, active: false });
   await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
-  tx.publish(markets.activation(served));
+  await activations.activate(tx, served);
 }

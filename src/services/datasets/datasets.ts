@@ -19,6 +19,7 @@ import type { DocumentStore } from '#store/port.js';
 import type { ServedDataset } from '../data/coverage.js';
 import { createGate } from '../shared/gate.js';
 import { placedAt, refusedData } from './refused-data.js';
+import type { Activations } from './activations.js';
 import { createDatasetActivity } from './activity.js';
 import { createDatasetAudits } from './audits.js';
 import { readDataset, toListedDataset } from './documents.js';
@@ -35,6 +36,7 @@ export interface DatasetsDependencies {
   readonly jobs: Jobs;
   readonly kinds: DatasetJobs;
   readonly markets: ServedMarkets;
+  readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly locations: Locations;
   readonly databases: DatabasePlaces;

@@ -12,7 +12,7 @@ import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** Extends a synthetic market by later sessions. */
 export function createExtension(dependencies: DatasetJobsDependencies) {
-  const { markets, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
+  const { markets, activations, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
 
   /** Makes the same market again with later sessions: its earlier bars come out the same. */
   async function extendSynthetic(
@@ -57,6 +57,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
       const next = isServed ? await servedMarket(made.handle!, at) : undefined;
+      if (next !== undefined) await activations.prepare(next);
       return {
         result: { value: { store_id: datasetId, ...report } },
         async effect(tx) {
@@ -66,7 +67,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
             ...changes,
             ...(next === undefined ? {} : servedFields(next)),
           });
-          if (next !== undefined && stored.active) tx.publish(markets.activation(next));
+          if (next !== undefined && stored.active) await activations.activate(tx, next);
           if (document.location !== null)
             tx.publish({ type: 'folder-replaced', store_id: datasetId, folder: document.location });
         },

@@ -15,7 +15,7 @@ import type { ContentSummary, ImportAnswer } from '#market/process/market-tasks.
 import type { TableKind } from '#market/content/table-kinds.js';
 import { isFull } from '#market/serving/shared-market.js';
 import { createProblems } from '#market/content/problems.js';
-import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { Gate } from '../shared/gate.js';
 import { placedAt, refusedData, asFindings } from './refused-data.js';
@@ -23,12 +23,13 @@ import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
 import { blankDataset, requireDataset, slugOf, toDataStore } from './documents.js';
 import { activateIn } from './activate.js';
+import type { Activations } from './activations.js';
 import { loadedFields } from './loading.js';
 
 export interface DatasetImportsDependencies {
   readonly documents: DocumentStore;
   readonly activity: DatasetActivity;
-  readonly markets: ServedMarkets;
+  readonly activations: Activations;
   readonly locations: Locations;
   readonly folders: ManagedFolders;
   /** Lets so many readers run at once. */
@@ -62,7 +63,7 @@ export interface DatasetImports {
 }
 
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
-  const { documents, activity, markets, locations, folders, readers, uploads, closing, calendarsInUse, timestamp } =
+  const { documents, activity, activations, locations, folders, readers, uploads, closing, calendarsInUse, timestamp } =
     dependencies;
 
   async function importData(body: ImportedBody, by?: Authorship): Promise<ImportResult> {
@@ -222,10 +223,11 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     { previous, by }: { readonly previous?: DatasetDocument | undefined; readonly by: Authorship | undefined },
   ): Promise<void> {
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
+    if (served !== undefined) await activations.prepare(served);
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
       if (served === undefined) await tx.put('store', document.store_id, document);
-      else await activateIn(tx, { document, served, markets });
+      else await activateIn(tx, { document, served, activations });
     };
     await documents.transaction(write, { by });
     // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.

@@ -2,11 +2,13 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
+import type { Activations } from './activations.js';
 import type { DatasetLoading } from './loading.js';
 
 export interface DatasetJobsDependencies {
   readonly documents: DocumentStore;
   readonly markets: ServedMarkets;
+  readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
   readonly calendars: Calendars;

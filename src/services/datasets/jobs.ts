@@ -23,7 +23,7 @@ export interface DatasetJobs {
 }
 
 export function createDatasetJobs(dependencies: DatasetJobsDependencies): DatasetJobs {
-  const { documents, markets, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
+  const { documents, activations, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
 
   async function runLoad({ store_id: datasetId }: LoadPayload, attempt: Attempt): Promise<Completion> {
     const { document } = await requireDataset(documents, datasetId);
@@ -33,11 +33,12 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const { summary, served } = loaded;
       const fields = reloadedFields(document, { summary, served: served! }, timestamp()); // it was to be served
       const after = { ...document, ...fields };
+      await activations.prepare(served!);
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
         async effect(tx) {
           const document = { ...(await requireDataset(tx, datasetId)).document, ...fields };
-          await activateIn(tx, { document, served: served!, markets });
+          await activateIn(tx, { document, served: served!, activations });
         },
       };
     } catch (failure) {
@@ -60,6 +61,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       if (result.kind === 'refused') throw readFailed(result.findings, 'location');
       const at = timestamp();
       const served = result.handle === null ? undefined : await servedMarket(result.handle, at);
+      if (served !== undefined) await activations.prepare(served);
       const after: DatasetDocument = {
         ...writingDataset(payload),
         ...loadedFields(result.summary, at),
@@ -71,7 +73,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         async effect(tx) {
           if (served === undefined) await tx.put('store', datasetId, after);
-          else await activateIn(tx, { document: after, served, markets });
+          else await activateIn(tx, { document: after, served, activations });
         },
       };
     } catch (failure) {

@@ -9,7 +9,6 @@ import type { DatabasePlaces } from '#market/sources/databases/database-place.js
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { Locations } from '#market/sources/locations.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
-import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 import type { VersionContent } from '../history/versions.js';
 import type { Gate } from '../shared/gate.js';
@@ -28,13 +27,14 @@ import {
   withoutPassword,
 } from './documents.js';
 import { activateIn } from './activate.js';
+import type { Activations } from './activations.js';
 import { loadedFields, type DatasetLoading } from './loading.js';
 
 export interface DatasetRegistrationDependencies {
   readonly documents: DocumentStore;
   readonly jobs: JobsAbout;
   readonly activity: DatasetActivity;
-  readonly markets: ServedMarkets;
+  readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
@@ -74,8 +74,19 @@ export interface DatasetRegistration {
 }
 
 export function createDatasetRegistration(dependencies: DatasetRegistrationDependencies): DatasetRegistration {
-  const { documents, jobs, activity, markets, loading, locations, databases, folders, readers, closing, timestamp } =
-    dependencies;
+  const {
+    documents,
+    jobs,
+    activity,
+    activations,
+    loading,
+    locations,
+    databases,
+    folders,
+    readers,
+    closing,
+    timestamp,
+  } = dependencies;
 
   async function create(request: DataStoreCreate, by?: Authorship): Promise<DataStore> {
     const datasetId = request.store_id ?? slugOf(request.name);
@@ -109,11 +120,12 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...blankDataset,
         ...loadedFields(loaded.summary, at),
       };
+      if (loaded.served !== undefined) await activations.prepare(loaded.served);
       const write = async (tx: DocumentTransaction): Promise<void> => {
         await activity.assertFree(datasetId, tx);
         await assertUnregistered(source, tx);
         if (loaded.served === undefined) await tx.put('store', datasetId, document);
-        else await activateIn(tx, { document, served: loaded.served, markets });
+        else await activateIn(tx, { document, served: loaded.served, activations });
       };
       await documents.transaction(write, { by });
       return toDataStore(document, { isServed: request.activate, activity: undefined });
@@ -182,7 +194,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...(request.mapping === undefined ? {} : { mapping: request.mapping }),
       };
       const { adjustment, currency } = changed;
-      tx.publish({ type: 'market-declared', datasetId, adjustment, currency });
+      await activations.declare(tx, { datasetId, adjustment, currency });
       return { after: changed, etag: await tx.put('store', datasetId, changed) };
     };
     const { after, etag } = await documents.transaction(write, { by });

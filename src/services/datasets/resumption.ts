@@ -6,6 +6,7 @@ import { sweepSharedFolders } from '#market/process/market-process.js';
 import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { resumedFields } from './served-content.js';
+import type { Activations } from './activations.js';
 import type { DatasetActivity } from './activity.js';
 import { allDatasets, requireDataset } from './documents.js';
 import { forgetUnwritten } from './synthetic-dataset.js';
@@ -17,6 +18,7 @@ export interface DatasetResumptionDependencies {
   readonly activity: DatasetActivity;
   readonly jobs: Pick<Jobs, 'isLive'>;
   readonly markets: ServedMarkets;
+  readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
   /** Aborted when the service stops. */
@@ -33,7 +35,7 @@ export interface DatasetResumption {
 }
 
 export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
-  const { documents, activity, jobs, markets, loading, folders, closing, timestamp } = dependencies;
+  const { documents, activity, jobs, markets, activations, loading, folders, closing, timestamp } = dependencies;
 
   async function announce(): Promise<void> {
     const active = (await allDatasets(documents)).find((store) => store.active);
@@ -51,7 +53,8 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       if (named.length === (await documents.ids('store')).length)
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allDatasets(documents)).find((store) => store.active);
-      if (active !== undefined && markets.served() === undefined) failure = await readAgain(active);
+      const isServed = markets.served() !== undefined || (await activations.follow());
+      if (active !== undefined && !isServed) failure = await readAgain(active);
     } finally {
       markets.settle(failure);
     }
@@ -67,6 +70,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
+      if (loaded.kind === 'loaded') await activations.prepare(loaded.served!); // it was to be served
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
         if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
@@ -74,7 +78,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         else if (document.active && markets.served() === undefined) {
           const { summary, served } = loaded;
           const fields = resumedFields(document, { summary, served: served! }, timestamp()); // it was to be served
-          await activateIn(tx, { document: { ...document, ...fields }, served: served!, markets });
+          await activateIn(tx, { document: { ...document, ...fields }, served: served!, activations });
         }
       });
       return error === null ? undefined : failedBy(error);

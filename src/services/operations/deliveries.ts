@@ -40,6 +40,8 @@ export interface DeliveriesDependencies {
   readonly send: Send;
   readonly clock: Clock;
   readonly log: JobLog;
+  /** Whether other processes deliver the same messages: each is claimed first. */
+  readonly isShared?: boolean;
 }
 
 /** Attempts under way at once. */
@@ -47,8 +49,11 @@ const SENDING_MAX = 4;
 /** Pause after the first failure; it doubles with every other. */
 const FIRST_PAUSE_MS = 1000;
 const PAUSE_MS_MAX = 3_600_000;
+/** A process that dies with a message keeps it from the others for so long. */
+const CLAIM_MS = 60_000;
 
-export function createDeliveries({ documents, places, send, clock, log }: DeliveriesDependencies): Deliveries {
+export function createDeliveries(dependencies: DeliveriesDependencies): Deliveries {
+  const { documents, places, send, clock, log, isShared = false } = dependencies;
   /** Deliveries that wait for their time, and how to call that off. */
   const waiting = new Map<string, () => void>();
   /** Deliveries whose time has come, oldest first. */
@@ -92,10 +97,26 @@ export function createDeliveries({ documents, places, send, clock, log }: Delive
     );
   }
 
+  /** Keeps a message from the other processes for a while. @returns false where one of them has it, or had it */
+  async function claim({ delivery_id: id }: Delivery): Promise<boolean> {
+    const nowMs = clock.now();
+    const until = formatTimestamp(nowMs + CLAIM_MS);
+    const { isClaimed, next } = await documents.transaction(async (tx) => {
+      const stored = await tx.get('delivery', id);
+      const delivery = stored === undefined || 'unreadable' in stored ? undefined : readDelivery(stored.body, id);
+      const next = delivery?.next_attempt_at;
+      if (delivery === undefined || Date.parse(delivery.next_attempt_at) > nowMs) return { isClaimed: false, next };
+      await tx.put('delivery', id, { ...delivery, next_attempt_at: until } satisfies Delivery);
+      return { isClaimed: true, next };
+    });
+    if (!isClaimed && next !== undefined) retryAt(id, Date.parse(next));
+    return isClaimed;
+  }
+
   async function attempt(id: string): Promise<void> {
     const stored = await documents.get('delivery', id);
     const delivery = stored === undefined || 'unreadable' in stored ? undefined : readDelivery(stored.body, id);
-    if (delivery === undefined) return;
+    if (delivery === undefined || (isShared && !(await claim(delivery)))) return;
     // The operator may have taken the host from the list since.
     const failure = places.problemOf(delivery.url) ?? (await send(delivery, closing.signal));
     if (failure !== undefined && closing.signal.aborted) return; // its receiver had no time to answer

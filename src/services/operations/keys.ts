@@ -57,8 +57,8 @@ export interface KeysDependencies {
 const NO_DIGEST = Buffer.alloc(32);
 
 /**
- * The keys of the service. They are read once and kept in memory, for only this process writes them;
- * what it creates or revokes counts from the next request on.
+ * The keys of the service. They are read once and kept in memory; what this process creates or revokes counts from the
+ * next request on, what another does within a second.
  */
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
   const stored = (await documents.list('key', readRecord)).documents;
@@ -68,11 +68,24 @@ export async function createKeys({ documents, environment, now }: KeysDependenci
   let configured = environment.length > 0 || (await documents.ids('key')).length > 0;
 
   const save = async (record: KeyRecord) => {
-    await documents.transaction((tx) => tx.put('key', record.id, record));
+    await documents.transaction(async (tx) => {
+      await tx.put('key', record.id, record);
+      tx.publish({ type: 'key-changed', key_id: record.id });
+    });
     holders.set(record.id, holderOf(record));
     configured = true;
     return record;
   };
+
+  /** Takes in what another process has written. */
+  async function readAgain(id: string): Promise<void> {
+    const found = await documents.get('key', id);
+    const record = found === undefined || 'unreadable' in found ? undefined : readRecord(found.body);
+    configured ||= found !== undefined;
+    if (record !== undefined) holders.set(id, holderOf(record));
+  }
+  // A key that cannot be read now counts as it did: the next event, or a start, reads it.
+  documents.subscribe('key-changed', ({ key_id: id }) => void readAgain(id).catch(() => {}));
 
   return {
     areConfigured: () => configured,

@@ -4,7 +4,7 @@ import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { clientOptions, openDatabase, stateOf, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
-import { takeAlone } from './sole-user.js';
+import { takeUse } from './database-use.js';
 
 /** Where documents lie that are not in the home. */
 export interface DatabasePlace {
@@ -13,6 +13,8 @@ export interface DatabasePlace {
   readonly schema?: string;
   /** Whether to make or upgrade the tables first. */
   readonly migrate?: boolean;
+  /** Whether other processes work on the database too: their artifacts lie where this one finds them. */
+  readonly isShared?: boolean;
 }
 
 export interface DatabaseEngineOptions extends DocumentEngineOptions {
@@ -28,8 +30,8 @@ export interface DatabaseDocuments extends PostgresDocuments {
 }
 
 /**
- * Opens the documents of a database for this process alone, and its connections with them.
- * @throws StartRefusal 75 when it cannot be reached or another process serves it, 78 when its schema does not fit
+ * Opens the documents of a database, for this process alone unless it is shared, and its connections with them.
+ * @throws StartRefusal 75 when it cannot be reached or another process has it alone, 78 when its schema does not fit
  */
 export async function openDatabaseDocuments({ place, ...options }: DatabaseEngineOptions): Promise<DatabaseDocuments> {
   const { url, schema = SCHEMA } = place;
@@ -37,7 +39,8 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
     if (place.migrate === true) await migrate(client, schema);
     else await assertMigrated(client, schema);
   });
-  const alone = await takeAlone({ url, schema }, options.onFailure);
+  const use = { url, schema, isShared: place.isShared === true };
+  const alone = await takeUse(use, options.onFailure);
   const database = openDatabase({ url });
   try {
     const documents = await openPostgresDocuments({ ...options, database, schema });

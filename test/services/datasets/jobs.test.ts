@@ -9,6 +9,7 @@ import { openCalendars } from '#market/serving/calendar-files.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import { emptyPanel } from '#market/serving/panels.js';
 import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import type { DatasetLoading } from '#services/datasets/loading.js';
@@ -98,10 +99,12 @@ async function withJobs(
     },
   };
   const folders = createManagedFolders(join(folder, 'stores'));
-  followDatasetEvents({ documents: store.documents, markets, folders });
+  const activations = createLocalActivations(markets);
+  followDatasetEvents({ documents: store.documents, markets, activations, folders });
   const jobs = createDatasetJobs({
     documents: store.documents,
     markets,
+    activations,
     loading,
     folders,
     calendars: openCalendars(),

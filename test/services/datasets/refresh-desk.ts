@@ -9,6 +9,7 @@ import { createLocations } from '#market/sources/locations.js';
 import { createManagedFolders } from '#market/content/managed-folder.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
+import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
@@ -85,10 +86,12 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
     timestamp: () => AT,
   });
   const folders = createManagedFolders(join(base, 'stores'));
-  followDatasetEvents({ documents, markets, folders });
+  const activations = createLocalActivations(markets);
+  followDatasetEvents({ documents, markets, activations, folders });
   const jobs = createDatasetJobs({
     documents,
     markets,
+    activations,
     loading,
     folders,
     calendars: openCalendars(),

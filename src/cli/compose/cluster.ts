@@ -1,0 +1,35 @@
+import { healthRoutes } from '#contract/health.js';
+import { metricsRoutes } from '#contract/metrics.js';
+import type { Handlers } from '#http/handler.js';
+import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
+import type { Activations } from '#services/datasets/activations.js';
+import type { MarketRooms } from './market.js';
+
+/** What a worker answers: how it is. */
+export const WORKER_API = { ...healthRoutes, ...metricsRoutes };
+
+export function workerHandlers(handlers: Handlers<typeof WORKER_API>): Handlers<typeof WORKER_API> {
+  const { getHealth, getLiveness, getReadiness, getMetrics } = handlers;
+  return { getHealth, getLiveness, getReadiness, getMetrics };
+}
+
+/** Kinds whose attempts begin with the market that is active by then, whoever activated it. */
+export function following(kinds: JobHandlers, { follow }: Pick<Activations, 'follow'>): JobHandlers {
+  const entries = Object.entries(kinds as Record<string, JobKind<unknown>>).map(([name, kind]) => {
+    const run: JobKind<unknown>['run'] = async (payload, attempt) => {
+      await follow();
+      return kind.run(payload, attempt);
+    };
+    return [name, { ...kind, run }];
+  });
+  return Object.fromEntries(entries) as JobHandlers; // The same kinds under the same names.
+}
+
+/** Serves the active market to a process that reads no sources. */
+export async function followed({ activations, markets }: Pick<MarketRooms, 'activations' | 'markets'>): Promise<void> {
+  try {
+    await activations.follow();
+  } finally {
+    markets.settle();
+  }
+}

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { Adjustment } from './dataset-document.js';
+
+/** Which market every process of several machines serves: one document, and the artifact with its columns. */
+export const ActiveMarketDocument = z.strictObject({
+  market: z.strictObject({
+    datasetId: z.string(),
+    contentHash: z.string(),
+    adjustment: Adjustment,
+    currency: z.string().nullable(),
+  }),
+  loaded_at: z.string(),
+  snapshot: z.strictObject({ name: z.string(), bytes: z.int(), sha256: z.string() }),
+});
+export type ActiveMarketDocument = z.infer<typeof ActiveMarketDocument>;

@@ -1,0 +1,148 @@
+import { Buffer } from 'node:buffer';
+import { open, type FileHandle } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
+import { identityOf, type MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import type { KnownFile } from '../sources/known-files.js';
+import type { ServedMarket } from './markets.js';
+import { PANEL_BYTES_MAX } from './panels.js';
+import { throughout } from './shared-market.js';
+
+/**
+ * A market as bytes, for machines that cannot read its sources:
+ *
+ *     length of the head, uint32 little-endian | head, JSON | dates | tables | places of actions | panels
+ */
+const FORMAT = 1;
+
+interface Head {
+  readonly format: typeof FORMAT;
+  readonly market: Pick<MarketHandle, 'datasetId' | 'contentHash' | 'adjustment' | 'currency'>;
+  readonly loadedAt: string;
+  /** Bytes of each part, in their order; those of one panel. */
+  readonly dates: number;
+  readonly tables: number;
+  readonly actionPlaces: number;
+  readonly panel: number;
+  readonly fields: readonly string[];
+  /** `ContentDigests` in base64. */
+  readonly digests: Parts<string> | null;
+  readonly files: readonly KnownFile[];
+}
+
+interface Parts<T> {
+  readonly blocks: T;
+  readonly tables: T;
+  readonly history: T;
+}
+
+/** Largest head: names of files of a source, each a few hundred bytes. */
+const HEAD_BYTES_MAX = 64 << 20;
+/** Bytes copied in one turn of the event loop: a millisecond or two. */
+const TURN_BYTES = 8 << 20;
+
+/** A market that is read again, ready to be opened. */
+export interface ReadSnapshot {
+  readonly handle: MarketHandle;
+  readonly loadedAt: string;
+  readonly files: readonly KnownFile[];
+}
+
+/** @cost one copy of the panels, in turns of the event loop */
+export async function encodeSnapshot({ handle, market, loadedAt, files }: ServedMarket): Promise<Uint8Array> {
+  const panel = market.dates.length * market.identifiers.length * Float64Array.BYTES_PER_ELEMENT;
+  const head: Head = {
+    format: FORMAT,
+    market: identityOf(handle),
+    loadedAt,
+    dates: handle.dates.byteLength,
+    tables: handle.tables.byteLength,
+    actionPlaces: handle.actionPlaces.byteLength,
+    panel,
+    fields: handle.fields.map(({ name }) => name),
+    digests:
+      handle.digests === undefined ? null : mapped(handle.digests, (bytes) => Buffer.from(bytes).toString('base64')),
+    files,
+  };
+  const text = new TextEncoder().encode(JSON.stringify(head));
+  const length = new Uint8Array(4);
+  new DataView(length.buffer).setUint32(0, text.length, true);
+  const parts = [
+    length,
+    text,
+    ...[handle.dates, handle.tables, handle.actionPlaces].map((memory) => new Uint8Array(memory)),
+    ...handle.fields.map(({ values }) => new Uint8Array(values, 0, panel)),
+  ];
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts)
+    for (let from = 0; from < part.length; from += TURN_BYTES) {
+      const piece = part.subarray(from, from + TURN_BYTES);
+      bytes.set(piece, at);
+      at += piece.length;
+      if (piece.length === TURN_BYTES) await setImmediate();
+    }
+  return bytes;
+}
+
+/**
+ * Reads a file of `encodeSnapshot` into shared memory.
+ * @throws Refusal DOCUMENT_UNREADABLE when it is of another format, OVERLOADED when this machine has not the memory
+ */
+export async function readSnapshot(path: string): Promise<ReadSnapshot> {
+  const file = await open(path, 'r');
+  try {
+    const { head, end } = await readHead(file);
+    if (head.panel * head.fields.length > PANEL_BYTES_MAX)
+      throw new Refusal(
+        'OVERLOADED',
+        `The panels of the data store ${head.market.datasetId} do not fit into this machine.`,
+      );
+    const sizes = [head.dates, head.tables, head.actionPlaces, ...head.fields.map(() => head.panel)];
+    const memories = sizes.map((bytes) => new SharedArrayBuffer(bytes));
+    await readInto(
+      file,
+      memories.map((memory) => new Uint8Array(memory)),
+      end,
+    );
+    const [dates, tables, actionPlaces, ...panels] = memories as [
+      SharedArrayBuffer,
+      SharedArrayBuffer,
+      SharedArrayBuffer,
+      ...SharedArrayBuffer[],
+    ]; // As many as sizes.
+    const { market, digests } = head;
+    const handle = {
+      ...market,
+      dates,
+      fields: head.fields.map((name, i) => ({ name, values: panels[i]! })),
+      tables,
+      actionPlaces,
+      ...(digests === null ? {} : { digests: mapped(digests, (text) => new Uint8Array(Buffer.from(text, 'base64'))) }),
+    };
+    return { handle, loadedAt: head.loadedAt, files: head.files };
+  } finally {
+    await file.close();
+  }
+}
+
+async function readHead(file: FileHandle): Promise<{ readonly head: Head; readonly end: number }> {
+  const start = new Uint8Array(4);
+  await readInto(file, [start], 0);
+  const length = new DataView(start.buffer).getUint32(0, true);
+  const text = new Uint8Array(Math.min(length, HEAD_BYTES_MAX));
+  await readInto(file, [text], start.length);
+  const head = JSON.parse(new TextDecoder().decode(text)) as Head; // As `encodeSnapshot` writes it: its file was checked.
+  if (head.format !== FORMAT)
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is of another format.');
+  return { head, end: start.length + length };
+}
+
+const readInto = (file: FileHandle, pieces: readonly Uint8Array[], offset: number): Promise<void> =>
+  throughout(pieces, offset, async (some, at) => (await file.readv(some, at)).bytesRead);
+
+const mapped = <A, B>({ blocks, tables, history }: Parts<A>, map: (value: A) => B): Parts<B> => ({
+  blocks: map(blocks),
+  tables: map(tables),
+  history: map(history),
+});

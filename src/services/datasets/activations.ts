@@ -1,0 +1,138 @@
+import { Buffer } from 'node:buffer';
+import { webcrypto } from 'node:crypto';
+import type { CommitEvents } from '#domain/commit-events.js';
+import { ActiveMarketDocument } from '#domain/documents/active-market-document.js';
+import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+
+/** How a market becomes the served one: of this process alone, or of every process on the same documents. */
+export interface Activations {
+  /** Makes a market ready to be served wherever it has to be; before the transaction that activates it. */
+  prepare(served: ServedMarket): Promise<void>;
+  /** Serves a prepared market once the transaction is durable. */
+  activate(tx: DocumentTransaction, served: ServedMarket): Promise<void>;
+  /** Writes that the active market is declared otherwise, and publishes that. */
+  declare(tx: DocumentTransaction, event: CommitEvents['market-declared']): Promise<void>;
+  /** What follows from the event of a commit, of this process or another. */
+  onActivated(event: CommitEvents['market-activated']): void;
+  /**
+   * Serves what the documents say is active; one read where that is served already.
+   * @returns false where no market has been activated so
+   * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
+   */
+  follow(): Promise<boolean>;
+}
+
+/** Activations of a process that is alone: its memory holds the market. */
+export function createLocalActivations(markets: ServedMarkets): Activations {
+  return {
+    async prepare() {},
+    async activate(tx, served) {
+      tx.publish(markets.activation(served));
+    },
+    async declare(tx, event) {
+      tx.publish({ type: 'market-declared', ...event });
+    },
+    onActivated: markets.activate,
+    follow: async () => false,
+  };
+}
+
+/** Id of the one document that says which market is served. */
+const ACTIVE = 'active';
+
+/** Markets that become active while one is fetched. */
+const FOLLOWED_MAX = 20;
+
+export interface SharedActivationsDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: ArtifactStore;
+  readonly markets: ServedMarkets;
+  /** Receives why a market that another process has activated could not be fetched. */
+  readonly onFailure: (cause: unknown) => void;
+}
+
+/**
+ * Activations that every process follows: the market is an immutable artifact of its columns, and one document names
+ * the active one. Whoever cannot read the sources of a store reads that.
+ */
+export function createSharedActivations(dependencies: SharedActivationsDependencies): Activations {
+  const { documents, artifacts, markets, onFailure } = dependencies;
+  const snapshots = new WeakMap<MarketIdentity, ArtifactRef>();
+  let fetching: Promise<unknown> = Promise.resolve();
+
+  async function active(reader: Pick<DocumentStore, 'get'>): Promise<ActiveMarketDocument | undefined> {
+    const found = await reader.get('market', ACTIVE);
+    if (found === undefined) return undefined;
+    const parsed = 'unreadable' in found ? undefined : ActiveMarketDocument.safeParse(found.body);
+    if (parsed?.success !== true)
+      throw new Refusal('DOCUMENT_UNREADABLE', 'What market is active cannot be read; activate a data store again.');
+    return parsed.data;
+  }
+
+  const isServed = ({ market }: ActiveMarketDocument): boolean => {
+    const served = markets.served();
+    return served !== undefined && marketKey(served.identity) === marketKey(market);
+  };
+
+  /** Fetches and serves until what is served is what is active. */
+  async function catchUp(): Promise<boolean> {
+    for (let i = 0; i < FOLLOWED_MAX; i++) {
+      const wanted = await active(documents);
+      if (wanted === undefined) return false;
+      if (isServed(wanted)) return true;
+      const { datasetId, adjustment, currency, contentHash } = wanted.market;
+      const held = markets.served();
+      if (held?.identity.datasetId === datasetId && held.identity.contentHash === contentHash) {
+        markets.declare({ datasetId, adjustment, currency });
+        continue;
+      }
+      const { handle, files } = await readSnapshot(await artifacts.file(wanted.snapshot));
+      markets.serve(await servedMarket({ ...handle, adjustment, currency }, wanted.loaded_at, files));
+    }
+    return true;
+  }
+
+  /** One fetch at a time; whoever asks during one looks again after it. */
+  async function follow(): Promise<boolean> {
+    const wanted = await active(documents);
+    if (wanted === undefined) return false;
+    if (isServed(wanted)) return true;
+    const own = fetching.then(catchUp);
+    fetching = own.catch(() => {}); // Told to whoever asked.
+    return own;
+  }
+
+  return {
+    async prepare(served) {
+      const bytes = await encodeSnapshot(served);
+      const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
+      snapshots.set(served.identity, await artifacts.write(bytes, Buffer.from(digest).toString('hex')));
+    },
+    async activate(tx, served) {
+      const snapshot = snapshots.get(served.identity);
+      if (snapshot === undefined) throw new Error('a market was activated that was not prepared');
+      const { datasetId, contentHash, adjustment, currency = null } = served.identity;
+      const market = { datasetId, contentHash, adjustment, currency };
+      await tx.put('market', ACTIVE, { market, loaded_at: served.loadedAt, snapshot } satisfies ActiveMarketDocument);
+      tx.publish(markets.activation(served));
+    },
+    async declare(tx, event) {
+      const { datasetId, adjustment, currency = null } = event;
+      const wanted = await active(tx);
+      if (wanted?.market.datasetId === datasetId)
+        await tx.put('market', ACTIVE, { ...wanted, market: { ...wanted.market, adjustment, currency } });
+      tx.publish({ type: 'market-declared', ...event });
+    },
+    onActivated(event) {
+      if (markets.holds(event.market)) markets.activate(event);
+      // It may be an older one than is active by now.
+      follow().catch(onFailure);
+    },
+    follow,
+  };
+}

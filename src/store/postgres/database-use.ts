@@ -1,0 +1,89 @@
+import pg from 'pg';
+import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
+import { clientOptions } from './database.js';
+
+/** The right to work on a database, alone or beside others that do not ask to be alone. */
+export interface DatabaseUse {
+  release(): Promise<void>;
+}
+
+export interface DatabaseUseOptions {
+  readonly url: string;
+  readonly schema: string;
+  /** Whether others may work on it: their artifacts lie where this process finds them. */
+  readonly isShared: boolean;
+}
+
+/** How often the connection that holds the right is asked whether it lives. */
+const ASK_MS = 2000;
+const ANSWER_MS = 10_000;
+
+/**
+ * Takes a database. Without a place for artifacts that machines share, results lie in one home, so its process has to be
+ * alone. The right ends with its connection: a process that has to be alone ends when it is lost; one that shares takes
+ * it again.
+ *
+ * @param onLost receives why the right to be alone is gone
+ * @throws StartRefusal 75 when another process has it, or stands in the way
+ */
+export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unknown) => void): Promise<DatabaseUse> {
+  const { isShared } = options;
+  let client = await connected(options);
+  let isOver = false;
+  let isAsking = false;
+
+  async function ask(): Promise<void> {
+    try {
+      await client.query('SELECT 1');
+    } catch (cause) {
+      if (isOver) return;
+      if (isShared) return again();
+      isOver = true;
+      onLost(new Error('The connection that held the database is lost.', { cause }));
+    }
+  }
+
+  /** A database that cannot be had now is asked for at the next time. */
+  async function again(): Promise<void> {
+    await client.end().catch(() => {}); // It has gone by itself.
+    client = await connected(options).catch(() => client);
+    if (isOver) await client.end().catch(() => {});
+  }
+
+  const asking = setInterval(() => {
+    if (isAsking || isOver) return;
+    isAsking = true;
+    void ask().finally(() => (isAsking = false));
+  }, ASK_MS);
+  asking.unref();
+  return {
+    async release() {
+      isOver = true;
+      clearInterval(asking);
+      await client.end().catch(() => {}); // It has gone by itself.
+    },
+  };
+}
+
+/** A connection that holds the right. @throws StartRefusal 75, and as `pg` does */
+async function connected({ url, schema, isShared }: DatabaseUseOptions): Promise<pg.Client> {
+  const client = new pg.Client({ ...clientOptions(url), query_timeout: ANSWER_MS });
+  client.on('error', () => {}); // Told by the next question.
+  try {
+    await client.connect();
+    const take = isShared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock';
+    const { rows } = await client.query<{ readonly is_taken: boolean }>(`SELECT ${take}(hashtext($1)) AS is_taken`, [
+      `${schema} service`,
+    ]);
+    if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, inTheWay(isShared));
+    return client;
+  } catch (thrown) {
+    await client.end().catch(() => {}); // It never was connected, or has gone.
+    throw thrown;
+  }
+}
+
+const inTheWay = (isShared: boolean): string =>
+  isShared
+    ? 'A service without --artifacts has the database for itself; stop it first.'
+    : 'Another process serves the database; several need --artifacts.';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
-import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { reachesOverlay, type BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { type FullRunReason, CannotResume } from '#domain/backtest/extend/reasons.js';
@@ -69,14 +69,16 @@ function wholeRun(
     control,
   );
   const { result, snapshots, overview, columns } = outputs;
-  const state = checkpointBytes({
-    plan,
-    engineVersion,
-    handle,
-    market: openedMarket(handle),
-    checkpoint: checkpointOf(run),
-    snapshots: snapshotsBehind(written, snapshots.text.length),
-  });
+  const state = reachesOverlay(plan)
+    ? null
+    : checkpointBytes({
+        plan,
+        engineVersion,
+        handle,
+        market: openedMarket(handle),
+        checkpoint: checkpointOf(run),
+        snapshots: snapshotsBehind(written, snapshots.text.length),
+      });
   return {
     contents: {
       result: outputContent(result),

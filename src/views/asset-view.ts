@@ -93,5 +93,8 @@ function positionGrowth(columns: RunColumns, { name, at }: { readonly name: numb
   const event = columns.i32('eventAt').indexOf(at);
   const [block, row] = event < 0 ? (['weights', at] as const) : (['before', event] as const);
   const weightIn = (of: 'weights' | 'before', r: number): number => columns.f64(of, r * H + name, r * H + name + 1)[0]!;
-  return (weightIn(block, row) * columns.f64('gross', at, at + 1)[0]!) / weightIn('weights', at - 1);
+  return (
+    (weightIn(block, row) * columns.f64(columns.has('drift') ? 'drift' : 'gross', at, at + 1)[0]!) /
+    weightIn('weights', at - 1)
+  );
 }

@@ -1,11 +1,11 @@
 import type { AttributionView } from '#contract/analytics/attribution.js';
-import { linkContributions } from '#domain/analytics/attribution.js';
+import { linkContributions, type AttributionInput } from '#domain/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { lastAtMost } from '#domain/search.js';
-import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
+import { readWindow, windowWithin, type AskedWindow, type RunWindow } from './run-window.js';
 
 /**
  * Attribution of a window of a stored run.
@@ -19,12 +19,12 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
   const periods = to - from;
   const window = readWindow(columns, { from, to });
   const { names } = header;
+  const { parts = [] } = header;
   const linked = linkContributions({
-    names: names.length,
+    names: names.length + parts.length,
     returns: returnsOf(columns.f64('level', from, to + 1)),
     days: days.subarray(from + 1, to + 1),
-    weightsBefore: (period) => window.weightsAt(period),
-    contributionsOf: (period) => window.contributionsOf(period),
+    ...withParts(window, names.length, parts.length),
     costOf: (period) => window.costOf(period),
     hasCosts: header.has_costs,
   });
@@ -45,6 +45,14 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
     contributions: contributions.toSorted(
       (a, b) => b.contribution - a.contribution || compareText(a.asset_id, b.asset_id),
     ),
+    overlay_parts:
+      header.parts === undefined
+        ? null
+        : parts.map(({ index_id: of, part }, p) => ({
+            index_id: of,
+            part,
+            contribution: linked.contributions[names.length + p]!,
+          })),
     total_return: linked.totalReturn,
     periods,
     reconciles: linked.reconciles,
@@ -55,6 +63,32 @@ export function attributionView(columns: RunColumns, { start, end }: AskedWindow
     requested_end: end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
     end: formatDayTimestamp(days[to]!),
+  };
+}
+
+/** Weights and contributions of names with the own parts of an overlay behind them, which weigh nothing. */
+function withParts(
+  window: RunWindow,
+  names: number,
+  parts: number,
+): Pick<AttributionInput, 'weightsBefore' | 'contributionsOf'> {
+  if (parts === 0)
+    return {
+      weightsBefore: (period) => window.weightsAt(period),
+      contributionsOf: (period) => window.contributionsOf(period),
+    };
+  const weights = new Float64Array(names + parts);
+  const contributions = new Float64Array(names + parts);
+  return {
+    weightsBefore(period) {
+      weights.set(window.weightsAt(period));
+      return weights;
+    },
+    contributionsOf(period) {
+      contributions.set(window.contributionsOf(period));
+      contributions.set(window.partsOf(period), names);
+      return contributions;
+    },
   };
 }
 

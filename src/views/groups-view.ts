@@ -21,7 +21,7 @@ export interface GroupsInput {
   readonly benchmark: { readonly id: string; readonly book: Book } | null;
 }
 
-/** The group of what is not invested. */
+/** The group of what is not invested, and of what an overlay earns by itself. */
 const CASH = 'CASH';
 
 /**
@@ -151,7 +151,9 @@ function groupedRun(columns: RunColumns, { from, to, ...grouping }: RunGrouping)
   return (period) => {
     if (period === 0) window = read();
     const held = window.weightsAt(period);
-    return inGroups(held, window.contributionsOf(period), grouping);
+    const grouped = inGroups(held, window.contributionsOf(period), grouping);
+    for (const contribution of window.partsOf(period)) grouped.contributions[grouping.cash]! += contribution;
+    return grouped;
   };
 }
 
@@ -162,7 +164,7 @@ interface BookGrouping extends Grouping {
 
 /** The periods of a book without costs by group. @throws Refusal NO_COMMON_DATES */
 function groupedBook(
-  { sm, from, length, columns, weights, gross, events }: Book,
+  { sm, from, length, columns, weights, gross, events, overlay }: Book,
   { days, ...grouping }: BookGrouping,
 ): Periods {
   const first = lastAtMost(sm.sessions, days[0]!) - from;
@@ -182,9 +184,11 @@ function groupedBook(
     const at = first + period + 1;
     const held = weights.subarray((at - 1) * H, at * H);
     const drifted = before.get(at) ?? weights.subarray(at * H, (at + 1) * H);
-    const factor = gross[at]!;
+    const factor = (overlay?.drift ?? gross)[at]!;
     for (let i = 0; i < H; i++) parts[i] = drifted[i]! * factor - held[i]!;
-    return inGroups(held, parts, grouping);
+    const grouped = inGroups(held, parts, grouping);
+    for (const { contributions } of overlay?.parts ?? []) grouped.contributions[grouping.cash]! += contributions[at]!;
+    return grouped;
   };
 }
 

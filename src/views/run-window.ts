@@ -54,6 +54,8 @@ export interface RunWindow {
   weightsAt(period: number): Float64Array;
   /** Valid until the next period is asked for. */
   contributionsOf(period: number): Float64Array;
+  /** Of what is no name, by `header.parts`. Valid until the next period is asked for. */
+  partsOf(period: number): Float64Array;
   costOf(period: number): number;
 }
 
@@ -75,7 +77,7 @@ export function readWindow(
 ): RunWindow {
   const { header } = columns;
   const H = header.names.length;
-  const gross = columns.f64('gross', from, to + 1);
+  const gross = columns.f64(columns.has('drift') ? 'drift' : 'gross', from, to + 1);
   const value = columns.f64('value', from, to + 1);
   const costs = columns.f64('costs', from, to + 1);
   const eventAt = columns.i32('eventAt');
@@ -84,6 +86,8 @@ export function readWindow(
   const events = { from: firstEvent, to: endEvent - 1 };
   const before = panelRows(columns, 'before', events);
   const eventCosts = header.has_costs ? panelRows(columns, 'eventCosts', events) : null;
+  const width = columns.has('ownParts') ? header.parts!.length : 0; // They are there together.
+  const own = width === 0 ? NO_PARTS : columns.f64('ownParts', from * width, (to + 1) * width);
   const growth = new Float64Array(H).fill(1);
   const came = new Uint8Array(H);
   const parts = new Float64Array(H);
@@ -107,9 +111,12 @@ export function readWindow(
       if (at === to) note(came, after);
       return parts;
     },
+    partsOf: (period) => own.subarray((period + 1) * width, (period + 2) * width),
     costOf: (period) => costs[period + 1]! / value[period]!,
   };
 }
+
+const NO_PARTS = new Float64Array(0);
 
 /** Weights at the beginning of a period and, after they drifted, at its end, [H] each. */
 interface Drifted {

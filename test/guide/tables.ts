@@ -9,6 +9,7 @@ import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { FINDING_CODES } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';
 import { ERRORS } from '#domain/refusal.js';
+import { OVERLAY_TYPES } from '#domain/overlays/catalogue.js';
 import { BLOCK_KINDS } from '#domain/reports/block-kinds.js';
 import { BAR_SOURCES } from '#domain/reports/blocks/bar-chart.js';
 import { CHART_LINES } from '#domain/reports/blocks/chart.js';
@@ -23,6 +24,11 @@ const TABLES: Readonly<Record<string, () => string>> = {
   constraints: () => classTable(CONSTRAINT_CLASSES),
   objectives: () => classTable(OBJECTIVE_CLASSES),
   returns: () => classTable(RETURNS_CLASSES),
+  overlays: () =>
+    table(
+      ['type', 'is', 'formula', 'as published in'],
+      OVERLAY_TYPES.map(({ type, help, formula, reference }) => [`\`${type}\``, help, `\`${formula}\``, reference]),
+    ),
   blocks: () =>
     table(
       ['kind', 'shows'],

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { dayFrom } from '#domain/days.js';
-import { RebalanceSpec } from '#domain/documents/index-document.js';
+import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCalendarViews } from '#services/indices/calendars.js';

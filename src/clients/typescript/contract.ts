@@ -172,6 +172,8 @@ export interface AttributionView {
   readonly index_id: string;
   /** By contribution, largest first, then identifier. */
   readonly contributions: readonly ContributionPayload[];
+  /** What an overlay earned beside its names: with their contributions the total return. Null of other indices. */
+  readonly overlay_parts: readonly OverlayPart[] | null;
   /** Last level over the first, less 1. */
   readonly total_return: number;
   /** Number of periods. */
@@ -392,7 +394,7 @@ export interface BacktestResultSummary {
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BacktestRunResult {
@@ -433,7 +435,7 @@ export interface BacktestRunResult {
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BarChartBlock {
@@ -541,6 +543,34 @@ export interface BlackLittermanReturns {
   /** Expected return of the index above cash per unit of its variance. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'black_litterman';
+}
+
+/** Several indices at fixed weights, on a schedule of its own. */
+export interface BlendOverlay {
+  readonly type: 'blend';
+  /** Indices and their weights, which sum to 1. */
+  readonly parts: readonly {
+    /** Index of the part. */
+    readonly index_id: string;
+    /** Weight at each rebalance of the blend. */
+    readonly weight: number;
+  }[];
+  /** When the weights are restored. */
+  readonly rebalance: RebalanceSpec;
+}
+
+/** Several indices at fixed weights, on a schedule of its own. */
+export interface BlendOverlayInput {
+  readonly type: 'blend';
+  /** Indices and their weights, which sum to 1. */
+  readonly parts: readonly {
+    /** Index of the part. */
+    readonly index_id: string;
+    /** Weight at each rebalance of the blend. */
+    readonly weight: number;
+  }[];
+  /** When the weights are restored. */
+  readonly rebalance?: RebalanceSpecInput | undefined;
 }
 
 export interface BookPayload {
@@ -1082,6 +1112,53 @@ export interface CumulativeCoverageRule {
   readonly params?: CumulativeCoverageParams | undefined;
 }
 
+/** The index in another currency, hedged by one-month forwards. */
+export interface CurrencyHedgedOverlay {
+  readonly type: 'currency_hedged';
+  /** Currency of the overlay. */
+  readonly to: string;
+  /** Fraction of the index that is hedged. */
+  readonly ratio: number;
+  /** Rates of interest that forwards are made from. */
+  readonly rates: {
+    /** Series of the store with the rate of the currency of the overlay, percent a year. */
+    readonly domestic: string;
+    /** Series of the store with the rate of the currency beneath, percent a year. */
+    readonly foreign: string;
+  };
+  /** When the amount hedged is set to the level again. */
+  readonly adjust: 'monthly' | 'daily';
+  /** Days of a year. */
+  readonly basis: 360 | 365;
+}
+
+/** The index in another currency, hedged by one-month forwards. */
+export interface CurrencyHedgedOverlayInput {
+  readonly type: 'currency_hedged';
+  /** Currency of the overlay. */
+  readonly to: string;
+  /** Fraction of the index that is hedged. */
+  readonly ratio?: number | undefined;
+  /** Rates of interest that forwards are made from. */
+  readonly rates: {
+    /** Series of the store with the rate of the currency of the overlay, percent a year. */
+    readonly domestic: string;
+    /** Series of the store with the rate of the currency beneath, percent a year. */
+    readonly foreign: string;
+  };
+  /** When the amount hedged is set to the level again. */
+  readonly adjust?: 'monthly' | 'daily' | undefined;
+  /** Days of a year. */
+  readonly basis?: 360 | 365 | undefined;
+}
+
+/** The index in another currency, unhedged. */
+export interface CurrencyOverlay {
+  readonly type: 'currency';
+  /** Currency of the overlay. */
+  readonly to: string;
+}
+
 export interface DataAudit {
   /** The data store. */
   readonly store_id: string;
@@ -1345,6 +1422,32 @@ export interface DaysToTrade {
   readonly p90: number | null;
   /** Of the slowest name. */
   readonly max: number | null;
+}
+
+/** A synthetic dividend a year, in percent or in points, taken every day. */
+export interface DecrementOverlay {
+  readonly type: 'decrement';
+  /** Percent a year: 5 is 5 %. */
+  readonly percent: number | null;
+  /** Index points a year, instead of percent. */
+  readonly points: number | null;
+  /** Days of a year. */
+  readonly basis: 360 | 365;
+  /** How percent is taken. */
+  readonly method: 'geometric' | 'arithmetic';
+}
+
+/** A synthetic dividend a year, in percent or in points, taken every day. */
+export interface DecrementOverlayInput {
+  readonly type: 'decrement';
+  /** Percent a year: 5 is 5 %. */
+  readonly percent?: number | null | undefined;
+  /** Index points a year, instead of percent. */
+  readonly points?: number | null | undefined;
+  /** Days of a year. */
+  readonly basis?: 360 | 365 | undefined;
+  /** How percent is taken. */
+  readonly method?: 'geometric' | 'arithmetic' | undefined;
 }
 
 /** Fields of a definition that no class describes. */
@@ -1643,6 +1746,24 @@ export interface EventsView {
   readonly events_total: number;
 }
 
+/** The index over cash. */
+export interface ExcessReturnOverlay {
+  readonly type: 'excess_return';
+  /** Series of the store with the rate of cash, percent a year. */
+  readonly cash: string;
+  /** Days of a year. */
+  readonly basis: 360 | 365;
+}
+
+/** The index over cash. */
+export interface ExcessReturnOverlayInput {
+  readonly type: 'excess_return';
+  /** Series of the store with the rate of cash, percent a year. */
+  readonly cash: string;
+  /** Days of a year. */
+  readonly basis?: 360 | 365 | undefined;
+}
+
 /** Removes the names of a list. */
 export interface ExcludeListParams {
   /** Asset identifiers. */
@@ -1844,6 +1965,24 @@ export interface FactorExposureRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: FactorExposureParams | undefined;
+}
+
+/** A fee a year, taken every day. */
+export interface FeeOverlay {
+  readonly type: 'fee';
+  /** Percent a year: 5 is 5 %. */
+  readonly percent: number;
+  /** Days of a year. */
+  readonly basis: 360 | 365;
+}
+
+/** A fee a year, taken every day. */
+export interface FeeOverlayInput {
+  readonly type: 'fee';
+  /** Percent a year: 5 is 5 %. */
+  readonly percent: number;
+  /** Days of a year. */
+  readonly basis?: 360 | 365 | undefined;
 }
 
 export interface FieldExposure {
@@ -2222,7 +2361,7 @@ export interface GroupAttributionView {
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
-  /** Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested. */
+  /** Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself. */
   readonly by: string;
   /** What is compared with; null when nothing is. */
   readonly benchmark: string | null;
@@ -2565,6 +2704,12 @@ export interface IndexDocument {
   readonly pipeline: PipelineSpec | null;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation: DerivationPayload | null;
+  /** Given by an index on another alone. */
+  readonly kind?: 'overlay' | undefined;
+  /** Index beneath an overlay; a blend names its own. */
+  readonly source_index_id?: string | undefined;
+  /** What an overlay does with the index beneath it. */
+  readonly overlay?: OverlaySpec | undefined;
   /** Free labels. */
   readonly tags: readonly string[];
 }
@@ -2593,6 +2738,12 @@ export interface IndexDocumentBody {
   readonly pipeline?: PipelineBody | null | undefined;
   /** Optimisation behind a derived index; exactly one of pipeline and derivation. */
   readonly derivation?: DerivationPayloadInput | null | undefined;
+  /** Given by an index on another alone. */
+  readonly kind?: 'overlay' | undefined;
+  /** Index beneath an overlay; a blend names its own. */
+  readonly source_index_id?: string | undefined;
+  /** What an overlay does with the index beneath it. */
+  readonly overlay?: OverlaySpecInput | undefined;
   /** Free labels. */
   readonly tags?: readonly string[] | undefined;
 }
@@ -2696,9 +2847,9 @@ export interface IndexSummary {
   readonly id: string;
   /** Display name. */
   readonly name: string;
-  /** Driven by rules, or derived by optimisation. */
-  readonly kind: 'rule' | 'derived';
-  /** Parent of a derived index. */
+  /** Driven by rules, derived by optimisation, or an index on others. */
+  readonly kind: 'rule' | 'derived' | 'overlay';
+  /** Parent of a derived index, index beneath an overlay; null of a blend. */
   readonly source_index_id: string | null;
   /** Exchange MIC from /indices/calendars. */
   readonly calendar: string;
@@ -2845,6 +2996,32 @@ export interface LevelsView {
   readonly levels: SeriesPayload;
   /** Market value over level. */
   readonly divisor: SeriesPayload;
+}
+
+/** A multiple of the daily return, set anew every session; a negative one is inverse. */
+export interface LeverageOverlay {
+  readonly type: 'leverage';
+  /** Multiple of the daily return; negative is inverse. */
+  readonly factor: number;
+  /** spot x (exp(r tau) - 1). */
+  readonly financing: string | null;
+  /** Over the rate, basis points a year. */
+  readonly spread_bps: number;
+  /** Days of a year. */
+  readonly basis: 360 | 365;
+}
+
+/** A multiple of the daily return, set anew every session; a negative one is inverse. */
+export interface LeverageOverlayInput {
+  readonly type: 'leverage';
+  /** Multiple of the daily return; negative is inverse. */
+  readonly factor: number;
+  /** spot x (exp(r tau) - 1). */
+  readonly financing?: string | null | undefined;
+  /** Over the rate, basis points a year. */
+  readonly spread_bps?: number | undefined;
+  /** Days of a year. */
+  readonly basis?: 360 | 365 | undefined;
 }
 
 export interface LimitBreach {
@@ -3553,6 +3730,41 @@ export interface OtherAdjustment {
   readonly adjustment: 'none' | 'splits' | 'total';
   /** What it would say. */
   readonly meaning: string;
+}
+
+export interface OverlayPart {
+  /** The overlay that it is of, itself or one beneath it. */
+  readonly index_id: string;
+  /** What it is: cash (interest earned or given up on cash), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
+  readonly part: 'cash' | 'currency' | 'decrement' | 'fee' | 'financing' | 'hedge';
+  /** Linked contribution to the total return. */
+  readonly contribution: number;
+}
+
+export type OverlaySpec = CurrencyOverlay | CurrencyHedgedOverlay | RiskControlOverlay | LeverageOverlay | DecrementOverlay | ExcessReturnOverlay | BlendOverlay | FeeOverlay;
+
+export type OverlaySpecInput = CurrencyOverlay | CurrencyHedgedOverlayInput | RiskControlOverlayInput | LeverageOverlayInput | DecrementOverlayInput | ExcessReturnOverlayInput | BlendOverlayInput | FeeOverlayInput;
+
+export interface OverlayTypeSpec {
+  /** Class name. */
+  readonly type: string;
+  /** Human-readable name. */
+  readonly label: string;
+  /** What it does, in a sentence or two. */
+  readonly help: string;
+  /** Level of a session t from the one before; g is the growth of the index. */
+  readonly formula: string;
+  /** Where the formula is published. */
+  readonly reference: string;
+  /** Its parameters in form order. */
+  readonly parameters: readonly ParameterSpec[];
+  /** A complete valid row. */
+  readonly example: Readonly<Record<string, unknown>>;
+}
+
+export interface OverlayTypes {
+  /** In the order of forms. */
+  readonly overlays: readonly OverlayTypeSpec[];
 }
 
 export interface OverviewView {
@@ -4726,6 +4938,44 @@ export interface ReturnStatistics {
   readonly best_return: number;
   /** Worst session. A fraction. */
   readonly worst_return: number;
+}
+
+/** As much of the index as has a target volatility, the rest in cash. */
+export interface RiskControlOverlay {
+  readonly type: 'risk_control';
+  /** Volatility a year, as a fraction. */
+  readonly target: number;
+  /** Half-lives of the weights of squared returns, sessions; the largest volatility counts. */
+  readonly half_lives: readonly number[] | null;
+  /** Sessions of the mean of squared returns, instead of half-lives. */
+  readonly sessions: number | null;
+  /** Most of it in the index. */
+  readonly max_leverage: number;
+  /** Sessions from the last return used to the exposure. */
+  readonly lag: number;
+  /** Money not invested, after each close. */
+  readonly cash: string | null;
+  /** Days of a year. */
+  readonly basis: 360 | 365;
+}
+
+/** As much of the index as has a target volatility, the rest in cash. */
+export interface RiskControlOverlayInput {
+  readonly type: 'risk_control';
+  /** Volatility a year, as a fraction. */
+  readonly target: number;
+  /** Half-lives of the weights of squared returns, sessions; the largest volatility counts. */
+  readonly half_lives?: readonly number[] | null | undefined;
+  /** Sessions of the mean of squared returns, instead of half-lives. */
+  readonly sessions?: number | null | undefined;
+  /** Most of it in the index. */
+  readonly max_leverage?: number | undefined;
+  /** Sessions from the last return used to the exposure. */
+  readonly lag?: number | undefined;
+  /** Money not invested, after each close. */
+  readonly cash?: string | null | undefined;
+  /** Days of a year. */
+  readonly basis?: 360 | 365 | undefined;
 }
 
 export interface RiskDecomposition {
@@ -6696,6 +6946,11 @@ export interface Operations {
     request: Readonly<Record<never, never>>;
     answer: RuleTypes;
   };
+  /** Every kind of overlay: formula, where it is published, parameters. */
+  listOverlayTypes: {
+    request: Readonly<Record<never, never>>;
+    answer: OverlayTypes;
+  };
   /** Everything there is to say about a definition; nothing is stored. */
   validateIndex: {
     request: { readonly body: IndexDocumentBody };
@@ -6721,7 +6976,7 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly body: IndexDocumentBody };
     answer: SavedIndex;
   };
-  /** Removes a definition, its optimised children and every result of them. */
+  /** Removes a definition, its optimised children, overlays on it and every result of them. */
   deleteIndex: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly purge?: boolean | undefined } | undefined };
     answer: IndexDeletion;
@@ -7370,6 +7625,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   listIndices: 'GET /indices',
   createIndex: 'POST /indices',
   listRuleTypes: 'GET /indices/rule-types',
+  listOverlayTypes: 'GET /indices/overlay-types',
   validateIndex: 'POST /indices/validate',
   previewDocument: 'POST /indices/preview',
   whatIf: 'POST /indices/whatif',

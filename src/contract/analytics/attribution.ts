@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/overlays/overlay-type.js';
 import { stale, type Stateless } from '../run-state.js';
 
 export const ContributionPayload = z
@@ -17,6 +18,21 @@ export const AttributionView = z
     contributions: z
       .array(ContributionPayload)
       .meta({ description: 'By contribution, largest first, then identifier.' }),
+    overlay_parts: z
+      .array(
+        z
+          .strictObject({
+            index_id: z.string().meta({ description: 'The overlay that it is of, itself or one beneath it.' }),
+            part: z.enum(OVERLAY_PART_NAMES).meta({ description: `What it is: ${OVERLAY_PART_HELP}.` }),
+            contribution: z.number(),
+          })
+          .meta({ id: 'OverlayPart' }),
+      )
+      .nullable()
+      .meta({
+        description:
+          'What an overlay earned beside its names: with their contributions the total return. Null of other indices.',
+      }),
     total_return: z.number(),
     periods: z.int(),
     reconciles: z.boolean(),
@@ -54,7 +70,7 @@ export const GroupAttributionView = z
     index_id: z.string(),
     by: z.string().meta({
       description:
-        'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.',
+        'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself.',
     }),
     benchmark: z.string().nullable(),
     groups: z.array(GroupAttributionRow),

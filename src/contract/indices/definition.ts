@@ -15,8 +15,13 @@ export const IndexSummary = z
   .strictObject({
     id: z.string(),
     name: z.string(),
-    kind: z.enum(['rule', 'derived']).meta({ description: 'Driven by rules, or derived by optimisation.' }),
-    source_index_id: z.string().nullable().meta({ description: 'Parent of a derived index.' }),
+    kind: z
+      .enum(['rule', 'derived', 'overlay'])
+      .meta({ description: 'Driven by rules, derived by optimisation, or an index on others.' }),
+    source_index_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'Parent of a derived index, index beneath an overlay; null of a blend.' }),
     calendar: z.string(),
     currency: z.string(),
     base_date: z.string(),
@@ -69,6 +74,29 @@ export const RuleTypes = z
   })
   .meta({ id: 'RuleTypes' });
 export type RuleTypes = z.infer<typeof RuleTypes>;
+
+export const OverlayTypes = z
+  .strictObject({
+    overlays: z
+      .array(
+        z
+          .strictObject({
+            type: z.string(),
+            label: z.string(),
+            help: z.string(),
+            formula: z
+              .string()
+              .meta({ description: 'Level of a session t from the one before; g is the growth of the index.' }),
+            reference: z.string().meta({ description: 'Where the formula is published.' }),
+            parameters: z.array(ParameterSpec),
+            example: z.record(z.string(), z.unknown()),
+          })
+          .meta({ id: 'OverlayTypeSpec' }),
+      )
+      .meta({ description: 'In the order of forms.' }),
+  })
+  .meta({ id: 'OverlayTypes' });
+export type OverlayTypes = z.infer<typeof OverlayTypes>;
 
 /**
  * The document as clients write it, each row by its class: for the documentation, since the service words its own

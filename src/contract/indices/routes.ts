@@ -4,7 +4,15 @@ import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { routes } from '../route.js';
-import { SavedIndex, IndexCollection, IndexDeletion, RuleTypes, IndexDocumentBody, example } from './definition.js';
+import {
+  SavedIndex,
+  IndexCollection,
+  IndexDeletion,
+  OverlayTypes,
+  RuleTypes,
+  IndexDocumentBody,
+  example,
+} from './definition.js';
 import { PreviewResponse, PreviewRequest, PreviewDocumentRequest } from './preview.js';
 import { IndexExplanation } from './explanation.js';
 import { WhatIfResponse, WhatIfRequest } from './what-if.js';
@@ -46,6 +54,15 @@ export const indexRoutes = routes({
     description:
       'Labels, help, units, defaults, choices, and with which values of others a field is read: what a form needs.',
     success: { status: 200, description: 'The catalogue.', schema: RuleTypes },
+    errors: [],
+  },
+  listOverlayTypes: {
+    method: 'GET',
+    path: '/indices/overlay-types',
+    scope: 'read',
+    tag: 'indices',
+    summary: 'Every kind of overlay: formula, where it is published, parameters.',
+    success: { status: 200, description: 'The catalogue.', schema: OverlayTypes },
     errors: [],
   },
   validateIndex: {
@@ -110,7 +127,7 @@ export const indexRoutes = routes({
     path: '/indices/{index_id}',
     scope: 'write',
     tag: 'indices',
-    summary: 'Removes a definition, its optimised children and every result of them.',
+    summary: 'Removes a definition, its optimised children, overlays on it and every result of them.',
     versioned: true,
     params: indexPath,
     query: purgeQuery,

@@ -9,6 +9,7 @@ import { createComposer } from './simulate/create-composer.js';
 import { marketOn } from './simulate/market-on.js';
 import { hasAnyBar } from './simulate/due-rebalances.js';
 import { followBook } from './simulate/follow-book.js';
+import { overlayPortfolio } from './simulate/overlay-portfolio.js';
 import { bookDays, indexBook, indexTerms, type IndexRun } from './simulate/index-run.js';
 import { roomForColumns } from './run-file/room.js';
 import { simulateBook } from './simulate/simulate-book.js';
@@ -92,6 +93,7 @@ interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
 function computePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
   const { compositions, book } = index;
   const { request, strategy } = plan;
+  if (book.overlay !== undefined) return overlayPortfolio(book, { plan, from, to });
   const holdsIndex = strategy === undefined || isPlain(strategy);
   const input: BookInput = {
     title: 'The portfolio',

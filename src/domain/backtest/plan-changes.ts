@@ -1,6 +1,6 @@
 import { canonicalJson } from '../canonical-json.js';
 import type { IndexDocument } from '../documents/index-document.js';
-import { referenceOf } from '../documents/validate-reference.js';
+import { referencesOf } from '../documents/validate-reference.js';
 import type { BacktestPlan } from './plan.js';
 
 /** A plan with the request that it was made for. */
@@ -53,11 +53,13 @@ function modelChanges({ models: before = {} }: BacktestPlan, { models: now = {} 
 /** Ids of the tracked index and of every index that it leads to. */
 function reachOf({ indexId, documents }: BacktestPlan): string[] {
   const reached: string[] = [];
-  for (let at: string | undefined = indexId; at !== undefined && !reached.includes(at);) {
-    reached.push(at);
-    const document: IndexDocument | undefined = documents[at];
-    at = document && referenceOf(document);
-  }
+  const reach = (id: string): void => {
+    if (reached.includes(id)) return;
+    reached.push(id);
+    const document: IndexDocument | undefined = documents[id];
+    if (document !== undefined) for (const next of referencesOf(document)) reach(next);
+  };
+  reach(indexId);
   return reached;
 }
 

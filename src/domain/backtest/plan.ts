@@ -1,5 +1,5 @@
 import type { BacktestFields } from '../documents/backtest-fields.js';
-import type { ConstraintRow, IndexDocument } from '../documents/index-document.js';
+import { isOverlayDocument, type ConstraintRow, type IndexDocument } from '../documents/index-document.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 
@@ -18,6 +18,11 @@ export interface BacktestPlan {
   readonly request: BacktestRequest;
   /** On which terms a strategy follows the index; absent for a portfolio that simply holds it. */
   readonly strategy?: StrategyTerms;
+}
+
+/** Whether a plan runs an overlay: such runs are not extended but made whole. */
+export function reachesOverlay({ documents }: Pick<BacktestPlan, 'documents'>): boolean {
+  return Object.values(documents).some(isOverlayDocument);
 }
 
 /**

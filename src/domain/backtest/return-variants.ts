@@ -21,7 +21,7 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
     if (known.has(variant)) continue;
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
     const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
-    if (other) ends[variant] = briefEnd(other);
+    if (other && other.overlay === undefined) ends[variant] = briefEnd(other);
     known.set(variant, twin ?? levelOf(other!)); // one of them is there
   }
   const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;

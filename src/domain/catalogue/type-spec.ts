@@ -85,7 +85,7 @@ export function typeSpec(entry: CatalogueEntry): TypeSpec {
 export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
   return Object.entries(params.shape).map(([name, schema], order) => {
     const { inner, meta, fallback } = unwrap(schema as z.ZodType);
-    const help = [meta.help, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter(
+    const help = [meta.help ?? meta.description, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter(
       (part) => part !== undefined,
     );
     return {
@@ -115,6 +115,7 @@ function formatOf(schema: z.ZodType): Format | null {
 interface Words {
   readonly label?: string;
   readonly help?: string;
+  readonly description?: string;
   readonly unit?: string;
   readonly ref?: string;
   readonly format?: Format;

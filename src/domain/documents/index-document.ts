@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
 import { optimisationFields } from './optimisation-spec.js';
+import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
+import { RebalanceSpec } from './rebalance-spec.js';
 
 /**
  * The index document as clients write it. A document is the client's own text: its fields keep the names of the wire
@@ -11,6 +13,7 @@ export const RESERVED_INDEX_IDS = [
   'calendars',
   'compare',
   'preview',
+  'overlay-types',
   'rule-types',
   'validate',
   'whatif',
@@ -149,86 +152,6 @@ export const TreatmentSpec = z
   .meta({ id: 'TreatmentSpec' });
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;
 
-/** Frequencies whose periods are cut by months and that read an anchor. */
-export const ANCHORED = ['monthly', 'quarterly', 'semi_annual', 'annual'] as const;
-
-export const RebalanceSpec = z
-  .strictObject({
-    frequency: z
-      .enum(['none', 'daily', 'weekly', ...ANCHORED, 'custom'])
-      .default('quarterly')
-      .meta({ label: 'Frequency', help: 'How often the index is rebalanced.' }),
-    anchor: z
-      .enum(['first_session', 'last_session', 'third_friday', 'nth_weekday', 'day_of_month'])
-      .default('last_session')
-      .meta({ label: 'Day', help: 'Day inside each period.', when: [{ frequency: ANCHORED }] }),
-    months: z
-      .array(z.int().min(1).max(12))
-      .min(1)
-      .max(12)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Months',
-        help: '1 to 12; those that go with the frequency unless given.',
-        when: [{ frequency: ANCHORED }],
-      }),
-    weekday: z
-      .int()
-      .min(0)
-      .max(4)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Weekday',
-        help: '0 Monday to 4 Friday.',
-        when: [{ frequency: ['weekly'] }, { frequency: ANCHORED, anchor: ['nth_weekday'] }],
-      }),
-    nth: z
-      .int()
-      .min(1)
-      .max(5)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Which weekday',
-        help: 'Of the month, from 1; 5 is the last.',
-        when: [{ frequency: ANCHORED, anchor: ['nth_weekday'] }],
-      }),
-    day: z
-      .int()
-      .min(1)
-      .max(31)
-      .nullable()
-      .default(null)
-      .meta({
-        label: 'Day of the month',
-        help: 'Clipped to its end.',
-        when: [{ frequency: ANCHORED, anchor: ['day_of_month'] }],
-      }),
-    roll: z
-      .enum(['following', 'preceding', 'unadjusted'])
-      .default('following')
-      .meta({
-        label: 'Where it is no session',
-        help: 'The session after or before it; `unadjusted` keeps the day and prices from the session before.',
-        when: [{ frequency: ['weekly', ...ANCHORED, 'custom'] }],
-      }),
-    effective_lag: z
-      .int()
-      .min(0)
-      .max(60)
-      .default(0)
-      .meta({ label: 'Notice', help: 'From the decision to the effective date.', unit: 'sessions' }),
-    dates: z
-      .array(IsoDate)
-      .max(10_000)
-      .default([])
-      .meta({ label: 'Dates', help: 'Effective dates, YYYY-MM-DD.', when: [{ frequency: ['custom'] }] }),
-  })
-  .meta({ id: 'RebalanceSpec' });
-export type RebalanceSpec = z.infer<typeof RebalanceSpec>;
-
 export const PipelineSpec = z
   .strictObject({
     selection: z.array(RuleSpec).max(64).default([]),
@@ -285,6 +208,9 @@ export const IndexDocument = z
     rebalance: RebalanceSpec.prefault({}),
     pipeline: PipelineSpec.nullable().default(null),
     derivation: DerivationPayload.nullable().default(null),
+    kind: z.literal('overlay').optional().meta({ description: 'Given by an index on another alone.' }),
+    source_index_id: Id.optional().meta({ description: 'Index beneath an overlay; a blend names its own.' }),
+    overlay: OverlaySpec.optional().meta({ description: 'What an overlay does with the index beneath it.' }),
     tags: z.array(z.string().min(1).max(64)).max(32).default([]).meta({ label: 'Tags', help: 'Free labels.' }),
   })
   .meta({ id: 'IndexDocument' });
@@ -294,6 +220,17 @@ export type IndexDocument = z.infer<typeof IndexDocument>;
 export type RuleDocument = IndexDocument & { readonly pipeline: PipelineSpec };
 /** A document that optimises another index. */
 export type DerivedDocument = IndexDocument & { readonly derivation: DerivationPayload };
+
+/** A document of an index on others. */
+export type OverlayDocument = IndexDocument & { readonly overlay: OverlaySpec };
+
+export const isOverlayDocument = (document: IndexDocument): document is OverlayDocument =>
+  document.overlay !== undefined;
+
+/** Indices beneath an overlay. */
+export function sourcesOf({ overlay, source_index_id: source }: OverlayDocument): readonly string[] {
+  return blendParts(overlay)?.map(({ index_id }) => index_id) ?? (source === undefined ? [] : [source]);
+}
 
 export const isRuleDocument = (document: IndexDocument): document is RuleDocument => document.pipeline !== null;
 export const isDerivedDocument = (document: IndexDocument): document is DerivedDocument => document.derivation !== null;

@@ -4,7 +4,14 @@ import { missingRates } from '../market/rates-needed.js';
 import { constraintFieldFindings, specFieldFindings } from '../optimisation/field-uses.js';
 import { bindPipeline, readsOf } from '../rules/bound-pipeline.js';
 import { fieldFindings } from '../rules/datapoints/field-findings.js';
-import { isDerivedDocument, isRuleDocument, type IndexDocument, type UniverseSpec } from './index-document.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  isRuleDocument,
+  type IndexDocument,
+  type UniverseSpec,
+} from './index-document.js';
+import { overlayOnMarket } from './validate-overlay.js';
 
 /**
  * What a market lacks for a valid document: datapoints, a named universe, exchange rates.
@@ -12,6 +19,7 @@ import { isDerivedDocument, isRuleDocument, type IndexDocument, type UniverseSpe
  *   Rates stay warnings then: names that have them are computed.
  */
 export function marketFindings(document: IndexDocument, market: MarketData, severity: 'error' | 'warning'): Finding[] {
+  if (isOverlayDocument(document)) return overlayOnMarket(document, market, severity);
   if (isDerivedDocument(document))
     return [
       ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity }),

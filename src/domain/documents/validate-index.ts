@@ -8,14 +8,17 @@ import { validateRebalance } from '../schedule/validate-rebalance.js';
 import {
   IndexDocument,
   isDerivedDocument,
-  RebalanceSpec,
+  isOverlayDocument,
+  sourcesOf,
   RESERVED_INDEX_IDS,
   type TreatmentSpec,
 } from './index-document.js';
+import { RebalanceSpec } from './rebalance-spec.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { marketFindings } from './index-on-market.js';
+import { overlayFindings, overlayTermsFindings } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
 import { referenceFindings } from './validate-reference.js';
 
@@ -41,9 +44,11 @@ export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
     ...(isObject(body['derivation'])
       ? derivationFindings(body['derivation'], body, context)
       : sourceDropped(body, context)),
+    ...overlayFindings(body, context),
     ...universeFindings(body, context),
     ...rebalanceFindings(body['rebalance']),
   ];
+  if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
   if (document !== undefined) {
     findings.push(...inheritanceFindings(document, context));
@@ -79,7 +84,7 @@ export function readIndex(body: unknown): IndexDocument | undefined {
  * source.
  */
 function withDefaultUniverse(document: IndexDocument): IndexDocument {
-  return isDerivedDocument(document) || document.universe !== undefined
+  return isDerivedDocument(document) || isOverlayDocument(document) || document.universe !== undefined
     ? document
     : { ...document, universe: { kind: 'all' } };
 }
@@ -95,12 +100,11 @@ export function assumptionsOf(
 }
 
 /** The treatment of a document: a derived index has that of the index it was made from. */
-function treatmentOf(
-  { pipeline, derivation }: IndexDocument,
-  indexOf: IndexContext['indexOf'],
-): TreatmentSpec | undefined {
+function treatmentOf(document: IndexDocument, indexOf: IndexContext['indexOf']): TreatmentSpec | undefined {
+  const { pipeline, derivation } = document;
   if (pipeline !== null) return pipeline.treatment;
-  const source = derivation === null ? undefined : indexOf(derivation.source_index_id);
+  const sourceId = isOverlayDocument(document) ? sourcesOf(document)[0] : derivation?.source_index_id;
+  const source = sourceId === undefined ? undefined : indexOf(sourceId);
   return source && treatmentOf(source, indexOf);
 }
 
@@ -130,10 +134,19 @@ function ownFindings(body: Raw, { calendars }: IndexContext): Finding[] {
     );
   }
   const has = (field: string) => body[field] !== undefined && body[field] !== null;
-  if (has('pipeline') === has('derivation')) {
-    const which = has('pipeline') ? 'both are given' : 'neither is given';
-    findings.push(error('PIPELINE_XOR_DERIVATION', '', `An index has either a pipeline or a derivation; ${which}.`));
+  const given = ['pipeline', 'derivation', 'overlay'].filter(has);
+  if (given.length !== 1) {
+    const which =
+      given.length === 0 ? 'neither is given' : given.length === 2 ? 'both are given' : 'all three are given';
+    const kinds = given.includes('overlay') ? 'a pipeline, a derivation or an overlay' : 'a pipeline or a derivation';
+    findings.push(error('PIPELINE_XOR_DERIVATION', '', `An index has either ${kinds}; ${which}.`));
   }
+  if ((body['kind'] === 'overlay') !== has('overlay'))
+    findings.push(
+      has('overlay')
+        ? error('REQUIRED', 'kind', 'kind must be overlay where an overlay is given.')
+        : error('PIPELINE_XOR_DERIVATION', 'kind', 'The kind overlay needs an overlay.'),
+    );
   return findings;
 }
 
@@ -211,12 +224,13 @@ function repeatedIds(rows: readonly unknown[]): Finding[] {
 function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   const universe = body['universe'];
   if (universe === undefined) return [];
-  if (isObject(body['derivation']) && !isObject(body['pipeline'])) {
+  if ((isObject(body['derivation']) || isObject(body['overlay'])) && !isObject(body['pipeline'])) {
+    const which = isObject(body['derivation']) ? 'A derived index' : 'An overlay';
     return [
       error(
         'PIPELINE_XOR_DERIVATION',
         'universe',
-        'A derived index has the constituents of its source and no universe of its own.',
+        `${which} has the constituents of its source and no universe of its own.`,
       ),
     ];
   }

@@ -38,7 +38,7 @@ const cached = new WeakMap<SessionMarket, Map<string, ExchangeRates>>();
 
 /**
  * The rates of a market into a currency: CLOSE of `{CCY}{currency}`, a name or a series, else the inverse of the
- * opposite pair, carried forward. A name without CURRENCY is in the currency that the store declares, in the target
+ * opposite pair, else crossed, carried forward. A name without CURRENCY is in the currency that the store declares, in the target
  * currency where it declares none; a rate has none.
  * @cost O(S) for each foreign currency, once per market and currency
  */
@@ -135,15 +135,47 @@ export function pairOf(from: string, to: string): string {
   return `${unitOf(from).major}${unitOf(to).major}`;
 }
 
-/** One unit of `from` in `to` on every session, [S]; undefined when the store holds neither pair. @cost O(S) */
+/** Currencies that a pair is crossed through where the store lacks it, in this order. */
+const CROSS_CURRENCIES = ['USD', 'EUR', 'GBP', 'JPY', 'CHF'] as const;
+
+/**
+ * One unit of `from` in `to` on every session, [S], crossed where the store lacks the pair; undefined when it cannot
+ * be. @cost O(S)
+ */
 export function rateSeries(sm: SessionMarket, from: string, to: string): Float64Array | undefined {
   const source = unitOf(from);
   const target = unitOf(to);
   const scale = source.scale / target.scale;
   if (source.major === target.major) return new Float64Array(sm.sessions.length).fill(scale);
+  const direct = directSeries(sm, [source.major, target.major], scale);
+  if (direct !== undefined) return direct;
+  for (const cross of CROSS_CURRENCIES) {
+    const first = directSeries(sm, [source.major, cross], scale);
+    const second = first && directSeries(sm, [cross, target.major], 1);
+    if (second !== undefined) return second.map((rate, session) => first![session]! * rate);
+  }
+  return undefined;
+}
+
+/** A pair as the store has it, or the inverse of the opposite one; undefined when it holds neither. */
+function directSeries(
+  sm: SessionMarket,
+  [from, to]: readonly [string, string],
+  scale: number,
+): Float64Array | undefined {
   return (
-    pairSeries(sm, `${source.major}${target.major}`, (rate) => rate * scale) ??
-    pairSeries(sm, `${target.major}${source.major}`, (rate) => scale / rate)
+    pairSeries(sm, `${from}${to}`, (rate) => rate * scale) ?? pairSeries(sm, `${to}${from}`, (rate) => scale / rate)
+  );
+}
+
+/** Whether a store with these pairs has a rate between two currencies. */
+export function isRateHeld(holds: (pair: string) => boolean, from: string, to: string): boolean {
+  const [source, target] = [majorUnit(from), majorUnit(to)];
+  const isDirect = (a: string, b: string): boolean => a !== b && (holds(`${a}${b}`) || holds(`${b}${a}`));
+  return (
+    source === target ||
+    isDirect(source, target) ||
+    CROSS_CURRENCIES.some((cross) => isDirect(source, cross) && isDirect(cross, target))
   );
 }
 

@@ -1,11 +1,11 @@
 import { listedNames, type IndexDocument } from '../documents/index-document.js';
-import { majorUnit, pairsOf } from './exchange-rates.js';
+import { isRateHeld, majorUnit, pairsOf } from './exchange-rates.js';
 import type { MarketData } from './market-data.js';
 import { isBlank, referenceSpells, type ReferenceSpell } from './reference-spells.js';
 
 /**
  * Market identifiers of the exchange rates that names a universe lists (every name, when it lists none) need into the
- * currency of an index and that the store does not hold in either direction, ascending.
+ * currency of an index and that the store holds neither directly nor crossed, ascending.
  */
 export function missingRates(market: MarketData, { currency, universe }: IndexDocument): string[] {
   const own = listedNames(universe);
@@ -15,7 +15,7 @@ export function missingRates(market: MarketData, { currency, universe }: IndexDo
   const missing = new Set<string>();
   for (const [code, names] of namesByCurrency(market)) {
     const from = majorUnit(code);
-    if (from === to || held.has(`${from}${to}`) || held.has(`${to}${from}`)) continue;
+    if (isRateHeld((pair) => held.has(pair), code, currency)) continue;
     if (listed === undefined || names.some((name) => listed.has(name))) missing.add(`${from}${to}`);
   }
   return [...missing].sort();

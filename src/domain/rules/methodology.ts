@@ -1,13 +1,16 @@
 import {
   isDerivedDocument,
+  isOverlayDocument,
   isRuleDocument,
   type IndexDocument,
-  type RebalanceSpec,
+  type OverlayDocument,
   type TreatmentSpec,
   type UniverseSpec,
 } from '../documents/index-document.js';
+import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { RiskEstimator, RiskModelChoice } from '../documents/risk-estimator.js';
+import { overlayTypeOf } from '../overlays/catalogue.js';
 import { LIMITS } from '../limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
@@ -23,10 +26,10 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
     `Its level is ${base_value} at the close of the first session on or after ${base_date} that has a price.`,
     ...(isRuleDocument(document) ? ruleSentences(document.pipeline, document.universe) : []),
     ...(isDerivedDocument(document) ? derivationSentences(document.derivation) : []),
-    ...rebalanceSentences(document.rebalance),
+    ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
     ...(isRuleDocument(document)
       ? treatmentSentences(document.pipeline.treatment, adjustment)
-      : inheritedSentences(adjustment)),
+      : inheritedSentences(adjustment, isOverlayDocument(document) ? 'index beneath' : 'parent index')),
   ];
 }
 
@@ -49,6 +52,16 @@ function ruleSentences(pipeline: Parameters<typeof bindPipeline>[0], universe: U
       ({ field, cap: limit, groups }) =>
         `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${limit} together.`,
     ),
+  ];
+}
+
+/** What an overlay does with what lies beneath it. */
+function overlaySentences(document: OverlayDocument): string[] {
+  const { overlay, source_index_id: source } = document;
+  return [
+    ...(source === undefined ? [] : [`It is an overlay on the index ${source}.`]),
+    ...overlayTypeOf(overlay).sentences(overlay),
+    ...(overlay.type === 'blend' ? rebalanceSentences(overlay.rebalance) : []),
   ];
 }
 
@@ -202,9 +215,9 @@ function isSplitFree(adjustment: Adjustment | null): boolean {
 const TOTAL_BASIS =
   'Prices include dividends of every kind, so that it is a total return index whatever its treatment of dividends.';
 
-function inheritedSentences(adjustment: Adjustment | null): string[] {
+function inheritedSentences(adjustment: Adjustment | null, source: string): string[] {
   return [
-    'Corporate actions, dividends and missing prices are treated as in the parent index.',
+    `Corporate actions, dividends and missing prices are treated as in the ${source}.`,
     ...(adjustment === 'total' ? [TOTAL_BASIS] : []),
   ];
 }

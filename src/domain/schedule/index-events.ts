@@ -1,6 +1,6 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { civilOf, dayOf, weekdayOf, type Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/index-document.js';
+import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { lastAtMost } from '../search.js';
 import { rebalanceDates } from './schedule.js';
 

@@ -1,6 +1,6 @@
 import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/index-document.js';
+import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { LIMITS } from '../limits.js';
 import { rebalanceDates, type RebalanceDate } from './schedule.js';
 

@@ -1,4 +1,4 @@
-import { ANCHORED, type RebalanceSpec } from '../documents/index-document.js';
+import { ANCHORED, type RebalanceSpec } from '../documents/rebalance-spec.js';
 import type { Finding } from '../findings.js';
 import { pathText } from '../shape.js';
 

@@ -1,4 +1,5 @@
-import { RESERVED_INDEX_IDS, RebalanceSpec, type IndexDocument } from '../documents/index-document.js';
+import { RESERVED_INDEX_IDS, type IndexDocument } from '../documents/index-document.js';
+import { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
 import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.js';
 import { nonFiniteFindings } from '../finite.js';

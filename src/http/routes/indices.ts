@@ -18,6 +18,7 @@ export function indexHandlers(
       return { json: saved, etag };
     },
     listRuleTypes: () => ({ json: indices.ruleTypes() }),
+    listOverlayTypes: () => ({ json: indices.overlayTypes() }),
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),
     whatIf: async ({ body, signal }) => ({ bytes: await questions.whatIf(body(), signal) }),

@@ -1,10 +1,11 @@
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { type IndexDocument } from '#domain/documents/index-document.js';
+import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
 import { assumptionsOf, validateIndex } from '#domain/documents/validate-index.js';
-import { referenceOf } from '#domain/documents/validate-reference.js';
+import { referencesOf } from '#domain/documents/validate-reference.js';
+import { assertDecides } from '#domain/documents/validate-overlay.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -97,6 +98,7 @@ export function createIndexQuestions({
   }
 
   async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
+    assertDecides(document);
     const { handle, market } = markets.require();
     await onMarket(document, market);
     const question = { market: handle, ...(await reached(document)), indexId: document.id, asOf };
@@ -120,9 +122,11 @@ export function createIndexQuestions({
       if (value === undefined) throw refuseWithFindings('body', findings);
       const base = value.index_id === null ? value.document! : (await requireIndex(documents, value.index_id)).document;
       const before = (await checked(base as Body)).document;
+      assertDecides(before);
       const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
       const { handle, market } = markets.require();
       await onMarket(before, market);
+      assertDecides(after.document);
       const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);
       const question = async (document: IndexDocument) => ({
         ...(await reached(document)),
@@ -143,6 +147,7 @@ export function createIndexQuestions({
     },
     async explain({ indexId, identifier, asOf }, signal) {
       const { document } = await requireIndex(documents, indexId);
+      assertDecides(document);
       const { handle, market } = markets.require();
       if (!market.identifiers.includes(identifier))
         throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
@@ -154,6 +159,7 @@ export function createIndexQuestions({
     },
     async rebalancePack(indexId, asked, signal) {
       const { document } = await requireIndex(documents, indexId);
+      assertDecides(document);
       const { handle, market } = markets.require();
       await checked(document);
       await onMarket(document, market);
@@ -183,24 +189,26 @@ export async function reachedBy(
   reader: Pick<DocumentReader, 'get'>,
   document: IndexDocument,
 ): Promise<Record<string, IndexDocument>> {
-  const reached: Record<string, IndexDocument> = { [document.id]: await withWatchlist(reader, document) };
-  for (let at = document; ;) {
-    const next = referenceOf(at);
-    if (next === undefined || reached[next] !== undefined) return reached;
-    const found = await findIndex(reader, next);
-    if (found === undefined) {
-      const message = `The index ${at.id} refers to ${next}, which is not stored.`;
-      throw refuseWithFindings('index document', [
-        {
-          severity: 'error',
-          code: 'UNKNOWN_INDEX',
-          path: at.derivation === null ? 'universe.id' : 'derivation.source_index_id',
-          message,
-          value: next,
-        },
-      ]);
+  const reached: Record<string, IndexDocument> = {};
+  const reach = async (at: IndexDocument): Promise<void> => {
+    reached[at.id] = await withWatchlist(reader, at);
+    for (const next of referencesOf(at)) {
+      if (reached[next] !== undefined) continue;
+      const found = await findIndex(reader, next);
+      if (found === undefined) throw refuseWithFindings('index document', [missingReference(at, next)]);
+      await reach(found);
     }
-    reached[next] = await withWatchlist(reader, found);
-    at = found;
-  }
+  };
+  await reach(document);
+  return reached;
+}
+
+function missingReference(at: IndexDocument, next: string): Finding {
+  const message = `The index ${at.id} refers to ${next}, which is not stored.`;
+  return { severity: 'error', code: 'UNKNOWN_INDEX', path: referencePath(at), message, value: next };
+}
+
+function referencePath(document: IndexDocument): string {
+  if (isOverlayDocument(document)) return document.overlay.type === 'blend' ? 'overlay.parts' : 'source_index_id';
+  return isDerivedDocument(document) ? 'derivation.source_index_id' : 'universe.id';
 }

@@ -1,12 +1,13 @@
-import type { IndexCollection, IndexDeletion, RuleTypes } from '#contract/indices/definition.js';
+import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#contract/indices/definition.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';
 import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { definitionFields } from '#domain/documents/definition-fields.js';
+import { overlaySpecs } from '#domain/overlays/catalogue.js';
 import { ruleTypes } from '#domain/rules/catalogue.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -55,6 +56,7 @@ export interface Indices {
   /** @throws Refusal VALIDATION_FAILED when there is no calendar */
   validate(body: Body): Promise<{ readonly valid: boolean; readonly findings: readonly Finding[] }>;
   ruleTypes(): RuleTypes;
+  overlayTypes(): OverlayTypes;
 }
 
 export interface IndicesDependencies {
@@ -190,6 +192,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
       return { valid: document !== undefined, findings };
     },
     ruleTypes: () => catalogue,
+    overlayTypes: () => ({ overlays: overlaySpecs as OverlayTypes['overlays'] }), // As above.
   };
 }
 
@@ -216,9 +219,14 @@ async function familyOf(
   id: string,
   derivedFrom: string | null,
 ): Promise<Member[]> {
-  const family: Member[] = [{ id, derivedFrom }];
-  for (const child of await childrenOf(reader, id)) family.push(...(await familyOf(reader, child, id)));
-  return family;
+  const family = new Map<string, Member>();
+  const join = async (member: Member): Promise<void> => {
+    if (family.has(member.id)) return; // A blend may stand on several of them.
+    family.set(member.id, member);
+    for (const child of await childrenOf(reader, member.id)) await join({ id: child, derivedFrom: member.id });
+  };
+  await join({ id, derivedFrom });
+  return [...family.values()];
 }
 
 /** Forgets one index: its definition and its runs, of those that were published only if all are to go. Their artifacts go with the last document that names them. */
@@ -243,12 +251,11 @@ async function toSummary(
 ): Promise<IndexCollection['indices'][number]> {
   const { id, name, calendar, currency, base_date } = document;
   const run = await documents.get('run', id);
-  const isDerived = isDerivedDocument(document);
   return {
     id,
     name,
-    kind: isDerived ? 'derived' : 'rule',
-    source_index_id: isDerived ? document.derivation.source_index_id : null,
+    kind: isOverlayDocument(document) ? 'overlay' : isDerivedDocument(document) ? 'derived' : 'rule',
+    source_index_id: document.source_index_id ?? document.derivation?.source_index_id ?? null,
     calendar,
     currency,
     base_date,

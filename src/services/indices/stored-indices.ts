@@ -1,4 +1,5 @@
-import { type IndexDocument, isDerivedDocument } from '#domain/documents/index-document.js';
+import { type IndexDocument, isDerivedDocument, isOverlayDocument } from '#domain/documents/index-document.js';
+import { referencesOf } from '#domain/documents/validate-reference.js';
 import { readIndex } from '#domain/documents/validate-index.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction, StoredDocument } from '#store/port.js';
@@ -30,13 +31,13 @@ export async function findIndex(reader: Pick<Reader, 'get'>, indexId: string): P
   return stored === undefined || 'unreadable' in stored ? undefined : readIndex(stored.body);
 }
 
-/** Ids of the indices derived from one, directly, in code-point order. @cost reads every stored index */
+/** Ids of the indices derived from one and of overlays on it, directly, in code-point order. @cost reads every stored index */
 export async function childrenOf(reader: Reader, indexId: string): Promise<string[]> {
   const children: string[] = [];
   for (const id of await reader.ids('index')) {
     const document = await findIndex(reader, id);
-    if (document !== undefined && isDerivedDocument(document) && document.derivation.source_index_id === indexId)
-      children.push(id);
+    if (document === undefined || !(isDerivedDocument(document) || isOverlayDocument(document))) continue;
+    if (referencesOf(document).includes(indexId)) children.push(id);
   }
   return children;
 }

@@ -1,4 +1,5 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
+import { referencesOf } from '#domain/documents/validate-reference.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText, type Finding } from '#domain/findings.js';
@@ -139,12 +140,10 @@ export function createRiskModels({
   /** A derived index is treated as the one it comes from. */
   async function treatmentOf(document: IndexDocument): Promise<TreatmentSpec> {
     if (document.pipeline) return document.pipeline.treatment;
-    const parent = await findIndex(documents, document.derivation!.source_index_id);
+    const [parentId] = referencesOf(document);
+    const parent = parentId === undefined ? undefined : await findIndex(documents, parentId);
     if (parent === undefined)
-      throw new Refusal(
-        'INDEX_NOT_FOUND',
-        `The index ${document.derivation!.source_index_id}, from which ${document.id} derives, is not stored.`,
-      );
+      throw new Refusal('INDEX_NOT_FOUND', `The index ${parentId}, from which ${document.id} derives, is not stored.`);
     return treatmentOf(parent);
   }
 

@@ -1,5 +1,5 @@
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
-import { type IndexDocument, isDerivedDocument } from '#domain/documents/index-document.js';
+import { type IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Lane, ComputePool } from '#jobs/compute-pool.js';
 import { newHashCells } from '#jobs/hash-cells.js';
@@ -61,7 +61,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     const run = await readLatestRun();
     if (run) yield* viewsOf(run, served);
     const index = (run && (await indexOf(run.index_id))) ?? (await firstIndex());
-    if (!index || isDerivedDocument(index)) return; // A derived one is solved for.
+    if (!index || !isRuleDocument(index)) return; // A derived one is solved for.
     yield query('preview', 'preview', async () => ({
       market: served.handle,
       documents: await reachedBy(documents, index),

@@ -22,7 +22,7 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
   const last = level.length - 1;
   if (last < 1) return { see: () => {}, checks: () => [] };
   const returns = returnsOf(level);
-  const names = columns.header.names.length;
+  const names = columns.header.names.length + (columns.header.parts?.length ?? 0);
   const spans = [
     { from: 0, to: last, name: 'contributions' },
     ...drawnWindows(last).map((span) => ({
@@ -39,17 +39,19 @@ export function contributionPass(columns: RunColumns, weights: PanelRows): RowPa
     link: contributionLink({ names, returns: returns.subarray(from, to), days: days.subarray(from + 1, to + 1) }),
   }));
   const window = readWindow(columns, { from: 0, to: last }, { weights, follow: false });
+  const parts = new Float64Array(names);
   return {
     see(period) {
       if (period === last) return;
-      const parts = window.contributionsOf(period);
+      parts.set(window.contributionsOf(period));
+      parts.set(window.partsOf(period), columns.header.names.length);
       for (const { from, to, link } of links) if (period >= from && period < to) link.add(period - from, parts);
     },
     checks: () =>
       links.map(({ name, link: { totalReturn, residual } }) =>
         check({
           name,
-          meaning: 'Linked contributions of all names add up to the total return.',
+          meaning: 'Linked contributions of all names, and of the own parts of an overlay, add up to the total return.',
           left: totalReturn - residual(),
           right: totalReturn,
         }),

@@ -14,6 +14,8 @@ interface Applied {
   readonly isCapped: Uint8Array;
   /** Whether the run is that of the index itself. */
   readonly isOfIndex: boolean;
+  /** An overlay may hold more than its value. */
+  readonly isOverlay: boolean;
   /**
    * Weights that the index holds at the close, [H]; null of a strategy, or where another rebalance follows on the date.
    */
@@ -51,6 +53,7 @@ function readApplied(columns: RunColumns, { date, at, cap, redistributed }: Stor
     cap,
     redistributed,
     isOfIndex,
+    isOverlay: columns.header.parts !== undefined,
     applied: columns.f64('targets', r * H, (r + 1) * H),
     uncapped: columns.f64('raw', r * H, (r + 1) * H),
     isCapped: columns.u8('capped', r * H, (r + 1) * H),
@@ -62,7 +65,7 @@ function readApplied(columns: RunColumns, { date, at, cap, redistributed }: Stor
 }
 
 /** An index invests what its weights before capping sum to; a strategy a fraction of that, never more than there is. */
-function sumChecks({ date, applied, uncapped, redistributed, isOfIndex, cash }: Applied): Check[] {
+function sumChecks({ date, applied, uncapped, redistributed, isOfIndex, isOverlay, cash }: Applied): Check[] {
   const invested = sumOf(applied);
   const before = sumOf(uncapped);
   const exposure = exposureOf({ applied, uncapped, isOfIndex });
@@ -72,7 +75,7 @@ function sumChecks({ date, applied, uncapped, redistributed, isOfIndex, cash }: 
       name: `rebalance ${date}: weights`,
       meaning: 'Applied weights sum to what is invested: 1 less the cash held beside them.',
       left: invested,
-      right: cash === null ? Math.min(1, invested) : 1 - cash,
+      right: cash !== null ? 1 - cash : isOverlay ? invested : Math.min(1, invested),
     }),
     check({
       name: `rebalance ${date}: uncapped weights`,

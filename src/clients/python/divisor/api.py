@@ -166,6 +166,10 @@ class Operations:
         """Every selection and weighting class with its parameters, and the other fields of a definition."""
         return cast("c.RuleTypes", self._transport.json("GET", "/indices/rule-types"))
 
+    def list_overlay_types(self) -> c.OverlayTypes:
+        """Every kind of overlay: formula, where it is published, parameters."""
+        return cast("c.OverlayTypes", self._transport.json("GET", "/indices/overlay-types"))
+
     def validate_index(self, body: c.IndexDocumentBody) -> c.ValidationReport:
         """Everything there is to say about a definition; nothing is stored."""
         return cast("c.ValidationReport", self._transport.json("POST", "/indices/validate", body=body))
@@ -191,7 +195,7 @@ class Operations:
         return cast("c.SavedIndex", self._transport.json("PUT", f"/indices/{word(index_id)}", body=body, if_match=if_match, note=note))
 
     def delete_index(self, index_id: str, *, purge: Optional[bool] = None, if_match: Optional[str] = None, note: Optional[str] = None) -> c.IndexDeletion:
-        """Removes a definition, its optimised children and every result of them.
+        """Removes a definition, its optimised children, overlays on it and every result of them.
 
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.

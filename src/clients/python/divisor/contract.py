@@ -201,6 +201,8 @@ class AttributionView(t.TypedDict):
     index_id: str
     #: By contribution, largest first, then identifier.
     contributions: t.Sequence[ContributionPayload]
+    #: What an overlay earned beside its names: with their contributions the total return. Null of other indices.
+    overlay_parts: t.Optional[t.Sequence[OverlayPart]]
     #: Last level over the first, less 1.
     total_return: float
     #: Number of periods.
@@ -426,7 +428,7 @@ class BacktestResultSummary(t.TypedDict):
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class BacktestRunResult(t.TypedDict):
@@ -467,7 +469,7 @@ class BacktestRunResult(t.TypedDict):
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class BarChartBlock(t.TypedDict):
@@ -591,6 +593,43 @@ class BlackLittermanReturns(_BlackLittermanReturns, total=False):
     tau: float
     #: Expected return of the index above cash per unit of its variance.
     risk_aversion: float
+
+
+class BlendOverlayParts(t.TypedDict):
+    #: Index of the part.
+    index_id: str
+    #: Weight at each rebalance of the blend.
+    weight: float
+
+
+class BlendOverlay(t.TypedDict):
+    """Several indices at fixed weights, on a schedule of its own."""
+
+    type: t.Literal["blend"]
+    #: Indices and their weights, which sum to 1.
+    parts: t.Sequence[BlendOverlayParts]
+    #: When the weights are restored.
+    rebalance: RebalanceSpec
+
+
+class BlendOverlayInputParts(t.TypedDict):
+    #: Index of the part.
+    index_id: str
+    #: Weight at each rebalance of the blend.
+    weight: float
+
+
+class _BlendOverlayInput(t.TypedDict):
+    type: t.Literal["blend"]
+    #: Indices and their weights, which sum to 1.
+    parts: t.Sequence[BlendOverlayInputParts]
+
+
+class BlendOverlayInput(_BlendOverlayInput, total=False):
+    """Several indices at fixed weights, on a schedule of its own."""
+
+    #: When the weights are restored.
+    rebalance: RebalanceSpecInput
 
 
 class _BookPayload(t.TypedDict):
@@ -1190,6 +1229,63 @@ class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     params: CumulativeCoverageParams
 
 
+class CurrencyHedgedOverlayRates(t.TypedDict):
+    #: Series of the store with the rate of the currency of the overlay, percent a year.
+    domestic: str
+    #: Series of the store with the rate of the currency beneath, percent a year.
+    foreign: str
+
+
+class CurrencyHedgedOverlay(t.TypedDict):
+    """The index in another currency, hedged by one-month forwards."""
+
+    type: t.Literal["currency_hedged"]
+    #: Currency of the overlay.
+    to: str
+    #: Fraction of the index that is hedged.
+    ratio: float
+    #: Rates of interest that forwards are made from.
+    rates: CurrencyHedgedOverlayRates
+    #: When the amount hedged is set to the level again.
+    adjust: t.Literal["monthly", "daily"]
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class CurrencyHedgedOverlayInputRates(t.TypedDict):
+    #: Series of the store with the rate of the currency of the overlay, percent a year.
+    domestic: str
+    #: Series of the store with the rate of the currency beneath, percent a year.
+    foreign: str
+
+
+class _CurrencyHedgedOverlayInput(t.TypedDict):
+    type: t.Literal["currency_hedged"]
+    #: Currency of the overlay.
+    to: str
+    #: Rates of interest that forwards are made from.
+    rates: CurrencyHedgedOverlayInputRates
+
+
+class CurrencyHedgedOverlayInput(_CurrencyHedgedOverlayInput, total=False):
+    """The index in another currency, hedged by one-month forwards."""
+
+    #: Fraction of the index that is hedged.
+    ratio: float
+    #: When the amount hedged is set to the level again.
+    adjust: t.Literal["monthly", "daily"]
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class CurrencyOverlay(t.TypedDict):
+    """The index in another currency, unhedged."""
+
+    type: t.Literal["currency"]
+    #: Currency of the overlay.
+    to: str
+
+
 class DataAudit(t.TypedDict):
     #: The data store.
     store_id: str
@@ -1481,6 +1577,37 @@ class DaysToTrade(t.TypedDict):
     p90: t.Optional[float]
     #: Of the slowest name.
     max: t.Optional[float]
+
+
+class DecrementOverlay(t.TypedDict):
+    """A synthetic dividend a year, in percent or in points, taken every day."""
+
+    type: t.Literal["decrement"]
+    #: Percent a year: 5 is 5 %.
+    percent: t.Optional[float]
+    #: Index points a year, instead of percent.
+    points: t.Optional[float]
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+    #: How percent is taken.
+    method: t.Literal["geometric", "arithmetic"]
+
+
+class _DecrementOverlayInput(t.TypedDict):
+    type: t.Literal["decrement"]
+
+
+class DecrementOverlayInput(_DecrementOverlayInput, total=False):
+    """A synthetic dividend a year, in percent or in points, taken every day."""
+
+    #: Percent a year: 5 is 5 %.
+    percent: t.Optional[float]
+    #: Index points a year, instead of percent.
+    points: t.Optional[float]
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+    #: How percent is taken.
+    method: t.Literal["geometric", "arithmetic"]
 
 
 class DefinitionFields(t.TypedDict):
@@ -1810,6 +1937,29 @@ EventsView = t.TypedDict("EventsView", {
 })
 
 
+class ExcessReturnOverlay(t.TypedDict):
+    """The index over cash."""
+
+    type: t.Literal["excess_return"]
+    #: Series of the store with the rate of cash, percent a year.
+    cash: str
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class _ExcessReturnOverlayInput(t.TypedDict):
+    type: t.Literal["excess_return"]
+    #: Series of the store with the rate of cash, percent a year.
+    cash: str
+
+
+class ExcessReturnOverlayInput(_ExcessReturnOverlayInput, total=False):
+    """The index over cash."""
+
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
 class ExcludeListParams(t.TypedDict):
     """Removes the names of a list."""
 
@@ -2036,6 +2186,29 @@ class FactorExposureRow(_FactorExposureRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: FactorExposureParams
+
+
+class FeeOverlay(t.TypedDict):
+    """A fee a year, taken every day."""
+
+    type: t.Literal["fee"]
+    #: Percent a year: 5 is 5 %.
+    percent: float
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class _FeeOverlayInput(t.TypedDict):
+    type: t.Literal["fee"]
+    #: Percent a year: 5 is 5 %.
+    percent: float
+
+
+class FeeOverlayInput(_FeeOverlayInput, total=False):
+    """A fee a year, taken every day."""
+
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class FieldExposure(t.TypedDict):
@@ -2470,7 +2643,7 @@ class GroupAttributionView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
-    #: Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested.
+    #: Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself.
     by: str
     #: What is compared with; null when nothing is.
     benchmark: t.Optional[str]
@@ -2873,6 +3046,12 @@ class _IndexDocument(t.TypedDict):
 class IndexDocument(_IndexDocument, total=False):
     #: Where selection begins.
     universe: UniverseSpec
+    #: Given by an index on another alone.
+    kind: t.Literal["overlay"]
+    #: Index beneath an overlay; a blend names its own.
+    source_index_id: str
+    #: What an overlay does with the index beneath it.
+    overlay: OverlaySpec
 
 
 class _IndexDocumentBody(t.TypedDict):
@@ -2903,6 +3082,12 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     pipeline: t.Optional[PipelineBody]
     #: Optimisation behind a derived index; exactly one of pipeline and derivation.
     derivation: t.Optional[DerivationPayloadInput]
+    #: Given by an index on another alone.
+    kind: t.Literal["overlay"]
+    #: Index beneath an overlay; a blend names its own.
+    source_index_id: str
+    #: What an overlay does with the index beneath it.
+    overlay: OverlaySpecInput
     #: Free labels.
     tags: t.Sequence[str]
 
@@ -3014,9 +3199,9 @@ class IndexSummary(t.TypedDict):
     id: str
     #: Display name.
     name: str
-    #: Driven by rules, or derived by optimisation.
-    kind: t.Literal["rule", "derived"]
-    #: Parent of a derived index.
+    #: Driven by rules, derived by optimisation, or an index on others.
+    kind: t.Literal["rule", "derived", "overlay"]
+    #: Parent of a derived index, index beneath an overlay; null of a blend.
     source_index_id: t.Optional[str]
     #: Exchange MIC from /indices/calendars.
     calendar: str
@@ -3168,6 +3353,37 @@ class LevelsView(t.TypedDict):
     levels: SeriesPayload
     #: Market value over level.
     divisor: SeriesPayload
+
+
+class LeverageOverlay(t.TypedDict):
+    """A multiple of the daily return, set anew every session; a negative one is inverse."""
+
+    type: t.Literal["leverage"]
+    #: Multiple of the daily return; negative is inverse.
+    factor: float
+    #: spot x (exp(r tau) - 1).
+    financing: t.Optional[str]
+    #: Over the rate, basis points a year.
+    spread_bps: float
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class _LeverageOverlayInput(t.TypedDict):
+    type: t.Literal["leverage"]
+    #: Multiple of the daily return; negative is inverse.
+    factor: float
+
+
+class LeverageOverlayInput(_LeverageOverlayInput, total=False):
+    """A multiple of the daily return, set anew every session; a negative one is inverse."""
+
+    #: spot x (exp(r tau) - 1).
+    financing: t.Optional[str]
+    #: Over the rate, basis points a year.
+    spread_bps: float
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class LimitBreach(t.TypedDict):
@@ -3961,6 +4177,41 @@ class OtherAdjustment(t.TypedDict):
     adjustment: t.Literal["none", "splits", "total"]
     #: What it would say.
     meaning: str
+
+
+class OverlayPart(t.TypedDict):
+    #: The overlay that it is of, itself or one beneath it.
+    index_id: str
+    #: What it is: cash (interest earned or given up on cash), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
+    part: t.Literal["cash", "currency", "decrement", "fee", "financing", "hedge"]
+    #: Linked contribution to the total return.
+    contribution: float
+
+
+OverlaySpec = t.Union["CurrencyOverlay", "CurrencyHedgedOverlay", "RiskControlOverlay", "LeverageOverlay", "DecrementOverlay", "ExcessReturnOverlay", "BlendOverlay", "FeeOverlay"]
+
+OverlaySpecInput = t.Union["CurrencyOverlay", "CurrencyHedgedOverlayInput", "RiskControlOverlayInput", "LeverageOverlayInput", "DecrementOverlayInput", "ExcessReturnOverlayInput", "BlendOverlayInput", "FeeOverlayInput"]
+
+class OverlayTypeSpec(t.TypedDict):
+    #: Class name.
+    type: str
+    #: Human-readable name.
+    label: str
+    #: What it does, in a sentence or two.
+    help: str
+    #: Level of a session t from the one before; g is the growth of the index.
+    formula: str
+    #: Where the formula is published.
+    reference: str
+    #: Its parameters in form order.
+    parameters: t.Sequence[ParameterSpec]
+    #: A complete valid row.
+    example: t.Mapping[str, t.Any]
+
+
+class OverlayTypes(t.TypedDict):
+    #: In the order of forms.
+    overlays: t.Sequence[OverlayTypeSpec]
 
 
 class _OverviewView(t.TypedDict):
@@ -5203,6 +5454,49 @@ class ReturnStatistics(t.TypedDict):
     best_return: float
     #: Worst session. A fraction.
     worst_return: float
+
+
+class RiskControlOverlay(t.TypedDict):
+    """As much of the index as has a target volatility, the rest in cash."""
+
+    type: t.Literal["risk_control"]
+    #: Volatility a year, as a fraction.
+    target: float
+    #: Half-lives of the weights of squared returns, sessions; the largest volatility counts.
+    half_lives: t.Optional[t.Sequence[float]]
+    #: Sessions of the mean of squared returns, instead of half-lives.
+    sessions: t.Optional[int]
+    #: Most of it in the index.
+    max_leverage: float
+    #: Sessions from the last return used to the exposure.
+    lag: int
+    #: Money not invested, after each close.
+    cash: t.Optional[str]
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class _RiskControlOverlayInput(t.TypedDict):
+    type: t.Literal["risk_control"]
+    #: Volatility a year, as a fraction.
+    target: float
+
+
+class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
+    """As much of the index as has a target volatility, the rest in cash."""
+
+    #: Half-lives of the weights of squared returns, sessions; the largest volatility counts.
+    half_lives: t.Optional[t.Sequence[float]]
+    #: Sessions of the mean of squared returns, instead of half-lives.
+    sessions: t.Optional[int]
+    #: Most of it in the index.
+    max_leverage: float
+    #: Sessions from the last return used to the exposure.
+    lag: int
+    #: Money not invested, after each close.
+    cash: t.Optional[str]
+    #: Days of a year.
+    basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
 class RiskDecomposition(t.TypedDict):

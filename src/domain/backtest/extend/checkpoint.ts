@@ -1,5 +1,6 @@
 import type { Day } from '../../days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
+import { referencesOf } from '../../documents/validate-reference.js';
 import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
@@ -139,8 +140,8 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
 
 /** Treatment of prices and actions; a derived index has that of its source. */
 export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, indexId: string): TreatmentSpec {
-  const { pipeline, derivation } = documents[indexId]!;
-  return pipeline?.treatment ?? treatmentOf(documents, derivation!.source_index_id);
+  const document = documents[indexId]!;
+  return document.pipeline?.treatment ?? treatmentOf(documents, referencesOf(document)[0]!);
 }
 
 /** Inputs of the books of an index: definition, treatment and market. */

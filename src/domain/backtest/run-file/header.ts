@@ -3,6 +3,7 @@ import type { TreatmentSpec } from '../../documents/index-document.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import type { NumberType } from '../numbers.js';
+import type { BookPart } from '../simulate/book.js';
 import type { Composition } from '../simulate/compositions.js';
 import type { AddedSessions, WholeRun } from './block.js';
 import type { BlockName } from './schema.js';
@@ -44,12 +45,17 @@ export interface RunHeader {
   readonly foreign: Readonly<Record<string, number>>;
   /** External benchmark, null without one. */
   readonly benchmark: { readonly id: string; readonly kind: 'index' | 'identifier' } | null;
+  /** What an overlay earns beside its names; absent of other runs. */
+  readonly parts: readonly StoredPart[] | undefined;
   readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
   /** Names of the files beside this one that hold the first segments of its blocks, the earliest first. */
   readonly begun?: readonly string[];
   /** Names that the run came to hold after it was extended, in the order in which they came. */
   readonly joined?: readonly JoinedName[];
 }
+
+/** A part of an overlay, its own or of one beneath it. */
+export type StoredPart = Pick<BookPart, 'part'> & { readonly index_id: string };
 
 export interface JoinedName {
   readonly name: string;
@@ -155,6 +161,12 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     whole: ({ run: { benchmark } }) => benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind },
     extended: same,
     compared: 6,
+  },
+  parts: {
+    whole: ({ run }) => run.portfolio.overlay?.parts.map(({ indexId, part }) => ({ index_id: indexId, part })),
+    extended: same,
+    compared: 11,
+    shown: (parts) => parts ?? [],
   },
 };
 

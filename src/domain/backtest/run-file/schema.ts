@@ -4,6 +4,7 @@ import { addedEffects, effectsByName, EFFECT_WIDTH, wholeEffects } from './effec
 import { labelsOf } from './labels.js';
 import { addedWeights, eventCosts, eventRows, filled, filledMarks, rebalanceRows, weightRows } from './panels.js';
 import { behind, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
+import { drift, ownParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
 import { shortCash } from './short-cash.js';
@@ -170,6 +171,8 @@ export const BLOCKS = {
     added: (source) => ({ behind: addedEffects(source) }),
   },
   shortCash,
+  drift,
+  ownParts,
   rates: {
     type: 'f64',
     axes: ['currencies', 'dates'],

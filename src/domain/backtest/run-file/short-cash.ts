@@ -20,6 +20,7 @@ export const shortCash: Block<'f64'> = {
   meaning:
     'rows of name, date, cash per share that a short position paid, by date then name; absent where nothing is withheld, and up to 0.2.0',
   whole({ run: { portfolio, index }, names }) {
+    if (portfolio.overlay !== undefined) return null; // What it is short of it earns by the growth of the index beneath.
     const books = [portfolio, index.book];
     return readyOrNone(paidByShorts({ terms: index.compositions, books, names, ...portfolio, before: 0 }));
   },

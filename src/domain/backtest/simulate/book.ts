@@ -1,6 +1,7 @@
 import type { TreatmentSpec } from '../../documents/index-document.js';
 import type { GrowthTerms } from '../../market/growth-terms.js';
 import type { SessionMarket } from '../../market/session-market.js';
+import type { PartName } from '../../overlays/overlay-type.js';
 
 /** Weights that a book takes at the close of a session. */
 export interface Targets {
@@ -142,6 +143,26 @@ export interface Book {
   readonly pending: PendingNames | null;
   /** Where it stands after its last close. */
   readonly end: BookEnd | FollowEnd;
+  /** Of an overlay, what its weights do not have. */
+  readonly overlay?: BookOverlay;
+}
+
+/** What an overlay earns beside its names. */
+export interface BookOverlay {
+  /**
+   * Times the weights after a close, or before the trades of an event, what those of the close before grew to, [T]: for
+   * other books that is `gross`.
+   */
+  readonly drift: Float64Array;
+  readonly parts: readonly BookPart[];
+}
+
+/** Contributions to the return of each session that no name has, [T]. */
+export interface BookPart {
+  /** The overlay that it is of. */
+  readonly indexId: string;
+  readonly part: PartName;
+  readonly contributions: Float64Array;
 }
 
 export interface BookEvent {

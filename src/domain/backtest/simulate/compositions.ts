@@ -4,6 +4,8 @@ import type { Finding } from '../../findings.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { StoredModel } from '../../risk/stored-model.js';
 import type { Decider, DecisionMemory } from './decider.js';
+import type { OverlaySpec } from '../../overlays/catalogue.js';
+import type { Book } from './book.js';
 import type { DueRebalance } from './due-rebalances.js';
 
 /** What an index consists of from one rebalance to the next. */
@@ -41,6 +43,16 @@ export interface Compositions {
   readonly findings: readonly Finding[];
   /** What the decisions left to those to come. */
   readonly memory: DecisionMemory | null;
+  /** Of an overlay. */
+  readonly overlay?: ComposedOverlay;
+}
+
+/** An overlay with what lies beneath it. */
+export interface ComposedOverlay {
+  readonly spec: OverlaySpec;
+  readonly sources: readonly Compositions[];
+  /** Up to the last day of the composer; absent while it is made. */
+  readonly book?: Book;
 }
 
 /** Runs definitions: an index, the parents of its universe or derivation, a benchmark, each once. */

@@ -1,6 +1,6 @@
 import type { Calendars } from '../../calendars/calendar.js';
 import type { Day } from '../../days.js';
-import { isDerivedDocument, type IndexDocument } from '../../documents/index-document.js';
+import { isDerivedDocument, isOverlayDocument, sourcesOf, type IndexDocument } from '../../documents/index-document.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import type { MarketData, Membership } from '../../market/market-data.js';
 import { panelRow, type SessionMarket } from '../../market/session-market.js';
@@ -10,6 +10,7 @@ import { lastAtMost } from '../../search.js';
 import type { Decider } from './decider.js';
 import { marketOn } from './market-on.js';
 import { compose, composeOn } from './compose.js';
+import { overlayCompositions } from './overlay-compositions.js';
 import {
   type Composition,
   type Compositions,
@@ -68,6 +69,7 @@ export function createComposer({
     treatment(indexId) {
       const document = composer.document(indexId);
       if (document.pipeline) return document.pipeline.treatment;
+      if (isOverlayDocument(document)) return composer.treatment(sourcesOf(document)[0]!);
       return composer.treatment(document.derivation!.source_index_id);
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),
@@ -85,11 +87,7 @@ export function createComposer({
           `The index ${indexId} reaches itself through its universe or derivation.`,
         );
       running.add(indexId);
-      const known = resumed?.get(indexId);
-      result =
-        known === undefined
-          ? compose(composer, { indexId, until, tick })
-          : composeOn(composer, { indexId, known, tick });
+      result = composeIndex(indexId);
       running.delete(indexId);
       composed.set(indexId, result);
       return result;
@@ -107,6 +105,14 @@ export function createComposer({
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
     riskModel: models,
     composed: () => [...composed.values()],
+  };
+  const composeIndex = (indexId: string): Compositions => {
+    const document = composer.document(indexId);
+    if (isOverlayDocument(document)) return overlayCompositions(composer, document, until);
+    const known = resumed?.get(indexId);
+    return known === undefined
+      ? compose(composer, { indexId, until, tick })
+      : composeOn(composer, { indexId, known, tick });
   };
   const membersOf = (universe: string): readonly Membership[] => {
     let members = memberships.get(universe);
@@ -132,6 +138,10 @@ function universeOn(
   { indexId, session }: UniverseInput,
 ): Int32Array {
   const document = composer.document(indexId);
+  if (isOverlayDocument(document)) {
+    const beneath = sourcesOf(document).flatMap((id) => [...composer.universe(id, session)]);
+    return Int32Array.from(new Set(beneath)).toSorted();
+  }
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
   const staleMax = composer.treatment(indexId).max_stale_sessions;

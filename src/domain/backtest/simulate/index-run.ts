@@ -2,6 +2,7 @@ import { growthTerms, type GrowthTerms } from '../../market/growth-terms.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import type { Book, Targets } from './book.js';
 import type { Compositions } from './compositions.js';
+import { overlayBook } from './overlay-book.js';
 import { simulateBook } from './simulate-book.js';
 import type { CalendarCoverage } from './window.js';
 
@@ -39,7 +40,18 @@ export interface IndexBookInput {
 }
 
 /** The index as a book without costs, from its first composition on, starting at its base value. @cost O(T H) */
-export function indexBook({
+export function indexBook(input: IndexBookInput): Book {
+  const { compositions, to, variant, isBrief = false } = input;
+  const { overlay } = compositions;
+  if (overlay === undefined) return simulatedBook(input);
+  const { book } = overlay;
+  if (book !== undefined && variant === undefined && to === book.from + book.length - 1) return book;
+  const bookOf = (source: Compositions): Book =>
+    indexBook({ compositions: source, to, isBrief, ...(variant ? { variant } : {}) });
+  return overlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
+}
+
+function simulatedBook({
   compositions,
   to,
   variant,

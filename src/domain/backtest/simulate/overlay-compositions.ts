@@ -1,0 +1,59 @@
+import { dayFrom, formatDay, type Day } from '../../days.js';
+import { sourcesOf, type OverlayDocument } from '../../documents/index-document.js';
+import { Refusal } from '../../refusal.js';
+import { firstAtLeast, lastAtMost } from '../../search.js';
+import type { Book } from './book.js';
+import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
+import { heldAt, indexBook } from './index-run.js';
+
+/**
+ * What an overlay consists of: on its first session and wherever an index beneath is rebalanced, what it holds then.
+ * @throws Refusal NO_DATA_IN_RANGE, and what the indices beneath refuse
+ */
+export function overlayCompositions(composer: Composer, document: OverlayDocument, until: Day): Compositions {
+  const sources = sourcesOf(document).map((id) => composer.compositions(id));
+  const { sm, treatment } = sources[0]!;
+  const last = lastAtMost(sm.sessions, until);
+  const first = Math.max(
+    firstAtLeast(sm.sessions, dayFrom(document.base_date)),
+    ...sources.map((source) => source.first),
+  );
+  if (first > last)
+    throw new Refusal(
+      'NO_DATA_IN_RANGE',
+      `The overlay ${document.id} begins on or after ${document.base_date}; there is no session up to ${formatDay(until)}.`,
+    );
+  const own: Compositions = {
+    document,
+    treatment,
+    sm,
+    first,
+    list: [],
+    findings: sources.flatMap(({ findings }) => findings),
+    memory: null,
+    overlay: { spec: document.overlay, sources },
+  };
+  const book = indexBook({ compositions: own, to: last });
+  return { ...own, list: heldCompositions(book, sources), overlay: { ...own.overlay!, book } };
+}
+
+/** What a book holds wherever an index beneath takes a composition. */
+function heldCompositions(book: Book, sources: readonly Compositions[]): Composition[] {
+  const { from, length, sm } = book;
+  const taken = new Map<number, Composition>();
+  for (const { list } of sources) {
+    const begin = inForce(list, from);
+    if (begin !== undefined) taken.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
+    for (const one of list) if (one.session > from && one.session < from + length) taken.set(one.session, one);
+  }
+  return [...taken]
+    .toSorted(([a], [b]) => a - b)
+    .map(([session, one]) => {
+      const { columns, weights } = heldAt(book, session);
+      const decision = Math.min(one.decision, session);
+      return { ...one, session, decision, columns, weights, ...UNCAPPED, uncapped: weights };
+    });
+}
+
+/** Caps are those of what lies beneath. */
+const UNCAPPED = { cap: null, capped: new Int32Array(0), redistributed: 0 };

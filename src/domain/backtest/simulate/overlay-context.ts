@@ -1,0 +1,82 @@
+import { civilOf, dayFrom, formatDay } from '../../days.js';
+import { pairOf, rateSeries } from '../../market/exchange-rates.js';
+import { carriedCloses } from '../../market/series.js';
+import type { OverlayContext } from '../../overlays/overlay-type.js';
+import { Refusal } from '../../refusal.js';
+import { rebalanceDates } from '../../schedule/schedule.js';
+import { lastAtMost } from '../../search.js';
+import type { Book } from './book.js';
+import type { Compositions } from './compositions.js';
+
+interface Beneath {
+  readonly beneath: readonly Book[];
+  readonly to: number;
+}
+
+/** What an overlay may ask of the market and of the books beneath it. */
+export function overlayContext(
+  { sm, first, document, overlay }: Compositions & Required<Pick<Compositions, 'overlay'>>,
+  { beneath, to }: Beneath,
+): OverlayContext {
+  const days = sm.sessions.slice(first, to + 1);
+  const dateOf = (t: number): string => formatDay(days[t]!);
+  return {
+    days,
+    dateOf,
+    baseValue: document.base_value,
+    sources: beneath.map(({ gross, from }) => ({
+      growth: gross.slice(first - from, to + 1 - from).fill(1, 0, 1),
+      before: gross.slice(1, first - from + 1),
+    })),
+    rate(id) {
+      const series = sm.market.series?.get(id);
+      if (series === undefined) throw missing(`The served store holds no series ${id}, which the overlay needs.`, id);
+      const known = carriedCloses(series, days);
+      const at = known.findIndex((value) => Number.isNaN(value));
+      if (at >= 0)
+        throw missing(`The series ${id} has no value on or before ${dateOf(at)}, which the overlay needs.`, id);
+      return known.map((value) => value / 100);
+    },
+    exchange() {
+      const from = overlay.sources[0]!.document.currency;
+      const rates = rateSeries(sm, from, document.currency)?.slice(first, to + 1);
+      const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
+      if (rates !== undefined && at < 0) return rates;
+      const pair = pairOf(from, document.currency);
+      throw new Refusal(
+        'FX_MISSING',
+        `The overlay needs the exchange rate ${pair}, which the store does not hold on ${dateOf(at)}.`,
+        { pair },
+      );
+    },
+    monthEnds: () => monthEnds(sm.calendar.sessions, days),
+    resets(rebalance) {
+      const dates = rebalanceDates({
+        rebalance,
+        calendar: sm.calendar,
+        baseDay: dayFrom(document.base_date),
+        from: days[0]! + 1,
+        to: days.at(-1)!,
+      });
+      const resets = new Uint8Array(days.length);
+      for (const { session } of dates) resets[lastAtMost(days, session)] = 1;
+      return resets;
+    },
+  };
+}
+
+function missing(message: string, series: string): Refusal {
+  return new Refusal('NO_DATA_AT_DATE', message, { series });
+}
+
+/** Day of the first last-session-of-a-month after each day; the last one there is where no other follows, [T]. */
+function monthEnds(sessions: Int32Array, days: Int32Array): Int32Array {
+  const ends = sessions.filter(
+    (day, s) => s + 1 === sessions.length || civilOf(day).month !== civilOf(sessions[s + 1]!).month,
+  );
+  let at = 0;
+  return days.map((day) => {
+    while (at + 1 < ends.length && ends[at]! <= day) at++;
+    return ends[at]!;
+  });
+}

@@ -1,0 +1,174 @@
+import { overlayTypeOf } from '../overlays/catalogue.js';
+import type { Finding } from '../findings.js';
+import type { MarketData } from '../market/market-data.js';
+import { isRateHeld, pairOf } from '../market/exchange-rates.js';
+import { refuseWithFindings } from '../refusal.js';
+import { validateRebalance } from '../schedule/validate-rebalance.js';
+import { error, isObject, type IndexContext, type Raw } from './index-context.js';
+import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from './index-document.js';
+import { referenceFindings } from './validate-reference.js';
+
+/** Weights of a blend may miss 1 by so much. */
+const WEIGHTS_TOLERANCE = 1e-9;
+
+/** The indices beneath an overlay as it was sent: whether they are stored, and lead nowhere back. */
+export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
+  const { overlay, source_index_id: source } = body;
+  if (!isObject(overlay)) return source === undefined ? [] : [strayField('source_index_id')];
+  if (overlay['type'] !== 'blend') {
+    if (source === undefined || source === null)
+      return [error('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];
+    return typeof source === 'string' ? referenceFindings(source, body['id'], 'source_index_id', indexOf) : [];
+  }
+  const parts = Array.isArray(overlay['parts']) ? overlay['parts'] : [];
+  return [
+    ...(source === undefined ? [] : [strayField('source_index_id')]),
+    ...parts.flatMap((part: unknown, k) =>
+      isObject(part) && typeof part['index_id'] === 'string'
+        ? referenceFindings(part['index_id'], body['id'], `overlay.parts[${k}].index_id`, indexOf)
+        : [],
+    ),
+  ];
+}
+
+function strayField(path: string): Finding {
+  return error('PIPELINE_XOR_DERIVATION', path, `${path} belongs to overlays on one index.`);
+}
+
+/** What the fields of an overlay mean together with those of the indices beneath it. */
+export function overlayTermsFindings(document: IndexDocument, { indexOf, market }: IndexContext): Finding[] {
+  if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
+  const { overlay } = document;
+  const sources = sourcesOf(document).flatMap((id) => indexOf(id) ?? []);
+  return [
+    ...currencyFindings(document, sources),
+    ...rateFindings(document, sources, market),
+    ...sources.flatMap(({ id, calendar }) =>
+      calendar === document.calendar
+        ? []
+        : [
+            error(
+              'NOT_IN_CHOICES',
+              'calendar',
+              `The calendar ${document.calendar} is not ${calendar}, that of the index ${id} beneath.`,
+              { accepted: [calendar], value: document.calendar },
+            ),
+          ],
+    ),
+    ...(overlay.type === 'blend' ? blendFindings(overlay.parts, overlay.rebalance) : []),
+  ];
+}
+
+type Blend = Extract<OverlayDocument['overlay'], { type: 'blend' }>;
+
+function blendFindings(parts: Blend['parts'], rebalance: Blend['rebalance']): Finding[] {
+  const sum = parts.reduce((total, { weight }) => total + weight, 0);
+  return [
+    ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
+      ? []
+      : [error('WEIGHTS_NOT_ONE', 'overlay.parts', `The weights sum to ${sum}; 1 is needed.`, { value: sum })]),
+    ...parts.flatMap(({ index_id: id }, k) =>
+      parts.findIndex((other) => other.index_id === id) < k
+        ? [error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} is a part twice.`, { value: id })]
+        : [],
+    ),
+    ...validateRebalance(rebalance, 'overlay.rebalance'),
+  ];
+}
+
+/** An overlay has the currency that it converts into, else that of what lies beneath. */
+function currencyFindings({ currency, overlay }: OverlayDocument, sources: readonly IndexDocument[]): Finding[] {
+  const to = overlayTypeOf(overlay).currency(overlay);
+  if (to !== null)
+    return currency === to
+      ? []
+      : [
+          error('NOT_IN_CHOICES', 'currency', `The currency ${currency} is not ${to}, into which it converts.`, {
+            accepted: [to],
+            value: currency,
+          }),
+        ];
+  return sources.flatMap((source) =>
+    source.currency === currency
+      ? []
+      : [
+          error(
+            'NOT_IN_CHOICES',
+            'currency',
+            `The currency ${currency} is not ${source.currency}, that of the index ${source.id} beneath.`,
+            { accepted: [source.currency], value: currency },
+          ),
+        ],
+  );
+}
+
+/** Selection and optimisation start from names, which an overlay has only as parts of what lies beneath. */
+function onOverlay(document: IndexDocument, indexOf: IndexContext['indexOf']): Finding[] {
+  const { derivation, universe } = document;
+  const path = derivation === null ? 'universe.id' : 'derivation.source_index_id';
+  const id = derivation?.source_index_id ?? (universe?.kind === 'index' ? universe.id : undefined);
+  const source = id == null ? undefined : indexOf(id);
+  if (source === undefined || !isOverlayDocument(source)) return [];
+  const beneath = sourcesOf(source);
+  return [
+    error(
+      'NOT_IN_CHOICES',
+      path,
+      `The index ${source.id} is an overlay; name the index beneath it: ${beneath.join(', ')}.`,
+      {
+        accepted: beneath,
+        value: source.id,
+      },
+    ),
+  ];
+}
+
+/**
+ * An overlay decides nothing: what is asked of decisions is asked of what lies beneath.
+ * @throws Refusal VALIDATION_FAILED
+ */
+export function assertDecides(document: IndexDocument): void {
+  if (!isOverlayDocument(document)) return;
+  const accepted = sourcesOf(document);
+  const message = `${document.id} is an overlay and decides no composition; ask of the index beneath: ${accepted.join(', ')}.`;
+  throw refuseWithFindings('request', [error('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id })]);
+}
+
+/** Series that a market lacks for an overlay. */
+export function overlayOnMarket(
+  { overlay }: OverlayDocument,
+  { series }: MarketData,
+  severity: 'error' | 'warning',
+): Finding[] {
+  return overlayTypeOf(overlay)
+    .series(overlay)
+    .flatMap(({ path, series: id }): Finding[] =>
+      series?.has(id) === true
+        ? []
+        : [
+            {
+              severity,
+              code: 'UNKNOWN_IDENTIFIER',
+              path: `overlay.${path}`,
+              message: `The store has no series ${id}.`,
+              value: id,
+            },
+          ],
+    );
+}
+
+/** The exchange rate that a market lacks for a conversion. */
+function rateFindings(
+  { overlay, currency }: OverlayDocument,
+  sources: readonly IndexDocument[],
+  market: MarketData | undefined,
+): Finding[] {
+  if (market === undefined || overlayTypeOf(overlay).currency(overlay) === null) return [];
+  const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
+  return sources.flatMap((source): Finding[] => {
+    if (isRateHeld(holds, source.currency, currency)) return [];
+    const pair = pairOf(source.currency, currency);
+    const message = `The store has no exchange rate ${pair}, which the overlay needs.`;
+    return [{ severity: 'warning', code: 'FX_MISSING', path: 'overlay.to', message, value: pair }];
+  });
+}

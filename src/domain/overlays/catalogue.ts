@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { parameterSpecs, type ParameterSpec } from '../catalogue/type-spec.js';
+import type { OverlayType } from './overlay-type.js';
+import { blend } from './types/blend.js';
+import { currency } from './types/currency.js';
+import { currencyHedged } from './types/currency-hedged.js';
+import { decrement } from './types/decrement.js';
+import { excessReturn } from './types/excess-return.js';
+import { fee } from './types/fee.js';
+import { leverage } from './types/leverage.js';
+import { riskControl } from './types/risk-control.js';
+
+/** Every kind of overlay, in the order of forms. */
+const ENTRIES = [currency, currencyHedged, riskControl, leverage, decrement, excessReturn, blend, fee] as const;
+
+export const OVERLAY_TYPES: readonly OverlayType[] = ENTRIES as unknown as readonly OverlayType[]; // Each is asked with its own spec alone.
+
+/** What an overlay does, by its type. */
+export const OverlaySpec = z
+  .discriminatedUnion('type', [
+    currency.schema.meta({ id: 'CurrencyOverlay', description: currency.help }),
+    currencyHedged.schema.meta({ id: 'CurrencyHedgedOverlay', description: currencyHedged.help }),
+    riskControl.schema.meta({ id: 'RiskControlOverlay', description: riskControl.help }),
+    leverage.schema.meta({ id: 'LeverageOverlay', description: leverage.help }),
+    decrement.schema.meta({ id: 'DecrementOverlay', description: decrement.help }),
+    excessReturn.schema.meta({ id: 'ExcessReturnOverlay', description: excessReturn.help }),
+    blend.schema.meta({ id: 'BlendOverlay', description: blend.help }),
+    fee.schema.meta({ id: 'FeeOverlay', description: fee.help }),
+  ])
+  .meta({ id: 'OverlaySpec' });
+export type OverlaySpec = z.infer<typeof OverlaySpec>;
+
+const BY_TYPE = new Map(OVERLAY_TYPES.map((entry) => [entry.type, entry]));
+
+/** The entry of an overlay. */
+export function overlayTypeOf({ type }: OverlaySpec): OverlayType {
+  return BY_TYPE.get(type)!; // Every type of the schema is in the catalogue.
+}
+
+/** The weights of a blend, undefined of other overlays. */
+export function blendParts(
+  spec: OverlaySpec,
+): readonly { readonly index_id: string; readonly weight: number }[] | undefined {
+  return spec.type === 'blend' ? spec.parts : undefined;
+}
+
+/** The served form of an entry. */
+export interface OverlayTypeSpec extends Pick<
+  OverlayType,
+  'type' | 'label' | 'help' | 'formula' | 'reference' | 'example'
+> {
+  readonly parameters: readonly ParameterSpec[];
+}
+
+/** The catalogue as clients read it. */
+export const overlaySpecs: readonly OverlayTypeSpec[] = OVERLAY_TYPES.map(
+  ({ type, label, help, formula, reference, schema, example }) => ({
+    type,
+    label,
+    help,
+    formula,
+    reference,
+    parameters: parameterSpecs(schema).filter(({ name }) => name !== 'type'),
+    example,
+  }),
+);

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+
+/** Fields that several overlays have. */
+
+export const basis = (usual: 360 | 365) =>
+  z
+    .union([z.literal(360), z.literal(365)])
+    .default(usual)
+    .meta({ description: 'Days of a year.' });
+
+export const percent = z.number().min(0).max(100).meta({ description: 'Percent a year: 5 is 5 %.' });
+
+export const series = (description: string) => z.string().min(1).max(64).meta({ description });
+
+/** A rate of interest: series of the store, percent a year. */
+export const rateSeries = (of: string) => series(`Series of the store with the ${of}, percent a year.`);

@@ -1,0 +1,95 @@
+import type { z } from 'zod';
+import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+
+/** An index beneath an overlay, in its own currency. */
+export interface OverlaySource {
+  /** Growth over each session, 1 on the first, [T]. */
+  readonly growth: Float64Array;
+  /** Growth over each session of its own before the first of the overlay, ascending, [P]. */
+  readonly before: Float64Array;
+}
+
+/** What an overlay may ask. T sessions; nothing of a session depends on a later one. */
+export interface OverlayContext {
+  /** Days of the sessions, [T]. */
+  readonly days: Int32Array;
+  readonly baseValue: number;
+  readonly sources: readonly OverlaySource[];
+  /** A rate of interest as it was last known at each close, fraction a year, [T]. @throws Refusal NO_DATA_AT_DATE */
+  rate(series: string): Float64Array;
+  /** Price of the currency beneath in that of the overlay, [T]. @throws Refusal FX_MISSING */
+  exchange(): Float64Array;
+  /** Day of the first last-session-of-a-month after each session, [T]. */
+  monthEnds(): Int32Array;
+  /** 1 where a schedule rebalances at the close, [T]. */
+  resets(rebalance: RebalanceSpec): Uint8Array;
+  /** A session as a date, for refusals. */
+  dateOf(t: number): string;
+}
+
+/** What an overlay does with the indices beneath it. */
+export interface OverlayPath {
+  /** Growth over each session, 1 on the first, [T]. */
+  readonly growth: Float64Array;
+  /** Fraction that holds each index beneath after each close, [sources][T]. */
+  readonly exposures: readonly Float64Array[];
+  /** Growth of the exchange rate over each session, [T]; null without conversion. */
+  readonly exchange: Float64Array | null;
+  /** Contributions of its own to the return of each session, [T] each. */
+  readonly parts: readonly OverlayPart[];
+  /** 1 where exposures are set anew at the close by a schedule, [T]; null where none is. */
+  readonly resets: Uint8Array | null;
+}
+
+export interface OverlayPart {
+  readonly part: PartName;
+  readonly contributions: Float64Array;
+}
+
+/** Own parts of overlays, with what they are. */
+export const OVERLAY_PARTS = {
+  cash: 'interest earned or given up on cash',
+  currency: 'the exchange rate on what lies in cash beneath',
+  decrement: 'the synthetic dividend',
+  fee: 'the fee',
+  financing: 'interest paid for borrowed money, or earned on the proceeds of short positions',
+  hedge: 'gains and losses of currency forwards',
+} as const;
+export type PartName = keyof typeof OVERLAY_PARTS;
+export const OVERLAY_PART_NAMES = Object.keys(OVERLAY_PARTS) as [PartName, ...PartName[]]; // Object.keys returns plain strings.
+export const OVERLAY_PART_HELP = OVERLAY_PART_NAMES.map((name) => `${name} (${OVERLAY_PARTS[name]})`).join(', ');
+
+/** A series of the store that an overlay reads. */
+export interface SeriesUse {
+  readonly path: string;
+  readonly series: string;
+}
+
+/** One kind of overlay: everything the service knows of it. */
+export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
+  readonly type: string;
+  readonly label: string;
+  readonly help: string;
+  /** As the guide prints it. */
+  readonly formula: string;
+  /** Where the formula comes from. */
+  readonly reference: string;
+  readonly schema: S;
+  readonly example: Readonly<Record<string, unknown>>;
+  /** Series of rates. */
+  readonly series: (spec: z.output<S>) => readonly SeriesUse[];
+  /** Currency that it leads into, null where it stays in that beneath. */
+  readonly currency: (spec: z.output<S>) => string | null;
+  readonly sentences: (spec: z.output<S>) => readonly string[];
+  /** @cost O(T sources) */
+  readonly path: (spec: z.output<S>, context: OverlayContext) => OverlayPath;
+}
+
+type Optional = 'series' | 'currency';
+
+/** Keeps the parameter types of an entry for its behaviour. */
+export function overlayType<S extends z.ZodObject>(
+  entry: Omit<OverlayType<S>, Optional> & Partial<Pick<OverlayType<S>, Optional>>,
+): OverlayType<S> {
+  return { series: () => [], currency: () => null, ...entry };
+}

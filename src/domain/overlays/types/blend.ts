@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { RebalanceSpec } from '../../documents/rebalance-spec.js';
+import { Id } from '../../shape.js';
+import { overlayType } from '../overlay-type.js';
+
+export const blend = overlayType({
+  type: 'blend',
+  label: 'Blend',
+  help: 'Several indices at fixed weights, on a schedule of its own.',
+  formula:
+    'v[k,t] = v[k,t-1] g[k,t]; L[t] = L[t-1] * sum_k v[k,t] / sum_k v[k,t-1]; at a rebalance v[k] = weight[k] * sum v',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: weighted return indices',
+  schema: z.strictObject({
+    type: z.literal('blend'),
+    parts: z
+      .array(
+        z.strictObject({
+          index_id: Id.meta({ description: 'Index of the part.' }),
+          weight: z.number().gt(0).max(1).meta({ description: 'Weight at each rebalance of the blend.' }),
+        }),
+      )
+      .min(1)
+      .max(20)
+      .meta({ description: 'Indices and their weights, which sum to 1.' }),
+    rebalance: RebalanceSpec.prefault({}).meta({ description: 'When the weights are restored.' }),
+  }),
+  example: {
+    type: 'blend',
+    parts: [
+      { index_id: 'CORE-40', weight: 0.6 },
+      { index_id: 'VALUE-20', weight: 0.4 },
+    ],
+    rebalance: { frequency: 'monthly' },
+  },
+  sentences: ({ parts }) => [
+    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${weight}`).join(', ')}; between rebalances of the blend the parts drift.`,
+  ],
+  path({ parts, rebalance }, context) {
+    const { sources, days } = context;
+    const resets = context.resets(rebalance);
+    const growth = new Float64Array(days.length).fill(1);
+    const total = parts.reduce((sum, { weight }) => sum + weight, 0);
+    const exposures = parts.map(({ weight }) => new Float64Array(days.length).fill(weight / total));
+    for (let t = 1; t < days.length; t++) {
+      let after = 0;
+      for (let k = 0; k < parts.length; k++) after += exposures[k]![t - 1]! * sources[k]!.growth[t]!;
+      growth[t] = after;
+      if (resets[t] === 1) continue;
+      for (let k = 0; k < parts.length; k++)
+        exposures[k]![t] = (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / after;
+    }
+    return { growth, exposures, exchange: null, parts: [], resets };
+  },
+});

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { basis, percent } from '../fields.js';
+import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
+import { heldWhole, yearFractions } from '../steps.js';
+
+export const decrement = overlayType({
+  type: 'decrement',
+  label: 'Decrement',
+  help: 'A synthetic dividend a year, in percent or in points, taken every day.',
+  formula:
+    'geometric: L[t] = L[t-1] * g[t] * (1 - p)^(days / basis); arithmetic: L[t] = L[t-1] * g[t] * (1 - p * days / basis); points: L[t] = L[t-1] * g[t] - points * days / basis',
+  reference: 'STOXX Index Guide and Euronext decrement indices, percentage and point versions',
+  schema: z
+    .strictObject({
+      type: z.literal('decrement'),
+      percent: percent.nullable().default(null).meta({ description: 'Percent a year: 5 is 5 %.' }),
+      points: z
+        .number()
+        .gt(0)
+        .nullable()
+        .default(null)
+        .meta({ description: 'Index points a year, instead of percent.' }),
+      basis: basis(365),
+      method: z.enum(['geometric', 'arithmetic']).default('geometric').meta({ description: 'How percent is taken.' }),
+    })
+    .refine((spec) => (spec.percent === null) !== (spec.points === null), {
+      error: 'needs either percent or points',
+      params: { finding: 'REQUIRED' },
+    }),
+  example: { type: 'decrement', percent: 5, basis: 365, method: 'geometric' },
+  sentences: ({ percent: p, points, basis: days, method }) => [
+    points !== null
+      ? `A synthetic dividend of ${points} index points a year is taken every day by calendar days over ${days}.`
+      : `A synthetic dividend of ${p} % a year is taken every day: the level is multiplied by ${method === 'geometric' ? `(1 - ${p} %) to the power of calendar days over ${days}` : `1 less ${p} % times calendar days over ${days}`}.`,
+  ],
+  path({ percent: p, points, basis: days, method }, context) {
+    const fractions = yearFractions(context.days, days);
+    if (points !== null)
+      return lessPoints(
+        context,
+        fractions.map((fraction) => points * fraction),
+      );
+    const rate = p! / 100; // one of them is given
+    const factor = (t: number): number =>
+      method === 'geometric' ? (1 - rate) ** fractions[t]! : 1 - rate * fractions[t]!;
+    return heldWhole(context, 'decrement', (growth, t) => growth * factor(t));
+  },
+});
+
+/** Less so many points a session. */
+function lessPoints(context: OverlayContext, taken: Float64Array): OverlayPath {
+  let level = context.baseValue;
+  return heldWhole(context, 'decrement', (growth, t) => {
+    const after = level * growth - taken[t]!;
+    const own = after / level;
+    level = after;
+    return own;
+  });
+}

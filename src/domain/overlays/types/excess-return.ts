@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import { basis, rateSeries } from '../fields.js';
+import { overlayType } from '../overlay-type.js';
+import { accruals, heldWhole } from '../steps.js';
+
+export const excessReturn = overlayType({
+  type: 'excess_return',
+  label: 'Excess return',
+  help: 'The index over cash.',
+  formula: 'L[t] = L[t-1] * g[t] / (1 + c[t-1] * days / basis)',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: excess return indices',
+  schema: z.strictObject({
+    type: z.literal('excess_return'),
+    cash: rateSeries('rate of cash'),
+    basis: basis(360),
+  }),
+  example: { type: 'excess_return', cash: 'SOFR' },
+  series: ({ cash }) => [{ path: 'cash', series: cash }],
+  sentences: ({ cash, basis: days }) => [
+    `Its return is that of the index beneath over cash: growth is divided by 1 plus the rate ${cash} of the close before, times calendar days over ${days}.`,
+  ],
+  path({ cash, basis: days }, context) {
+    const interest = accruals(context, cash, days);
+    return heldWhole(context, 'cash', (growth, t) => growth / (1 + interest[t]!));
+  },
+});

@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { LIMITS } from '../../limits.js';
+import { basis, rateSeries } from '../fields.js';
+import { overlayType, type OverlaySource } from '../overlay-type.js';
+import { accruals, positive } from '../steps.js';
+
+const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
+
+export const riskControl = overlayType({
+  type: 'risk_control',
+  label: 'Risk control',
+  help: 'As much of the index as has a target volatility, the rest in cash.',
+  formula:
+    'e[t] = min(max_leverage, target / vol[t-lag]); L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life',
+  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
+  schema: z
+    .strictObject({
+      type: z.literal('risk_control'),
+      target: z.number().gt(0).max(2).meta({ description: 'Volatility a year, as a fraction.' }),
+      half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
+        description: 'Half-lives of the weights of squared returns, sessions; the largest volatility counts.',
+      }),
+      sessions: z
+        .int()
+        .min(2)
+        .max(2520)
+        .nullable()
+        .default(null)
+        .meta({ description: 'Sessions of the mean of squared returns, instead of half-lives.' }),
+      max_leverage: z.number().gt(0).max(10).default(1.5).meta({ description: 'Most of it in the index.' }),
+      lag: z
+        .int()
+        .min(0)
+        .max(20)
+        .default(2)
+        .meta({ description: 'Sessions from the last return used to the exposure.' }),
+      cash: rateSeries('rate of cash').nullable().default(null),
+      basis: basis(360),
+    })
+    .refine((spec) => (spec.half_lives === null) !== (spec.sessions === null), {
+      error: 'needs either half_lives or sessions',
+      params: { finding: 'REQUIRED' },
+    }),
+  example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
+  series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash }]),
+  sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, basis: days }) => [
+    `After each close it holds ${target} over the volatility of the index beneath, at most ${max_leverage}, and the rest in cash.`,
+    `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag} sessions before, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}.`,
+    `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
+  ],
+  path(spec, context) {
+    const source = context.sources[0]!;
+    const exposure = exposures(spec, source);
+    const interest = accruals(context, spec.cash, spec.basis);
+    const cash = interest.map((earned, t) => (t === 0 ? 0 : (1 - exposure[t - 1]!) * earned));
+    const growth = source.growth.map((own, t) =>
+      t === 0 ? 1 : positive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context.dateOf, t),
+    );
+    const parts = [{ part: 'cash' as const, contributions: cash }];
+    return { growth, exposures: [exposure], exchange: null, parts, resets: null };
+  },
+});
+
+interface Terms {
+  readonly target: number;
+  readonly half_lives: readonly number[] | null;
+  readonly sessions: number | null;
+  readonly max_leverage: number;
+  readonly lag: number;
+}
+
+/** Fraction in the index after each close, [T]: before the first return that counts 1, or the most where that is less. */
+function exposures({ target, half_lives, sessions, max_leverage, lag }: Terms, source: OverlaySource): Float64Array {
+  const { growth, before } = source;
+  const squares = Float64Array.from([...before, ...growth.subarray(1)], (own) => Math.log(own) ** 2);
+  const volatilities =
+    sessions === null
+      ? half_lives!.map((sessionsOfHalf) => decayed(squares, 0.5 ** (1 / sessionsOfHalf)))
+      : [windowed(squares, sessions)];
+  return growth.map((_, t) => {
+    const used = before.length + t - 1 - lag;
+    if (used < 0) return Math.min(1, max_leverage);
+    const largest = Math.max(...volatilities.map((of) => of[used]!));
+    return Math.min(max_leverage, target / largest);
+  });
+}
+
+/** Volatility a year of squared returns whose weights decay, up to each, [R]. */
+function decayed(squares: Float64Array, decay: number): Float64Array {
+  let sum = 0;
+  let weight = 0;
+  return squares.map((square) => {
+    sum = decay * sum + (1 - decay) * square;
+    weight = decay * weight + (1 - decay);
+    return Math.sqrt((LIMITS.PERIODS_PER_YEAR * sum) / weight);
+  });
+}
+
+/** The same of the latest returns with equal weights, of fewer at the beginning, [R]. */
+function windowed(squares: Float64Array, sessions: number): Float64Array {
+  return squares.map((_, at) => {
+    const from = Math.max(0, at + 1 - sessions);
+    let sum = 0;
+    for (let k = from; k <= at; k++) sum += squares[k]!;
+    return Math.sqrt((LIMITS.PERIODS_PER_YEAR * sum) / (at + 1 - from));
+  });
+}

@@ -1,0 +1,72 @@
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
+
+/** An overlay on X, as clients write it. */
+export function overlayOn(overlay: Readonly<Record<string, unknown>>, rest: object = {}): IndexDocument {
+  return IndexDocument.parse({
+    id: 'O',
+    name: 'O',
+    calendar: 'MAIN',
+    base_date: '2023-12-27',
+    kind: 'overlay',
+    ...(overlay['type'] === 'blend' ? {} : { source_index_id: 'X' }),
+    overlay,
+    ...rest,
+  });
+}
+
+/** The market with two rates of interest and pounds in dollars, which change every few days. */
+export function withRates(market: MarketData): MarketData {
+  const first = market.dates[0]! - 20;
+  const days = Int32Array.from({ length: 60 }, (_, k) => first + 3 * k);
+  const series = (identifier: string, valueAt: (k: number) => number): [string, PriceSeries] => [
+    identifier,
+    { identifier, name: null, currency: null, days, closes: Float64Array.from(days, (_, k) => valueAt(k)) },
+  ];
+  const own = [
+    series('DOMESTIC', (k) => 5 + Math.sin(k)),
+    series('FOREIGN', (k) => 1 + 0.3 * Math.cos(k)),
+    series('GBPUSD', (k) => 1.25 + 0.05 * Math.sin(k / 2)),
+  ];
+  return { ...market, series: new Map([...(market.series ?? []), ...own]) };
+}
+
+export function columnsOf(run: Run): RunColumns {
+  const bytes = runToColumns(run, { contentHash: 's' });
+  return openColumns((start, end) => bytes.slice(start, end));
+}
+
+/** One of each kind. */
+export const EVERY_OVERLAY = [
+  [{ type: 'currency', to: 'GBP' }, { currency: 'GBP' }],
+  [
+    { type: 'currency_hedged', to: 'GBP', ratio: 0.8, rates: { domestic: 'DOMESTIC', foreign: 'FOREIGN' } },
+    { currency: 'GBP' },
+  ],
+  [
+    { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC', foreign: 'FOREIGN' }, adjust: 'daily' },
+    { currency: 'GBP' },
+  ],
+  [{ type: 'risk_control', target: 0.1, half_lives: [3, 8], cash: 'DOMESTIC' }, {}],
+  [{ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }, {}],
+  [{ type: 'leverage', factor: -1, financing: 'DOMESTIC' }, {}],
+  [{ type: 'decrement', percent: 5 }, {}],
+  [{ type: 'decrement', points: 4 }, {}],
+  [{ type: 'excess_return', cash: 'DOMESTIC' }, {}],
+  [{ type: 'fee', percent: 1 }, {}],
+  [
+    {
+      type: 'blend',
+      parts: [
+        { index_id: 'X', weight: 0.7 },
+        { index_id: 'Y', weight: 0.3 },
+      ],
+      rebalance: { frequency: 'weekly' },
+    },
+    {},
+  ],
+] as const;

@@ -1,0 +1,197 @@
+import { beforeAll, expect, test } from 'vitest';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { carriedCloses } from '#domain/market/series.js';
+import { Refusal } from '#domain/refusal.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { run } from '../backtest/random-run.js';
+import { EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
+
+const source = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: '2023-12-27',
+  rebalance: { frequency: 'monthly' },
+  universe: { kind: 'list', identifiers: ['A', 'B'] },
+  pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'EqualWeight' } },
+});
+
+/** Weekdays that the calendar of the tests has. */
+function weekdays(from: string, count: number): string[] {
+  const closed = ['2024-01-15', '2024-02-05', '2024-02-06'];
+  const dates: string[] = [];
+  for (let day = dayFrom(from); dates.length < count; day++) {
+    const date = formatDay(day);
+    if (![6, 0].includes(new Date(`${date}T00:00Z`).getUTCDay()) && !closed.includes(date)) dates.push(date);
+  }
+  return dates;
+}
+
+const dates = weekdays('2023-12-27', 60);
+let market: MarketData;
+let levels: Float64Array;
+let days: number[];
+beforeAll(() => {
+  market = withRates(
+    buildMarket({
+      dates,
+      close: {
+        A: dates.map((_, t) => 50 + 4 * Math.sin(t / 3) + t / 20),
+        B: dates.map((_, t) => 20 + 3 * Math.cos(t / 5)),
+      },
+    }),
+  );
+  levels = run(market, source).index.book.value;
+  days = dates.map(dayFrom);
+});
+
+const levelOf = (overlay: Readonly<Record<string, unknown>>, rest = {}): Float64Array =>
+  run(market, overlayOn(overlay, rest), { documents: { X: source } }).index.book.value;
+const rateOf = (id: string): Float64Array =>
+  carriedCloses(market.series!.get(id)!, Int32Array.from(days)).map((percent) => percent / 100);
+
+function near(actual: Float64Array, expected: ArrayLike<number>): void {
+  expect(actual.length).toBe(expected.length);
+  actual.forEach((value, t) => expect(Math.abs(value / expected[t]! - 1)).toBeLessThan(1e-12));
+}
+
+/** Level by level from 100, given what each is made of. */
+function chained(growthAt: (t: number, before: number) => number): number[] {
+  const chain = [100];
+  for (let t = 1; t < days.length; t++) chain.push(growthAt(t, chain[t - 1]!));
+  return chain;
+}
+const returnAt = (t: number): number => levels[t]! / levels[t - 1]! - 1;
+const daysAt = (t: number): number => days[t]! - days[t - 1]!;
+
+test('a geometric decrement and a fee are the index times a power of the days since the base date', () => {
+  const closed = (p: number, basis: number) =>
+    levels.map((level, t) => level * (1 - p) ** ((days[t]! - days[0]!) / basis));
+  near(levelOf({ type: 'decrement', percent: 5 }), closed(0.05, 365));
+  near(levelOf({ type: 'fee', percent: 0.75, basis: 360 }), closed(0.0075, 360));
+});
+
+test('an arithmetic decrement takes its days of each session, one in points the points', () => {
+  near(
+    levelOf({ type: 'decrement', percent: 5, method: 'arithmetic', basis: 360 }),
+    chained((t, before) => before * (1 + returnAt(t)) * (1 - (0.05 * daysAt(t)) / 360)),
+  );
+  near(
+    levelOf({ type: 'decrement', points: 12 }),
+    chained((t, before) => before * (1 + returnAt(t)) - (12 * daysAt(t)) / 365),
+  );
+});
+
+test('twice the return pays for what is borrowed, an inverse earns on twice its value', () => {
+  const rate = rateOf('DOMESTIC');
+  near(
+    levelOf({ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50 }),
+    chained((t, before) => before * (1 + 2 * returnAt(t) - ((rate[t - 1]! + 0.005) * daysAt(t)) / 360)),
+  );
+  near(
+    levelOf({ type: 'leverage', factor: -1, financing: 'DOMESTIC', spread_bps: 20 }),
+    chained((t, before) => before * (1 - returnAt(t) + (2 * (rate[t - 1]! - 0.002) * daysAt(t)) / 360)),
+  );
+});
+
+test('an excess return divides by what cash grew to', () => {
+  const rate = rateOf('DOMESTIC');
+  near(
+    levelOf({ type: 'excess_return', cash: 'DOMESTIC' }),
+    chained((t, before) => (before * (1 + returnAt(t))) / (1 + (rate[t - 1]! * daysAt(t)) / 360)),
+  );
+});
+
+test('risk control holds the target over the larger of two volatilities, each written out as a weighted mean', () => {
+  const rate = rateOf('DOMESTIC');
+  const volatility = (last: number, half: number): number => {
+    let [sum, weights] = [0, 0];
+    for (let t = 1; t <= last; t++) {
+      const weight = 0.5 ** ((last - t) / half);
+      sum += weight * Math.log(levels[t]! / levels[t - 1]!) ** 2;
+      weights += weight;
+    }
+    return Math.sqrt((252 * sum) / weights);
+  };
+  const exposure = (t: number): number =>
+    t < 3 ? 1 : Math.min(1.5, 0.1 / Math.max(volatility(t - 2, 4), volatility(t - 2, 10)));
+  near(
+    levelOf({ type: 'risk_control', target: 0.1, half_lives: [4, 10], cash: 'DOMESTIC' }),
+    chained((t, before) => {
+      const held = exposure(t - 1);
+      return before * (1 + held * returnAt(t) + ((1 - held) * rate[t - 1]! * daysAt(t)) / 360);
+    }),
+  );
+});
+
+test('a hedged index is that of the published formula, month by month', () => {
+  const [domestic, foreign] = [rateOf('DOMESTIC'), rateOf('FOREIGN')];
+  const spot = carriedCloses(market.series!.get('GBPUSD')!, Int32Array.from(days)).map((rate) => 1 / rate);
+  const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(dayFrom);
+  const forward = (t: number, tenor: number): number =>
+    (spot[t]! * (1 + (domestic[t]! * tenor) / 360)) / (1 + (foreign[t]! * tenor) / 360);
+  let m = 0;
+  const expected = [100];
+  for (let t = 1; t < days.length; t++) {
+    const end = ends.find((day) => day > days[m]!)!;
+    const tenor = end - days[m]!;
+    const left = (end - days[t]!) / tenor;
+    const mark = spot[t]! + (forward(t, tenor) - spot[t]!) * left;
+    const unhedged = (levels[t]! * spot[t]!) / (levels[m]! * spot[m]!);
+    expected.push(expected[m]! * (unhedged + (0.8 * (forward(m, tenor) - mark)) / spot[m]!));
+    if (days[t] === end) m = t;
+  }
+  const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
+  near(levelOf({ type: 'currency_hedged', to: 'GBP', ratio: 0.8, rates }, { currency: 'GBP' }), expected);
+});
+
+test('a blend holds units of its parts from one of its rebalances to the next', () => {
+  const fee = overlayOn({ type: 'fee', percent: 50 }, { id: 'Y', name: 'Y' });
+  const documents = { X: source, Y: fee };
+  const other = run(market, fee, { documents }).index.book.value;
+  const parts = [
+    { index_id: 'X', weight: 0.6 },
+    { index_id: 'Y', weight: 0.4 },
+  ];
+  const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'monthly' } });
+  const ends = ['2023-12-29', '2024-01-31', '2024-02-29', '2024-03-29'].map(dayFrom);
+  let m = 0;
+  const expected = [100];
+  for (let t = 1; t < days.length; t++) {
+    expected.push(expected[m]! * ((0.6 * levels[t]!) / levels[m]! + (0.4 * other[t]!) / other[m]!));
+    if (ends.includes(days[t]!)) m = t;
+  }
+  near(run(market, blend, { documents }).index.book.value, expected);
+});
+
+test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
+  const three = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 110, 99], B: [100, 110, 99] } });
+  const on = (factor: number) =>
+    run(three, overlayOn({ type: 'leverage', factor }), { documents: { X: source } }).index.book.value;
+  [100, 120, 96].forEach((level, t) => expect(on(2)[t]).toBeCloseTo(level, 10));
+  [100, 90, 99].forEach((level, t) => expect(on(-1)[t]).toBeCloseTo(level, 10));
+  const gone = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 40, 40], B: [100, 40, 40] } });
+  expect(() => run(gone, overlayOn({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(Refusal);
+});
+
+test('an overlay begins on its own base date with its own base value, knowing the returns before', () => {
+  const later = { base_date: '2024-02-01', base_value: 1000 };
+  const own = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 }, later);
+  const whole = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 });
+  expect(own[0]).toBe(1000);
+  const first = dates.indexOf('2024-02-01');
+  own.forEach((level, k) => expect(level / 1000).toBeCloseTo(whole[first + k]! / whole[first]!, 12));
+});
+
+test('every overlay says what it does, with every number of its definition', () => {
+  for (const [overlay, rest] of EVERY_OVERLAY) {
+    const text = methodologyOf(overlayOn(overlay, rest)).join(' ');
+    const numbers = Object.values(overlay).filter((value) => typeof value === 'number');
+    for (const value of numbers) expect(text).toContain(String(Math.abs(value) === 1 ? Math.abs(value) : value));
+    for (const series of JSON.stringify(overlay).match(/DOMESTIC|FOREIGN/g) ?? []) expect(text).toContain(series);
+    expect(text).not.toMatch(/undefined|NaN|null/);
+  }
+});

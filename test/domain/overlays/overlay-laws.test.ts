@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest';
+import type { Run } from '#domain/backtest/run.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
+import { attributionView } from '#views/attribution-view.js';
+import { groupsView } from '#views/groups-view.js';
+import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { fc } from '../../fast-check.js';
+import { randomMarket } from '../backtest/random-market.js';
+import { randomDocument, run } from '../backtest/random-run.js';
+import { columnsOf, EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
+
+/** An index over random names, another of equal weights beside it. */
+const second = (document: IndexDocument): IndexDocument =>
+  IndexDocument.parse({
+    ...document,
+    id: 'Y',
+    name: 'Y',
+    pipeline: { ...document.pipeline, weighting: { type: 'EqualWeight' } },
+  });
+
+/** Refused where every name is gone; there is nothing to say of it then. */
+function tried(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
+  try {
+    return run(market, document, { documents: { X: source, Y: second(source) } });
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return undefined;
+    throw thrown;
+  }
+}
+
+function onMarkets(law: (market: MarketData, source: IndexDocument) => void): void {
+  fc.assert(
+    fc.property(randomMarket, randomDocument, ({ market }, source) => law(withRates(market), source)),
+    { numRuns: RUNS },
+  );
+}
+
+const NO_FILES = () => [];
+
+test('levels, weights and own parts of every overlay reconcile, by name and by group', () => {
+  let runs = 0;
+  onMarkets((market, source) => {
+    for (const [overlay, rest] of EVERY_OVERLAY) {
+      const found = tried(market, overlayOn(overlay, rest), source);
+      if (found === undefined) continue;
+      runs++;
+      const columns = columnsOf(found);
+      expect(reconcileView(columns, NO_FILES, null).checks.filter(({ holds }) => !holds)).toEqual([]);
+      const attribution = attributionView(columns, { start: null, end: null });
+      expect(Math.abs(attribution.residual)).toBeLessThan(1e-10);
+      const groups = groupsView(columns, {
+        window: { start: null, end: null },
+        by: 'INITIAL',
+        groupOf: (name) => name.slice(0, 1),
+        benchmark: null,
+      });
+      expect(Math.abs(groups.residual)).toBeLessThan(1e-10);
+    }
+  });
+  expect(runs).toBeGreaterThan(RUNS);
+});
+
+test('what comes later changes no bit of a level or a weight', () => {
+  onMarkets((market, source) => {
+    for (const [overlay, rest] of EVERY_OVERLAY) {
+      const document = overlayOn(overlay, rest);
+      const whole = tried(market, document, source);
+      if (whole === undefined) continue;
+      const days = whole.index.days;
+      const end = days.length - 4;
+      if (end < 3) continue;
+      const cut = tried(cutAfter(market, days[end]!), document, source);
+      if (cut === undefined) continue;
+      const { book } = cut.index;
+      expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
+      expect(namedWeights(cut, end)).toEqual(namedWeights(whole, end));
+    }
+  });
+});
+
+/** The market as it was known at a close. */
+function cutAfter(market: MarketData, day: number): MarketData {
+  const rows = market.dates.findIndex((date) => date > day);
+  const width = market.identifiers.length;
+  return {
+    ...market,
+    contentHash: `${market.contentHash}-${day}`,
+    dates: market.dates.slice(0, rows),
+    fields: new Map([...market.fields].map(([name, panel]) => [name, panel.slice(0, rows * width)])),
+    actions: market.actions.filter(({ exDay }) => exDay <= day),
+    series: new Map(
+      [...market.series!].map(([id, one]) => {
+        const known = one.days.filter((date) => date <= day).length;
+        return [id, { ...one, days: one.days.slice(0, known), closes: one.closes.slice(0, known) }];
+      }),
+    ),
+  };
+}
+
+function namedWeights({ index: { book } }: Run, at: number): Map<string, number> {
+  const { columns, weights, sm } = book;
+  const row = weights.subarray(at * columns.length, (at + 1) * columns.length);
+  return new Map(
+    [...columns].flatMap((column, slot) => (row[slot] === 0 ? [] : [[sm.identifiers[column]!, row[slot]!] as const])),
+  );
+}
+
+/** Largest relative distance of two series. */
+function apart(a: Float64Array, b: Float64Array): number {
+  expect(a.length).toBe(b.length);
+  return a.reduce((most, value, t) => Math.max(most, Math.abs(value / b[t]! - 1)), 0);
+}
+
+test('an overlay that does nothing is the index, and one that hedges nothing is the index converted', () => {
+  onMarkets((market, source) => {
+    const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
+    const levelsOf = (overlay: Readonly<Record<string, unknown>>, rest = {}) =>
+      tried(market, overlayOn(overlay, rest), source)?.index.book.value;
+    const index = tried(market, source, source)?.index.book.value;
+    if (index === undefined) return;
+    for (const plain of [
+      { type: 'leverage', factor: 1, financing: 'DOMESTIC', spread_bps: 100 },
+      { type: 'blend', parts: [{ index_id: 'X', weight: 1 }], rebalance: { frequency: 'monthly' } },
+      { type: 'fee', percent: 0 },
+      { type: 'decrement', percent: 0 },
+      { type: 'currency', to: 'USD' },
+      { type: 'risk_control', target: 2, sessions: 5, max_leverage: 1 },
+    ]) {
+      const level = levelsOf(plain);
+      if (plain.type === 'risk_control') expect(level!.length).toBe(index.length);
+      else expect(apart(level!, index)).toBeLessThan(1e-12);
+    }
+    const converted = levelsOf({ type: 'currency', to: 'GBP' }, { currency: 'GBP' })!;
+    for (const adjust of ['monthly', 'daily']) {
+      const unhedged = levelsOf({ type: 'currency_hedged', to: 'GBP', ratio: 0, rates, adjust }, { currency: 'GBP' })!;
+      expect(apart(unhedged, converted)).toBeLessThan(1e-12);
+    }
+  });
+});

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { runService, type RunningService } from '../running-service.js';
+
+let service: RunningService;
+let client: DivisorClient;
+const BASE = { calendar: 'XNYS', base_date: '2022-06-01', base_value: 1000 } as const;
+const DOUBLE = { ...BASE, id: 'DOUBLE', name: 'Double', kind: 'overlay', source_index_id: 'TOP' } as const;
+const twice = { type: 'leverage', factor: 2 } as const;
+
+beforeAll(async () => {
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  await client.run('generateSynthetic', {
+    body: { store_id: 'm', seed: 11, assets: 12, start: '2021-06-01', end: '2022-12-30' },
+  });
+  const selection = [{ id: 'top', type: 'TopN' as const, params: { count: 6 } }];
+  const pipeline = { selection, weighting: { type: 'MarketCapWeight' } } as const;
+  await client.call('createIndex', { body: { ...BASE, id: 'TOP', name: 'Top', pipeline } });
+  await client.run('startBacktest', { params: { index_id: 'TOP' }, body: {} });
+  await client.call('createIndex', { body: { ...DOUBLE, overlay: twice } });
+  await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: {} });
+});
+afterAll(() => service.close());
+
+const params = { index_id: 'DOUBLE' };
+const levelsOf = async (index_id: string, variant: 'price' | 'total') =>
+  (await client.call('getLevels', { params: { index_id }, query: { variant } })).levels.data.map(Number);
+
+test('twice the return in every return variant, contributions of names and parts are the total return', async () => {
+  for (const variant of ['price', 'total'] as const) {
+    const [own, beneath] = [await levelsOf('DOUBLE', variant), await levelsOf('TOP', variant)];
+    let level = 1000;
+    for (let t = 1; t < own.length; t++) {
+      level *= 1 + 2 * (beneath[t]! / beneath[t - 1]! - 1);
+      expect(own[t]! / level).toBeCloseTo(1, 12);
+    }
+  }
+  const view = await client.call('getAttribution', { params, query: {} });
+  const sum = [...view.contributions, ...view.overlay_parts!].reduce((all, { contribution }) => all + contribution, 0);
+  expect(sum).toBeCloseTo(view.total_return, 12);
+  expect(view.overlay_parts!.map(({ index_id, part }) => [index_id, part])).toEqual([['DOUBLE', 'financing']]);
+  const { weights } = await client.call('getWeights', { params, query: {} });
+  expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
+});
+
+test('every view of its run answers as that of the index beneath, and what is stored reconciles', async () => {
+  const views = ['overview', 'record', 'rebalances', 'performance', 'factor-risk', 'rolling', 'limits', 'exposures'];
+  const others = [
+    'dividend-points',
+    'attribution/groups?by=SECTOR',
+    'exports/weights',
+    'exports/trades',
+    'exports/events',
+  ];
+  const statusOf = async (id: string, view: string) => (await service.ask('GET', `/analytics/${id}/${view}`)).status;
+  for (const view of [...views, ...others])
+    expect([view, await statusOf('DOUBLE', view)]).toEqual([view, await statusOf('TOP', view)]);
+  const { checks } = await client.call('reconcileRun', { params });
+  expect(checks.filter(({ holds }) => !holds)).toEqual([]);
+});
+
+test('it explains itself, and a variant of it can be swept', async () => {
+  const { sentences } = await client.call('getMethodology', { params });
+  const text = sentences.map((one) => one.text).join(' ');
+  expect(text).toContain('It is an overlay on the index TOP.');
+  expect(text).toContain('2 times the return of the index beneath');
+  const sweep = await client.run('startSweep', {
+    body: { index_id: 'DOUBLE', grid: { '/document/overlay/factor': [1, 2] }, rank_by: 'total_return' },
+  });
+  const returns = new Map(sweep.rows.map(({ patch, metrics }) => [JSON.stringify(patch), metrics?.total_return]));
+  const top = await levelsOf('TOP', 'price');
+  expect(returns.get('{"/document/overlay/factor":1}')).toBeCloseTo(top.at(-1)! / top[0]! - 1, 12);
+});
+
+test('it leads nowhere back, pays no costs, decides nothing, and goes with the index beneath', async () => {
+  const findingsOf = async (body: object): Promise<unknown> => {
+    const { body: report } = await service.ask<{ findings: { code: string; path: string }[] }>(
+      'POST',
+      '/indices/validate',
+      body,
+    );
+    return report.findings
+      .filter(({ code }) => !['CURRENCY_ASSUMED'].includes(code))
+      .map(({ code, path }) => [code, path]);
+  };
+  const blend = (index_id: string) => ({ type: 'blend', parts: [{ index_id, weight: 1 }] });
+  expect(await findingsOf({ ...BASE, id: 'TOP', name: 'Top', kind: 'overlay', overlay: blend('DOUBLE') })).toEqual([
+    ['CIRCULAR_REFERENCE', 'overlay.parts[0].index_id'],
+  ]);
+  expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'excess_return', cash: 'SOFR' } })).toEqual([
+    ['UNKNOWN_IDENTIFIER', 'overlay.cash'],
+  ]);
+  expect(await findingsOf({ ...DOUBLE, id: 'B', currency: 'EUR', overlay: twice })).toEqual([
+    ['NOT_IN_CHOICES', 'currency'],
+  ]);
+  expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([['REQUIRED', 'overlay']]);
+  await expect(client.run('startBacktest', { params, body: { transaction_cost_bps: 5 } })).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+  });
+  await expect(client.call('previewIndex', { params })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  const { indices } = await client.call('listIndices', {});
+  expect(indices.find(({ id }) => id === 'DOUBLE')).toMatchObject({ kind: 'overlay', source_index_id: 'TOP' });
+  const { deleted } = await client.call('deleteIndex', { params: { index_id: 'TOP' } });
+  expect(deleted.map(({ index_id }) => index_id)).toEqual(['TOP', 'DOUBLE']);
+});

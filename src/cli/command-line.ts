@@ -124,7 +124,8 @@ export async function jsonFile<T>(path: string): Promise<T> {
   }
 }
 
-async function standardInput(): Promise<string> {
+/** All of standard input, as text. */
+export async function standardInput(): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString('utf8');

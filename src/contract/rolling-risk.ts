@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { RISK_REFERENCES } from '#domain/analytics/rolling-risk.js';
 import { LIMITS } from '#domain/limits.js';
+import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { Id } from '#domain/shape.js';
-import { TableFrame } from './common.js';
+import { compositionErrors, TableFrame } from './common.js';
 import { routes } from './route.js';
 import { stale, whichRun } from './run-state.js';
 
@@ -15,8 +16,8 @@ export const RollingRiskView = z
       .number()
       .nullable()
       .meta({ description: 'Sessions after which the weight of a return halves; null with a window.' }),
-    against: z.enum(RISK_REFERENCES).meta({ description: 'The tracked index, or the external benchmark of the run.' }),
-    benchmark_id: z.string().nullable().meta({ description: 'Id of the external benchmark; null against the index.' }),
+    against: z.enum(RISK_REFERENCES).meta({ description: 'The tracked index, or a benchmark.' }),
+    benchmark_id: z.string().nullable().meta({ description: 'Id of the benchmark; null against the index.' }),
     risk: TableFrame.meta({
       description:
         'By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run.',
@@ -44,9 +45,11 @@ export const rollingRiskRoutes = routes({
         .max(LIMITS.MAX_SIMULATION_SESSIONS)
         .optional()
         .meta({ description: 'Returns of a window; 63 unless a half-life is given.' }),
-      against: z.enum(RISK_REFERENCES).default('index').meta({
-        description: 'The tracked index, or the external benchmark that the run was made with.',
+      against: z.enum(RISK_REFERENCES).optional().meta({
+        description:
+          'The tracked index, or the external benchmark that the run was made with; the index unless given, and instead of `benchmark`.',
       }),
+      benchmark: BenchmarkName.optional(),
       half_life: z.coerce
         .number()
         .min(1)
@@ -66,6 +69,9 @@ export const rollingRiskRoutes = routes({
       'NUMERIC_FAILURE',
       'STORE_MISMATCH',
       'RISK_INSUFFICIENT_DATA',
+      'BENCHMARK_NOT_FOUND',
+      'NO_DATA_AT_DATE',
+      ...compositionErrors,
     ],
   },
 });

@@ -2,7 +2,7 @@ import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#cli
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table, whole } from '../terminal.js';
-import { CALLBACK, figure } from './fields.js';
+import { BENCHMARK, CALLBACK, figure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
@@ -17,11 +17,11 @@ export const backtest: JobCommand<BacktestRunResult> = {
     end: { type: 'string', value: 'DATE', help: 'Last date; the latest held otherwise.' },
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital; 1,000,000 otherwise.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
-    benchmark: { type: 'string', value: 'ID', help: 'An index id, or identifier:NAME for a market series.' },
+    ...BENCHMARK,
     ...CALLBACK,
     'if-stale': {
       type: 'boolean',
-      help: 'Run only when the stored run is not what a run would give now; show its result otherwise.',
+      help: 'Run only when the stored run is not what a run would give now, on its terms where no flag says another; show its result otherwise.',
     },
   },
   examples: [
@@ -38,7 +38,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
       end: flags.text('end'),
       initial_capital: flags.number('capital'),
       transaction_cost_bps: flags.number('cost-bps'),
-      benchmark: benchmarkOf(flags.text('benchmark')),
+      benchmark: flags.text('benchmark'),
       if_stale: flags.isSet('if-stale') ?? false,
     };
     const query = { callback: flags.text('callback') };
@@ -51,10 +51,3 @@ export const backtest: JobCommand<BacktestRunResult> = {
       ['total_costs', whole(total_costs)],
     ]),
 };
-
-function benchmarkOf(flag: string | undefined): BacktestRequest['benchmark'] {
-  if (flag === undefined) return undefined;
-  const [kind = '', id = ''] = flag.includes(':') ? flag.split(':', 2) : ['index', flag];
-  // The service says which kinds there are.
-  return { kind: kind as 'index', id };
-}

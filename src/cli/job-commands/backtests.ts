@@ -2,7 +2,7 @@ import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
-import { CALLBACK } from './fields.js';
+import { BENCHMARK, CALLBACK } from './fields.js';
 
 /** What became of one index. */
 interface Backtested {
@@ -21,9 +21,14 @@ export const backtests: JobCommand<readonly Backtested[]> = {
   flags: {
     start: { type: 'string', value: 'DATE', help: 'First date; the base date of each otherwise.' },
     end: { type: 'string', value: 'DATE', help: 'Last date; the latest held otherwise.' },
+    capital: { type: 'number', value: 'MONEY', help: 'Initial capital; 1,000,000 otherwise.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
+    ...BENCHMARK,
     ...CALLBACK,
-    'if-stale': { type: 'boolean', help: 'Run only those whose stored run is not what a run would give now.' },
+    'if-stale': {
+      type: 'boolean',
+      help: 'Run only those whose stored run is not what a run would give now, on the terms of that run (dates, capital, costs, benchmark) where no flag says another.',
+    },
   },
   examples: ['divisor backtests CORE-100,EVEN-100 --if-stale', 'divisor backtests CORE-100,EVEN-100 --csv'],
   async submit(client, [ids = ''], flags) {
@@ -33,6 +38,8 @@ export const backtests: JobCommand<readonly Backtested[]> = {
         ids: ids.split(','),
         start: flags.text('start'),
         end: flags.text('end'),
+        initial_capital: flags.number('capital'),
+        benchmark: flags.text('benchmark'),
         transaction_cost_bps: flags.number('cost-bps'),
         if_stale: flags.isSet('if-stale') ?? false,
       },

@@ -30,6 +30,15 @@ export function members<R extends object>(result: R, names: readonly (keyof R & 
   );
 }
 
+/** Flag that names a benchmark. */
+export const BENCHMARK = {
+  benchmark: {
+    type: 'string',
+    value: 'NAME',
+    help: 'index:ID, or identifier:ID for a name or series of the store; an id alone is an index, else an identifier.',
+  },
+} as const;
+
 /** Flag of commands whose jobs others wait for, too. */
 export const CALLBACK = {
   callback: { type: 'string', value: 'URL', help: 'Where the service sends word of the end of a job.' },

@@ -1,3 +1,4 @@
+import { BENCHMARK } from '../job-commands/fields.js';
 import { viewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
@@ -47,9 +48,12 @@ export const compare = viewCommand({
   words: [{ name: 'INDICES', help: 'Ids with commas between them.' }],
   flags: {
     ...RANGE,
-    benchmark: { type: 'string', value: 'ID', help: 'An index, or an identifier or series of the store, beside them.' },
+    benchmark: { ...BENCHMARK.benchmark, help: `Beside them: ${BENCHMARK.benchmark.help}` },
   },
-  examples: ['divisor compare CORE-100,EVEN-100', 'divisor compare CORE-100 --benchmark SPX --start 2024-01-02'],
+  examples: [
+    'divisor compare CORE-100,EVEN-100',
+    'divisor compare CORE-100 --benchmark identifier:SPX --start 2024-01-02',
+  ],
   ask: (client, [ids = ''], flags) =>
     client.call('compareRuns', {
       query: {
@@ -69,9 +73,8 @@ export const attribution = viewCommand({
     ...RANGE,
     by: { type: 'string', value: 'COLUMN', help: 'Group names by a column of the reference data, SECTOR for example.' },
     benchmark: {
-      type: 'string',
-      value: 'ID',
-      help: 'With --by: an index or identifier to compare with, which adds allocation, selection and interaction.',
+      ...BENCHMARK.benchmark,
+      help: `With --by, for allocation, selection and interaction: ${BENCHMARK.benchmark.help}`,
     },
   },
   examples: [
@@ -101,8 +104,12 @@ export const rolling = viewCommand({
       choices: ['index', 'benchmark'],
       help: 'The tracked index, or the benchmark of the run; the index unless given.',
     },
+    benchmark: { ...BENCHMARK.benchmark, help: `Instead of --against: ${BENCHMARK.benchmark.help}` },
   },
-  examples: ['divisor rolling CORE-100 --against benchmark --csv'],
+  examples: [
+    'divisor rolling CORE-100 --against benchmark --csv',
+    'divisor rolling CORE-100 --benchmark identifier:SPX',
+  ],
   ask: (client, [index_id = ''], flags) =>
     client.call('getRollingRisk', {
       params: { index_id },
@@ -110,6 +117,7 @@ export const rolling = viewCommand({
         window: flags.number('window'),
         half_life: flags.number('half-life'),
         against: flags.text<'index' | 'benchmark'>('against'),
+        benchmark: flags.text('benchmark'),
       },
     }),
   records: ({ risk: { index, columns, data } }) =>

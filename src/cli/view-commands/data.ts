@@ -1,5 +1,6 @@
-import type { DataStore, ImportResult, RefreshResult } from '#clients/typescript/divisor.js';
+import { DivisorError, type DataStore, type ImportResult, type RefreshResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
+import { standardInput } from '../command-line.js';
 import { members } from '../job-commands/fields.js';
 import { UsageError } from '../usage-error.js';
 import { viewCommand } from './view-command.js';
@@ -69,18 +70,39 @@ export const putWatchlist = viewCommand({
   summary: 'Store a watchlist, which definitions can take as their universe.',
   words: [
     { name: 'ID', help: 'Id of the watchlist.' },
-    { name: 'NAMES', help: 'Identifiers with commas between them.' },
+    { name: 'NAMES', help: 'Identifiers with commas between them; - reads them from standard input, a line each.' },
   ],
   flags: { name: { type: 'string', value: 'NAME', help: 'Display name; the id unless given.' } },
-  examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA'],
-  ask: (client, [watchlist_id = '', names = ''], flags) =>
-    client.call('putWatchlist', {
-      params: { watchlist_id },
-      body: { name: flags.text('name') ?? watchlist_id, identifiers: names.split(',') },
-    }),
+  examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA', 'divisor watchlist put favourites - < names.txt'],
+  async ask(client, [watchlist_id = '', names = ''], flags) {
+    const identifiers = namesIn(names === '-' ? await standardInput() : names);
+    if (identifiers.length === 0)
+      throw new UsageError(`${names === '-' ? 'Standard input' : 'NAMES'} holds no identifier; a watchlist needs one`);
+    const body = { name: flags.text('name') ?? watchlist_id, identifiers };
+    const list = await client.call('putWatchlist', { params: { watchlist_id }, body });
+    const unknown = list.unknown ?? [];
+    if (unknown.length > 0) process.stderr.write(`divisor: ${unknownOf(unknown)}\n`);
+    return list;
+  },
   records: ({ identifiers, unknown = [] }) =>
     identifiers.map((identifier) => ({ identifier, is_held: !unknown.includes(identifier) })),
 });
+
+/** Names of a text: a line each, or with commas between them. */
+const namesIn = (text: string) =>
+  text
+    .split(/[,\n]/)
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+
+/** Unknown names that are listed. */
+const UNKNOWN_LISTED_MAX = 20;
+
+function unknownOf(unknown: readonly string[]): string {
+  const more = unknown.length - UNKNOWN_LISTED_MAX;
+  const listed = unknown.slice(0, UNKNOWN_LISTED_MAX).join(', ');
+  return `the served store has no ${listed}${more > 0 ? ` and ${more} more` : ''}: stored in the list, and no universe takes them`;
+}
 
 export const renders = viewCommand({
   summary: 'List rendered reports, the newest first.',
@@ -103,13 +125,27 @@ export const renders = viewCommand({
   columns: ['render_id', 'template_id', 'index_id', 'pages', 'bytes', 'rendered_at'],
 });
 
-export const activate: JobCommand<DataStore> = {
-  summary: 'Serve a data store; the one before is served until it is read.',
+/** A store, and whether it was served before it was asked for. */
+type Activated = DataStore & { readonly already_served?: true };
+
+export const activate: JobCommand<Activated> = {
+  summary: 'Serve a data store; the one before is served until it is read. One that is served already stays so.',
   words: [STORE],
   flags: {},
   examples: ['divisor activate desk'],
-  submit: async (client, [store_id = '']) => ({ job: await client.call('activateStore', { params: { store_id } }) }),
-  show: (store) => members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
+  async submit(client, [store_id = '']) {
+    try {
+      return { job: await client.call('activateStore', { params: { store_id } }) };
+    } catch (refusal) {
+      if (!(refusal instanceof DivisorError) || refusal.code !== 'STORE_ACTIVE') throw refusal;
+      return { result: { ...(await client.call('getStore', { params: { store_id } })), already_served: true } };
+    }
+  },
+  show: (store) =>
+    [
+      members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
+      store.already_served === true ? `The data store ${store.store_id} was served already.\n` : '',
+    ].join(''),
 };
 
 export const refresh: JobCommand<RefreshResult> = {

@@ -259,10 +259,10 @@ export interface BacktestBatchEntry {
   readonly error: ErrorDetail | null;
 }
 
-/** The terms hold for every id, as in a backtest of one. */
+/** The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each. */
 export interface BacktestBatchRequest {
-  /** External benchmark: a second comparison beside the tracked index. */
-  readonly benchmark?: BenchmarkRefInput | null | undefined;
+  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  readonly benchmark?: BenchmarkRefInput | string | null | undefined;
   /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
   /** Last day; the last of the served store by default. */
@@ -271,7 +271,7 @@ export interface BacktestBatchRequest {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. */
+  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
   readonly if_stale?: boolean | undefined;
   /** Indices and strategies, at most 500; one that is named twice counts once. */
   readonly ids: readonly string[];
@@ -348,10 +348,10 @@ export interface BacktestRecordRow {
   readonly run_at: string | null;
 }
 
-/** A field that is not given is that of the strategy, when one is run, else its default. */
+/** A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first. */
 export interface BacktestRequest {
-  /** External benchmark: a second comparison beside the tracked index. */
-  readonly benchmark?: BenchmarkRefInput | null | undefined;
+  /** External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted. */
+  readonly benchmark?: BenchmarkRefInput | string | null | undefined;
   /** First day; the base date of the index by default, and never before it. */
   readonly start?: string | null | undefined;
   /** Last day; the last of the served store by default. */
@@ -360,7 +360,7 @@ export interface BacktestRequest {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
-  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. */
+  /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
   readonly if_stale?: boolean | undefined;
 }
 
@@ -5250,9 +5250,9 @@ export interface RollingRiskView {
   readonly window: number | null;
   /** Sessions after which the weight of a return halves; null with a window. */
   readonly half_life: number | null;
-  /** The tracked index, or the external benchmark of the run. */
+  /** The tracked index, or a benchmark. */
   readonly against: 'index' | 'benchmark';
-  /** Id of the external benchmark; null against the index. */
+  /** Id of the benchmark; null against the index. */
   readonly benchmark_id: string | null;
   /** By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run. */
   readonly risk: TableFrame;
@@ -7219,7 +7219,7 @@ export interface Operations {
   };
   /** Volatility, tracking error, beta and correlation of a run as they moved. */
   getRollingRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly window?: number | undefined; readonly against?: 'index' | 'benchmark' | undefined; readonly half_life?: number | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly window?: number | undefined; readonly against?: 'index' | 'benchmark' | undefined; readonly benchmark?: string | undefined; readonly half_life?: number | undefined } | undefined };
     answer: RollingRiskView;
   };
   /** Renders a template as a PDF, as a job. */

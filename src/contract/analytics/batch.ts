@@ -15,7 +15,8 @@ export const BacktestBatchRequest = BacktestRequest.extend({
     }),
 }).meta({
   id: 'BacktestBatchRequest',
-  description: 'The terms hold for every id, as in a backtest of one.',
+  description:
+    'The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each.',
 });
 export type BacktestBatchRequest = z.infer<typeof BacktestBatchRequest>;
 

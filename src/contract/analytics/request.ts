@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
 /** An optional field with its default, unless a strategy has its own. */
 const given = (field: z.ZodDefault) => ({ ...field.meta(), default: field.def.defaultValue });
@@ -8,19 +9,27 @@ const terms = BacktestFields.shape;
 /** Missing fields are the strategy's; for an index, the defaults. */
 export const BacktestRequest = z
   .strictObject({
-    benchmark: terms.benchmark.unwrap().optional().meta(given(terms.benchmark)),
+    benchmark: z
+      .union([BenchmarkRef, BenchmarkName])
+      .nullable()
+      .optional()
+      .meta({
+        ...given(terms.benchmark),
+        description: `${terms.benchmark.description} Its name as in \`identifier:SPX\`, or an object where another column than CLOSE is wanted.`,
+      }),
     start: terms.start.unwrap().optional().meta(given(terms.start)),
     end: terms.end.unwrap().optional().meta(given(terms.end)),
     initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
     transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
     if_stale: z.boolean().default(false).meta({
       description:
-        'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.',
+        'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.',
     }),
   })
   .meta({
     id: 'BacktestRequest',
-    description: 'A field that is not given is that of the strategy, when one is run, else its default.',
+    description:
+      'A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first.',
   });
 /** The request of a run, whether or not it has to be computed. */
 export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale'>;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { LIMITS } from '#domain/limits.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
@@ -103,10 +104,7 @@ export const analyticsRoutes = routes({
         .min(1)
         .max(LIMITS.MAX_COMPARE_IDS)
         .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids; 1 is enough with a benchmark.` }),
-      benchmark: AssetIdentifier.optional().meta({
-        description:
-          'Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.',
-      }),
+      benchmark: BenchmarkName.optional(),
       ...window,
     }),
     success: { status: 200, description: 'The comparison.', schema: CompareView, media: ['text/csv'] },
@@ -167,9 +165,7 @@ export const analyticsRoutes = routes({
     query: z.strictObject({
       ...whichRun,
       by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column to group by.' }),
-      benchmark: AssetIdentifier.optional().meta({
-        description: 'Index to compare with; otherwise an identifier of the served store: one name or one series.',
-      }),
+      benchmark: BenchmarkName.optional(),
       ...window,
     }),
     success: { status: 200, description: 'The groups.', schema: GroupAttributionView },
@@ -211,10 +207,7 @@ export const analyticsRoutes = routes({
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before it; the last by default.',
       }),
-      benchmark: AssetIdentifier.optional().meta({
-        description:
-          'Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.',
-      }),
+      benchmark: BenchmarkName.optional(),
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
       risk_model: Id.optional().meta({
         description: 'Stored risk model to measure risk by, which then needs no prices; adds risk contributions.',
@@ -235,10 +228,7 @@ export const analyticsRoutes = routes({
       as_of: IsoDate.optional().meta({
         description: 'The latest date of the run at or before it; the last by default.',
       }),
-      benchmark: AssetIdentifier.meta({
-        description:
-          'Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.',
-      }),
+      benchmark: BenchmarkName,
       model: z
         .enum(FACTOR_MODELS)
         .default('market_sector')

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
+import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
+import { Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
 import { whichRun } from '../run-state.js';
@@ -118,9 +119,7 @@ export const runViewRoutes = routes({
         .max(FIELDS_MAX)
         .default([])
         .meta({ description: 'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.' }),
-      benchmark: AssetIdentifier.optional().meta({
-        description: 'Index to compare with; otherwise an identifier of the served store: one name or one series.',
-      }),
+      benchmark: BenchmarkName.optional(),
       ...window,
     }),
     success: { status: 200, description: 'The exposures.', schema: ExposuresView, media: ['text/csv'] },

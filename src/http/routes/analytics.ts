@@ -12,7 +12,8 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
-      const { if_stale: isIfStale, ...request } = body();
+      const { if_stale: isIfStale, ...said } = body();
+      const request = isIfStale ? await analytics.onStoredTerms(params.index_id, said) : said;
       const current = isIfStale ? await analytics.currentResult(params.index_id, request) : undefined;
       if (current) return { status: 200, stream: await current.open(), length: current.length };
       const status = await analytics.start(params.index_id, request, origin);

@@ -128,8 +128,10 @@ export interface RollingRiskInput {
   readonly columns: string;
   readonly runId: string;
   readonly memory: RiskMemory;
-  /** The run has a benchmark where it is measured against that. */
+  /** The run has a benchmark where it is measured against that, unless another is named. */
   readonly against: RiskReference;
+  /** With a market. */
+  readonly benchmark: ComparedWith | null;
   /** The served market, in which one of the run's names is to have a price; null when there is none. */
   readonly market: MarketHandle | null;
 }

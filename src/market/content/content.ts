@@ -84,9 +84,11 @@ const RESTING_BYTES = 16 << 20;
 
 /** Rows that a content has as tables. @cost one pass over CLOSE */
 export function rowsOf({ fields, reference, actions, universes, series }: MarketContent): RowsByTable {
-  const close = fields.get('CLOSE')!;
+  const panels = [...fields.values()];
+  const isHeld = (cell: number) => panels.some((panel) => panel[cell] === panel[cell]);
+  const cells = fields.get('CLOSE')!.length;
   let market = 0;
-  for (let cell = 0; cell < close.length; cell++) if (close[cell] === close[cell]) market += 1;
+  for (let cell = 0; cell < cells; cell++) if (isHeld(cell)) market += 1;
   const rows: Record<TableKind, number> = {
     market,
     reference: [...reference.rows.values()].reduce((sum, spells) => sum + spells.length, 0),

@@ -4,7 +4,7 @@ import type { Problems } from '../content/problems.js';
 import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
-import { refuseAppendedAdjustment, type Imported } from './perform-import.js';
+import { appended, refuseAppendedAdjustment, type Imported } from './perform-import.js';
 
 /**
  * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is written
@@ -35,5 +35,5 @@ export async function importTable(
   if (read === undefined || held === null) return read && { ...read, ...where };
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { content: merged, rows: read.rows, ...where };
+  return merged && { ...appended(merged, read.rows), ...where };
 }

@@ -5,6 +5,7 @@ import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { checkShape } from '#domain/shape.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ImportAnswer } from '../process/market-tasks.js';
+import { rowsOf } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { Problems } from '../content/problems.js';
@@ -14,7 +15,10 @@ import type { SourceRead } from '../sources/source-read.js';
 
 export interface Imported {
   readonly content: MarketContent;
+  /** Of the content. */
   readonly rows: SourceRead['rows'];
+  /** Of the request, where it was appended. */
+  readonly rowsRead?: SourceRead['rows'];
   readonly derived: DerivedActions | null;
   /** Folder to write the content to. */
   readonly folder: string;
@@ -52,8 +56,15 @@ export async function performImport(
   if (read === undefined || held === null) return read && { ...read, folder, isServed };
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...read, content: merged, folder, isServed };
+  return merged && { ...read, ...appended(merged, read.rows), folder, isServed };
 }
+
+/** What a store holds with what was appended to it. */
+export const appended = (content: MarketContent, rowsRead: SourceRead['rows']) => ({
+  content,
+  rows: rowsOf(content),
+  rowsRead,
+});
 
 /** Refuses adjusted closes that are to be appended. */
 export function refuseAppendedAdjustment({ mapping }: MarketTerms, problems: Problems): void {

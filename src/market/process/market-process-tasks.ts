@@ -90,7 +90,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     },
   });
   if (made === undefined || problems.errors > 0) return { kind: 'refused', findings: problems.findings() };
-  const { content, rows } = made;
+  const { content, rows, rowsRead } = made;
   const handOver = async () =>
     made.isServed === false
       ? undefined
@@ -116,6 +116,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     start: content.dates[0] ?? null,
     end: content.dates.at(-1) ?? null,
     rows,
+    ...(rowsRead === undefined ? {} : { rowsRead }),
     files,
     unchangedTables: made.unchangedTables ?? [],
     derived: made.derived ?? null,
@@ -129,6 +130,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
 interface Made {
   readonly content: MarketContent;
   readonly rows: SourceRead['rows'];
+  readonly rowsRead?: SourceRead['rows'];
   readonly unchangedTables?: readonly TableKind[];
   readonly derived?: DerivedActions | null;
   readonly files: () => Promise<readonly FileDigest[]>;

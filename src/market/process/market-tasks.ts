@@ -82,6 +82,8 @@ export interface ContentSummary {
   readonly start: Day | null;
   readonly end: Day | null;
   readonly rows: RowsByTable;
+  /** Rows of a request that was appended. */
+  readonly rowsRead?: RowsByTable;
   /** Bytes of the files it was read from or written to. */
   readonly bytes: number;
   readonly files: readonly FileDigest[];

@@ -281,7 +281,7 @@ async function removeUpload(path: string): Promise<void> {
 function importResult(store: DataStore, summary: ContentSummary): ImportResult {
   return {
     store,
-    rows: { ...summary.rows },
+    rows: { ...(summary.rowsRead ?? summary.rows) },
     identifiers: summary.identifiers,
     start: store.start,
     end: store.end,

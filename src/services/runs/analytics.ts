@@ -24,7 +24,7 @@ import { forgetRuns } from './kept-runs.js';
 import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
 import type { StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
-import type { RunStates } from './run-states.js';
+import { onTermsOf, type RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
 import { versionedPlan, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
@@ -67,6 +67,8 @@ export interface Analytics {
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
   start(runId: string, request: BacktestRequest, origin: Origin | null): Promise<JobStatus>;
+  /** A request with the terms of the stored run where it says none. */
+  onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
   currentResult(runId: string, request: BacktestRequest): Promise<StoredBytes | undefined>;
   list(query: {
@@ -180,6 +182,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       });
     },
 
+    onStoredTerms: async (runId, given) => onTermsOf(await findRun(documents, runId), given),
     async currentResult(runId, given) {
       const { plan } = await runnable(runId, given);
       const run = await findRun(documents, runId);

@@ -9,7 +9,7 @@ import type { Analytics } from './analytics.js';
 /** Backtests of many indices by one request. */
 export interface BacktestBatches {
   /**
-   * Queues a backtest of each index, or of each whose stored run is stale. A refusal of one stands in its entry.
+   * Queues a backtest of each index, or of each whose stored run is stale, on the terms of that where none are said. A refusal of one stands in its entry.
    * @throws Refusal NO_DATA_SOURCE, STORE_UNAVAILABLE, DRAINING, STORAGE_FULL, which hold for all of them; what was
    *   queued before stays
    */
@@ -24,9 +24,16 @@ export interface BatchOrder {
 
 type Entry = BacktestBatch['backtests'][number];
 
-export function createBacktestBatches(analytics: Pick<Analytics, 'currentResult' | 'start'>): BacktestBatches {
-  async function entryOf(indexId: string, { request, isIfStale }: BatchOrder, origin: Origin | null): Promise<Entry> {
+export function createBacktestBatches(
+  analytics: Pick<Analytics, 'currentResult' | 'onStoredTerms' | 'start'>,
+): BacktestBatches {
+  async function entryOf(
+    indexId: string,
+    { request: said, isIfStale }: BatchOrder,
+    origin: Origin | null,
+  ): Promise<Entry> {
     try {
+      const request = isIfStale ? await analytics.onStoredTerms(indexId, said) : said;
       if (isIfStale && (await analytics.currentResult(indexId, request)) !== undefined)
         return { index_id: indexId, outcome: 'current', job: null, error: null };
       return queued(indexId, await analytics.start(indexId, request, origin));

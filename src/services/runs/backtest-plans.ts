@@ -3,6 +3,7 @@ import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } 
 import { requestedRange } from '#domain/backtest/simulate/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
@@ -23,10 +24,10 @@ export interface BacktestPlans {
   /** A benchmark index with every document it reaches. @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE */
   benchmarkDocuments(benchmarkId: string): Promise<Record<string, IndexDocument>>;
   /**
-   * What a view compares a run with: an index, else an identifier of a market, which is asked for only then.
+   * What a view compares a run with, by its name: an index, or an identifier of a market, which is asked for only then.
    * @throws Refusal BENCHMARK_NOT_FOUND, DOCUMENT_UNREADABLE, and what asking for the market refuses
    */
-  comparedWith(benchmarkId: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
+  comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith>;
 }
 
 export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): BacktestPlans {
@@ -43,7 +44,7 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
         : (await requireStrategy(documents, runId)).strategy;
     const { document } =
       strategy === undefined ? await requireIndex(documents, runId) : { document: await followedIndex(strategy) };
-    const request = filledIn(given, strategy);
+    const request = filledIn({ ...given, benchmark: await benchmarkOf(given.benchmark) }, strategy);
     assertOrder(request);
     if (strategy === undefined) assertForeign(document, request);
     const reached = {
@@ -106,20 +107,23 @@ export function createBacktestPlans(documents: Pick<DocumentStore, 'get'>): Back
     return reachedBy(documents, (await requireIndex(documents, benchmarkId)).document);
   }
 
-  async function comparedWith(
-    benchmarkId: string,
-    marketOf: () => Promise<MarketData | undefined>,
-  ): Promise<ComparedWith> {
-    if ((await documents.get('index', benchmarkId)) !== undefined)
-      return { indexId: benchmarkId, documents: await benchmarkDocuments(benchmarkId) };
+  async function comparedWith(name: string, marketOf: () => Promise<MarketData | undefined>): Promise<ComparedWith> {
+    const { kind, id } = benchmarkNamed(name);
+    if (kind === 'index' || (kind === null && (await documents.get('index', id)) !== undefined))
+      return { indexId: id, documents: await benchmarkDocuments(id) };
     const market = await marketOf();
-    if (market?.series?.has(benchmarkId) === true || market?.identifiers.includes(benchmarkId) === true)
-      return { indexId: benchmarkId, documents: {} };
-    throw new Refusal(
-      'BENCHMARK_NOT_FOUND',
-      `The benchmark ${benchmarkId} is neither a stored index nor an identifier of the served store.`,
-      { benchmark: benchmarkId },
-    );
+    if (market?.series?.has(id) === true || market?.identifiers.includes(id) === true)
+      return { indexId: id, documents: {} };
+    const what = kind === null ? 'neither a stored index nor an identifier' : 'no identifier';
+    throw new Refusal('BENCHMARK_NOT_FOUND', `The benchmark ${id} is ${what} of the served store.`, { benchmark: id });
+  }
+
+  /** The benchmark that a request names by a text, in its parts. */
+  async function benchmarkOf(given: BacktestRequest['benchmark']): Promise<BenchmarkRef | null | undefined> {
+    if (typeof given !== 'string') return given;
+    const { kind, id } = benchmarkNamed(given);
+    const found = kind ?? ((await documents.get('index', id)) === undefined ? 'identifier' : 'index');
+    return { id, kind: found, price_column: 'CLOSE' };
   }
 
   return { planOf, benchmarkDocuments, comparedWith };

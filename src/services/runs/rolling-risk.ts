@@ -2,10 +2,13 @@ import { DEFAULT_RISK_WINDOW, type RiskReference } from '#domain/analytics/rolli
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { marketKey } from '#domain/market/handle.js';
-import { refuseWithFindings } from '#domain/refusal.js';
+import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ComparedWith } from '#jobs/tasks/views.js';
+import { modelFiles } from '../risk/used-models.js';
 import type { CheckedBytes } from './analytics.js';
+import { createBacktestPlans } from './backtest-plans.js';
 import { columnsFile, requireRun, type RunName } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead } from './stamped-json.js';
@@ -14,7 +17,9 @@ import type { ViewCache } from './view-cache.js';
 export interface RollingRiskQuery {
   readonly window?: number | undefined;
   readonly half_life?: number | undefined;
-  readonly against: RiskReference;
+  readonly against?: RiskReference | undefined;
+  /** Name of a benchmark instead. */
+  readonly benchmark?: string | undefined;
 }
 
 export interface RollingRiskService {
@@ -30,7 +35,7 @@ export interface RollingRiskDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: ArtifactStore;
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly states: Pick<RunStates, 'staleOf' | 'servedMarket'>;
+  readonly states: Pick<RunStates, 'staleOf' | 'servedMarket' | 'requireMarket'>;
   readonly views: ViewCache;
 }
 
@@ -41,33 +46,48 @@ export function createRollingRisk({
   states,
   views,
 }: RollingRiskDependencies): RollingRiskService {
+  const plans = createBacktestPlans(documents);
+
+  async function comparedOf(run: RunDocument, name: string): Promise<ComparedWith> {
+    const { market } = await states.requireMarket(run);
+    const compared = await plans.comparedWith(name, () => Promise.resolve(market));
+    return { ...compared, ...(await modelFiles(documents, artifacts, compared.documents)) };
+  }
+
   return {
-    async rolling(name, { window, half_life: halfLife, against }, signal) {
+    async rolling(name, { window, half_life: halfLife, against: asked, benchmark: named }, signal) {
       const run = await requireRun(documents, name);
       const runId = run.run_id;
       const columns = await columnsFile(artifacts, run);
-      if (window !== undefined && halfLife !== undefined) {
-        throw refuseWithFindings('query', [
-          {
-            severity: 'error',
-            code: 'NOT_IN_CHOICES',
-            message: `window ${window} and half_life ${halfLife} were both given; give one of them.`,
-            path: 'half_life',
-            value: halfLife,
-          },
-        ]);
-      }
-      if (against === 'benchmark') assertBenchmark(run);
+      if (window !== undefined && halfLife !== undefined) throw bothGiven('half_life', halfLife, { window });
+      if (asked !== undefined && named !== undefined) throw bothGiven('benchmark', named, { against: asked });
+      const against = named === undefined ? (asked ?? 'index') : 'benchmark';
+      if (named === undefined && against === 'benchmark') assertBenchmark(run);
+      const benchmark = named === undefined ? null : await comparedOf(run, named);
       const memory = halfLife === undefined ? { window: window ?? DEFAULT_RISK_WINDOW } : { halfLife };
       const market = (await states.servedMarket(run))?.handle ?? null;
-      const question = { view: 'rolling-risk', columns, runId, memory, against, market: market && marketKey(market) };
+      const question = {
+        view: 'rolling-risk',
+        columns,
+        runId,
+        memory,
+        against,
+        benchmark,
+        market: market && marketKey(market),
+      };
       const { bytes, sha256 } = await views.get(question, () =>
-        jobs.query('rolling-risk', { columns, runId, memory, against, market }, signal),
+        jobs.query('rolling-risk', { columns, runId, memory, against, benchmark, market }, signal),
       );
       const head = stateHead(await states.staleOf(run));
       return { bytes: withHead(head, bytes), etag: head.etagOf(sha256) };
     },
   };
+}
+
+function bothGiven(path: string, value: string | number, other: Readonly<Record<string, unknown>>): Refusal {
+  const [[name, given]] = Object.entries(other) as [[string, unknown]]; // of one member
+  const message = `${name} ${String(given)} and ${path} ${value} were both given; give one of them.`;
+  return refuseWithFindings('query', [{ severity: 'error', code: 'NOT_IN_CHOICES', message, path, value }]);
 }
 
 /** @throws Refusal VALIDATION_FAILED */

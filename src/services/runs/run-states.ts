@@ -236,6 +236,12 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
   };
 }
 
+/** A request with the terms of a stored run where it says none. */
+export function onTermsOf(run: RunDocument | undefined, given: BacktestRequest): BacktestRequest {
+  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return run === undefined ? given : { ...askedOf(run), ...said };
+}
+
 /** The request of a run as it was sent, or as it was filled in where that was not remembered. */
 function askedOf({ asked, request }: RunDocument): BacktestRequest {
   return (asked ?? request) as BacktestRequest; // Read when it was sent.

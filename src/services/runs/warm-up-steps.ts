@@ -90,6 +90,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       columns,
       runId: run.run_id,
       memory: { window: ROLLING_WINDOW },
+      benchmark: null,
       against: 'index' as const,
       market: null,
     }));

@@ -263,6 +263,33 @@ export function describeOnAHome(): void {
       expect(linesOf(said.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
     });
 
+    test('a store that is served already is no error, and says so', async () => {
+      const { status, out, err } = await onHome(['activate', 'desk']);
+      expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
+      expect((await onHome(['activate', 'nothing'])).status).toBe(2);
+    });
+
+    test('a watchlist comes from standard input too, and says which names are not held', () => {
+      const put = (names: string, input = '') =>
+        spawnSync(process.execPath, ['dist/src/main.js', 'watchlist', 'put', 'mine', names, '--home', home], {
+          input,
+          env: { PATH: process.env['PATH'], DIVISOR_DATA_ROOTS: folder },
+          encoding: 'utf8',
+        });
+      const { status, stdout, stderr } = put('-', 'A\nNOBODY, B\n\n');
+      const rows = linesOf(stdout).filter(({ event }) => event === 'row');
+      expect([status, rows.map(({ identifier }) => identifier)]).toEqual([0, ['A', 'NOBODY', 'B']]);
+      expect(stderr).toContain('the served store has no NOBODY:');
+      expect(put('-')).toMatchObject({
+        status: 64,
+        stderr: expect.stringContaining('Standard input holds no') as string,
+      });
+      expect(put(',')).toMatchObject({
+        status: 64,
+        stderr: expect.stringContaining('NAMES holds no identifier') as string,
+      });
+    });
+
     test('one command imports a wide table, and says what it took and why', async () => {
       await mkdir(file('wide'));
       await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');

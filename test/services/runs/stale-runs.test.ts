@@ -223,7 +223,9 @@ describe('a backtest that is to run only when it has to', () => {
   });
 
   test('is a job for another request, after a change, and without a stored run', async () => {
-    expect(await whenStale('BASE', {})).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
+    expect((await whenStale('BASE')).status).toBe(200); // on the terms of the stored run
+    const free = { transaction_cost_bps: 0 };
+    expect(await whenStale('BASE', free)).toMatchObject({ status: 202, body: { job_id: 'backtest:BASE' } });
     await ended('BASE');
     expect((await whenStale('BASE', {})).status).toBe(200);
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));

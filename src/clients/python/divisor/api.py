@@ -259,7 +259,7 @@ class Operations:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
         :param ids: 2 to 32 ids; 1 is enough with a benchmark.
-        :param benchmark: Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -270,7 +270,7 @@ class Operations:
 
         :param ids: 2 to 32 ids; 1 is enough with a benchmark.
         :param media: What is wanted instead of JSON.
-        :param benchmark: Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -311,7 +311,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param by: Reference column to group by.
-        :param benchmark: Index to compare with; otherwise an identifier of the served store: one name or one series.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -336,7 +336,7 @@ class Operations:
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param as_of: The latest date of the run at or before it; the last by default.
-        :param benchmark: Index to compare weights with, run from its definition; otherwise an identifier of the served store: one name or one series.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param risk: Adds risk contributions.
         :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
         """
@@ -345,7 +345,7 @@ class Operations:
     def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.
 
-        :param benchmark: Index to compare with, run from its definition; otherwise an identifier of the served store: one name or one series.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param as_of: The latest date of the run at or before it; the last by default.
         :param model: Market and sectors, or principal components.
@@ -420,7 +420,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
-        :param benchmark: Index to compare with; otherwise an identifier of the served store: one name or one series.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -435,7 +435,7 @@ class Operations:
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
-        :param benchmark: Index to compare with; otherwise an identifier of the served store: one name or one series.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
@@ -629,15 +629,16 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/simulate", body=body, query={"run_id": run_id, "callback": callback}))
 
-    def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
+    def get_rolling_risk(self, index_id: str, *, run_id: Optional[str] = None, window: Optional[int] = None, against: Optional[Literal["index", "benchmark"]] = None, benchmark: Optional[str] = None, half_life: Optional[float] = None) -> c.RollingRiskView:
         """Volatility, tracking error, beta and correlation of a run as they moved.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param window: Returns of a window; 63 unless a half-life is given.
-        :param against: The tracked index, or the external benchmark that the run was made with.
+        :param against: The tracked index, or the external benchmark that the run was made with; the index unless given, and instead of `benchmark`.
+        :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param half_life: In sessions; instead of a window.
         """
-        return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "half_life": half_life}))
+        return cast("c.RollingRiskView", self._transport.json("GET", f"/analytics/{word(index_id)}/rolling", query={"run_id": run_id, "window": window, "against": against, "benchmark": benchmark, "half_life": half_life}))
 
     def render_report(self, body: c.RenderRequest, *, callback: Optional[str] = None) -> Job[c.RenderResult]:
         """Renders a template as a PDF, as a job.

@@ -294,10 +294,10 @@ class _BacktestBatchRequest(t.TypedDict):
 
 
 class BacktestBatchRequest(_BacktestBatchRequest, total=False):
-    """The terms hold for every id, as in a backtest of one."""
+    """The terms hold for every id, as in a backtest of one; with `if_stale` those that are not given are those of the stored run of each."""
 
-    #: External benchmark: a second comparison beside the tracked index.
-    benchmark: t.Optional[BenchmarkRefInput]
+    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
     #: First day; the base date of the index by default, and never before it.
     start: t.Optional[Date]
     #: Last day; the last of the served store by default.
@@ -306,7 +306,7 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.
+    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
     if_stale: bool
 
 
@@ -382,10 +382,10 @@ class BacktestRecordRow(t.TypedDict):
 
 
 class BacktestRequest(t.TypedDict, total=False):
-    """A field that is not given is that of the strategy, when one is run, else its default."""
+    """A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first."""
 
-    #: External benchmark: a second comparison beside the tracked index.
-    benchmark: t.Optional[BenchmarkRefInput]
+    #: External benchmark: a second comparison beside the tracked index. Its name as in `identifier:SPX`, or an object where another column than CLOSE is wanted.
+    benchmark: t.Optional[t.Union[BenchmarkRefInput, str]]
     #: First day; the base date of the index by default, and never before it.
     start: t.Optional[Date]
     #: Last day; the last of the served store by default.
@@ -394,7 +394,7 @@ class BacktestRequest(t.TypedDict, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
-    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise.
+    #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
     if_stale: bool
 
 
@@ -5777,9 +5777,9 @@ class RollingRiskView(t.TypedDict):
     window: t.Optional[int]
     #: Sessions after which the weight of a return halves; null with a window.
     half_life: t.Optional[float]
-    #: The tracked index, or the external benchmark of the run.
+    #: The tracked index, or a benchmark.
     against: t.Literal["index", "benchmark"]
-    #: Id of the external benchmark; null against the index.
+    #: Id of the benchmark; null against the index.
     benchmark_id: t.Optional[str]
     #: By date: volatility of the run and of what it is measured against (`index_volatility` or `benchmark_volatility`), tracking error, beta and correlation to that, annualised. Against the benchmark on the dates that it shares with the run.
     risk: TableFrame

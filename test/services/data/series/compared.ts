@@ -25,7 +25,9 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
     test.each(views)('%s tells the same of a series and of a name with its prices', async (path) => {
       const view = async () => {
         await run('LISTED');
-        return get(`/analytics/${path}`);
+        const view = await get(`/analytics/${path}`);
+        expect(await get(`/analytics/${path.replace('benchmark=', 'benchmark=identifier:')}`)).toEqual(view);
+        return view;
       };
       const [apart, among] = [await on('apart', view), await on('among', view)];
       expectSameNumbers(apart, among);
@@ -90,6 +92,8 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
           'LISTED/factor-risk?benchmark=NOBODY',
           'LISTED/attribution/groups?benchmark=NOBODY',
           'compare?ids=LISTED&benchmark=NOBODY',
+          'compare?ids=LISTED&benchmark=index:SPX',
+          'LISTED/rolling?benchmark=identifier:LISTED',
         ]) {
           expect(await refusal(`/analytics/${path}`)).toMatchObject({
             status: 404,

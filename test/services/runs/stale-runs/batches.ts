@@ -47,6 +47,28 @@ export function describeBatches(service: () => LiveService): void {
       expect(outcomesOf(again)).toEqual(['current', 'current']);
     });
 
+    test('with if_stale runs what is stale on the terms of its stored run, where the request says none', async () => {
+      const terms = { transaction_cost_bps: 9, initial_capital: 500, start: '2023-02-01', benchmark: 'identifier:A' };
+      await service().job('/analytics/RIVAL/backtest', terms);
+      const requestOf = async () =>
+        (await service().ok<{ runs: [{ request: object }] }>('GET', '/analytics/RIVAL/runs?limit=1')).runs[0].request;
+      const stored = await requestOf();
+      expect(outcomesOf(await batch({ ids: ['RIVAL'], if_stale: true }))).toEqual(['current']);
+      const rival = await service().ok<object>('GET', '/indices/RIVAL');
+      await service().ok('PUT', '/indices/RIVAL', { ...rival, base_value: 250 });
+      const answer = await batch({ ids: ['RIVAL'], if_stale: true, transaction_cost_bps: 4 });
+      expect(outcomesOf(answer)).toEqual(['queued']);
+      expect(await finished('backtest:RIVAL')).toBe('succeeded');
+      const after = await requestOf();
+      expect(after).toEqual({ ...stored, transaction_cost_bps: 4 });
+      expect(stored).toMatchObject({ ...terms, benchmark: { id: 'A', kind: 'identifier' } });
+      await service().ok('PUT', '/indices/RIVAL', rival);
+      // One by itself is no other.
+      const one = await service().ask<JobStatus>('POST', '/analytics/RIVAL/backtest', { if_stale: true });
+      expect([one.status, one.body.request]).toMatchObject([202, after]);
+      expect(await finished('backtest:RIVAL')).toBe('succeeded');
+    }, 60_000);
+
     test('without if_stale gives the run of each that a request for one gives', async () => {
       const answer = await batch({ ids: ['BASE', 'RIVAL'] });
       expect(outcomesOf(answer)).toEqual(['queued', 'queued']);

@@ -41,7 +41,7 @@ export interface CrossSection {
   groups(field: FieldRequest, columns: Int32Array): Grouping;
   /** Type of a datapoint's values. */
   kindOf(field: FieldRequest): ValueKind;
-  /** Number of values of a datapoint over its trailing sessions, [n]. */
+  /** Number of values of a datapoint over its trailing sessions, also where they are fewer than half of them, [n]. */
   count(field: FieldRequest, columns: Int32Array): Float64Array;
   /** A statistic of a datapoint that no request can name, over its trailing sessions. */
   statistic(field: FieldRequest, statistic: Statistic, observationsMin: number, columns: Int32Array): Float64Array;

@@ -101,7 +101,7 @@ function addressRefusal(failure: unknown, { host, port }: Settings): unknown {
       return new StartRefusal(EXIT_CONFIGURATION, `This user may not listen on ${host} port ${port}.`, cause);
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return new StartRefusal(EXIT_CONFIGURATION, `${host} is no address of this machine.`, cause);
+      return new StartRefusal(EXIT_CONFIGURATION, `${host} is not an address of this machine.`, cause);
     default:
       return failure;
   }

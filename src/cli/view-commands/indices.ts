@@ -59,7 +59,7 @@ export const diff = viewCommand({
     ]);
     const document = readIndex(written);
     if (document === undefined)
-      throw new UsageError(`${file} is no index document; divisor index put says what is wrong with it`);
+      throw new UsageError(`${file} is not an index document; divisor index put says what is wrong with it`);
     return differences(stored, document);
   },
   records: (changes) => changes,

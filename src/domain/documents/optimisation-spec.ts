@@ -145,7 +145,7 @@ function returnsFindings(returns: unknown, path: string): Finding[] {
       severity: 'error',
       code: 'UNKNOWN_TYPE',
       path: `${path}.type`,
-      message: `${type} is no model of expected returns; the accepted set is ${accepted.join(', ')}.`,
+      message: `${type} is not a model of expected returns; the accepted set is ${accepted.join(', ')}.`,
       accepted,
       ...smallValue(type),
     },

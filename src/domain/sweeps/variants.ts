@@ -140,7 +140,7 @@ function setFindings(parts: Record<string, unknown>, { text, value, path }: Sett
         severity: 'error',
         code: 'UNKNOWN_FIELD_NAME',
         path: at,
-        message: `"${text}" is no JSON pointer below /document, /request or /strategy.`,
+        message: `"${text}" is not a JSON pointer below /document, /request or /strategy.`,
         ...smallValue(text),
       },
     ];

@@ -117,7 +117,7 @@ function typeIn(cell: Cell | undefined, path: Path, problems: Problems): ActionT
   problems.error({
     code: 'UNKNOWN_ACTION_TYPE',
     path: path(),
-    message: `${text === null ? 'null' : quoted(text)} is no action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`,
+    message: `${text === null ? 'null' : quoted(text)} is not an action type; the accepted set is ${TYPES.join(', ')}.${text === null ? '' : didYouMean(text, TYPES)}`,
     value: text,
     accepted: TYPES,
   });

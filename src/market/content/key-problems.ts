@@ -7,7 +7,7 @@ export function badIdentifier(path: string, text: string | null): Problem {
   return {
     code: 'BAD_IDENTIFIER',
     path,
-    message: `${quoted(text)} is no identifier: 1 to 64 characters without control characters or / are needed.`,
+    message: `${quoted(text)} is not an identifier, which has 1 to 64 characters, no control characters and no /.`,
     value: text,
   };
 }

@@ -24,7 +24,7 @@ export function refuseSize(
     problems.error({
       code: 'OUT_OF_RANGE',
       path: 'market',
-      message: `The market holds ${shape.identifiers} identifiers; at most ${IDENTIFIERS_MAX} are held.`,
+      message: `The market holds ${shape.identifiers} identifiers; at most ${IDENTIFIERS_MAX} are accepted.`,
     });
     return true;
   }

@@ -54,7 +54,7 @@ function mergeOne(
       problems.error({
         code: 'DUPLICATE_KEY',
         path: `series[${identifier}]`,
-        message: `The store holds the ${key.toUpperCase()} ${held[key]} of ${identifier}; ${added[key]} came.`,
+        message: `The store holds the ${key.toUpperCase()} ${held[key]} of ${identifier}; the added rows have ${added[key]}.`,
         value: added[key],
       });
     }
@@ -66,7 +66,7 @@ function mergeOne(
       problems.error({
         code: 'DUPLICATE_KEY',
         path: `series[${identifier} ${formatDay(day)}].CLOSE`,
-        message: `The store holds ${before} there already; ${value} came.`,
+        message: `The store already has ${before} there; the added rows have ${value}.`,
         value,
       });
     }
@@ -101,7 +101,7 @@ function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | 
         problems.error({
           code: 'DUPLICATE_KEY',
           path: `market[${added.identifiers[n]} ${formatDay(added.dates[t]!)}].${name}`,
-          message: `The store holds ${before} there already; ${after} came.`,
+          message: `The store already has ${before} there; the added rows have ${after}.`,
           value: after,
         });
       });
@@ -191,7 +191,7 @@ function mergeUniverses(
       problems.error({
         code: 'OVERLAPPING_MEMBERSHIP',
         path: `universes[${spell.identifier}]`,
-        message: `The store holds the membership of ${spell.identifier} in ${spell.universe} with another end.`,
+        message: `The store holds the membership of ${spell.identifier} in ${spell.universe} with a different end.`,
       });
     }
     spells.set(keyOf(spell), spell.end === null && known !== undefined ? known : spell);

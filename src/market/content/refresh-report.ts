@@ -148,10 +148,10 @@ function leftOutFinding({ summary, first }: Left, lastDay: Day): Finding {
   const found = inWords([
     ...(changed > 0 ? [counted(changed, 'changed bar')] : []),
     ...(removed > 0 ? [counted(removed, 'removed bar')] : []),
-    ...(added > 0 ? [`${counted(added, 'bar')} of ${of} that ${added === 1 ? 'is' : 'are'} not held`] : []),
+    ...(added > 0 ? [`${counted(added, 'bar')} of ${of} that the store lacks`] : []),
     ...(columns.length > 0 ? [`values in the new column${columns.length === 1 ? '' : 's'} ${columns.join(', ')}`] : []),
   ]);
-  const message = `The source has other history up to ${formatDay(lastDay)} than is held: ${found}. It was left out${exampleOf(first)}; refresh with full: true to take it.`;
+  const message = `The history of the source up to ${formatDay(lastDay)} differs from that of the store: ${found}. It was not taken${exampleOf(first)}; refresh with full: true to take it.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
 }
 
@@ -162,7 +162,7 @@ function inWords(parts: readonly string[]): string {
 function exampleOf(first: Restatement | undefined): string {
   return first === undefined
     ? ''
-    : ` (first: ${first.column} of ${first.identifier}${first.date === null ? '' : ` on ${first.date}`}, ${first.before ?? 'nothing'} held, ${first.after ?? 'nothing'} in the source)`;
+    : ` (first: ${first.column} of ${first.identifier}${first.date === null ? '' : ` on ${first.date}`}, ${first.before ?? 'nothing'} in the store, ${first.after ?? 'nothing'} in the source)`;
 }
 
 /** What was taken and tells of days that were held already: results made before rest on other data. */

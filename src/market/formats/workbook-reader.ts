@@ -58,7 +58,7 @@ export async function readWorkbook(
   const dateStyles = await readDateStyles(members.get('xl/styles.xml'));
   for (const { name, path } of sheets) {
     const member = members.get(path);
-    if (member === undefined) throw new WorkbookFault(name, 'The sheet is named but not there.');
+    if (member === undefined) throw new WorkbookFault(name, 'The workbook lists the sheet but does not contain it.');
     await readSheet(
       name,
       member,
@@ -241,7 +241,8 @@ function valueOf(
   switch (type) {
     case 's': {
       const shared = texts[Number(text)];
-      if (shared === undefined) throw new WorkbookFault(sheet, `A cell names the text ${text} of ${texts.length}.`);
+      if (shared === undefined)
+        throw new WorkbookFault(sheet, `A cell refers to the shared text ${text}; the workbook has ${texts.length}.`);
       return unprotected(shared);
     }
     case 'str':

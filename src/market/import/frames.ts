@@ -7,13 +7,13 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { cellPath, type Problems } from '../content/problems.js';
 
-/** A table as JSON carries it; the row labels of `index` say nothing that a column does not. */
+/** A table as JSON carries it; the row labels of its `index` are not read. */
 export interface Frame {
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Reads inline tables row by row, telling those that are no datasets and rows that do not fit their columns. */
+/** Reads inline tables row by row. Unknown tables, and rows whose length is not that of the columns, are reported. */
 export function readFrames(
   tables: Readonly<Record<string, Frame>>,
   mapping: Mapping | null,
@@ -30,7 +30,7 @@ export function readFrames(
     problems.error({
       code: 'UNKNOWN_FIELD',
       path: `tables.${name}`,
-      message: `${name.slice(0, 80)} is no dataset; the accepted set is ${TABLE_KINDS.join(', ')}.${didYouMean(name, TABLE_KINDS)}`,
+      message: `${name.slice(0, 80)} is not a table of a store; the accepted set is ${TABLE_KINDS.join(', ')}.${didYouMean(name, TABLE_KINDS)}`,
       accepted: TABLE_KINDS,
     });
   }
@@ -39,7 +39,7 @@ export function readFrames(
     problems.error({
       code: 'EMPTY_DATASET',
       path: 'market',
-      message: 'There is no market table; it is the one that is needed.',
+      message: 'The table market is missing; it is required.',
     });
   for (const name of [...mapped, ...held]) {
     const tableKind = held.find((each) => each === name) ?? 'market';
@@ -70,7 +70,7 @@ function addFrameRow(row: readonly unknown[], number: number, { name, columns, a
   addRow(Array.from({ length: columns }, (_, i) => cellFrom(row[i])));
 }
 
-/** A JSON value as a cell; what is none is kept as its text, so that the column that needs something else says so. */
+/** A JSON value as a cell; an array or object becomes its text, which the column then reports. */
 function cellFrom(value: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;

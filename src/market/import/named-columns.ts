@@ -32,7 +32,7 @@ export function namedColumns(
       code: 'DUPLICATE_KEY',
       path: `${label}.${column}`,
       column,
-      message: `The column ${column} stands more than once.`,
+      message: `The column ${column} appears more than once.`,
     });
   }
   const unnamed = names.indexOf('');

@@ -107,7 +107,7 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
     },
     (sheet) => (tableKindOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );
-  tellMissingMarket(read, { rows, mapping, problems }, 'sheet');
+  reportMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
 
 async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
@@ -140,7 +140,7 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
       });
     }
   }
-  tellMissingMarket(names, { rows, mapping, problems }, 'file');
+  reportMissingMarket(names, { rows, mapping, problems }, 'file');
 }
 
 /** A member that every Office document has and no other archive. */
@@ -173,19 +173,19 @@ function unknownTable(name: string, kind: string): Problem {
   return {
     code: 'UNKNOWN_FIELD',
     path: name.slice(0, 80),
-    message: `The ${kind} ${name.slice(0, 80)} is no dataset, or stands twice; the accepted set is ${TABLE_KINDS.join(', ')}.${question}`,
+    message: `The ${kind} ${name.slice(0, 80)} is not a table of a store, or appears twice; the accepted set is ${TABLE_KINDS.join(', ')}.${question}`,
     accepted: TABLE_KINDS,
   };
 }
 
-function tellMissingMarket(names: ReadonlySet<string>, { mapping, problems }: Reading, kind: string): void {
+function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: Reading, kind: string): void {
   if ([...names].some((name) => tableKindOf(name, mapping) === 'market')) return;
   problems.error({
     code: 'EMPTY_DATASET',
     path: 'market',
     message:
       mapping === null
-        ? `There is no ${kind} called market; it is the one that is needed.`
+        ? `The ${kind} market is missing; it is required.`
         : `There is no ${kind} that the mapping takes for one of the market.`,
   });
 }

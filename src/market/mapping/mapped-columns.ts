@@ -92,7 +92,7 @@ function missingColumn({ label, written, takes, from, column }: MissingColumn) {
     code: 'MISSING_COLUMN',
     path: `${label}.${column}`,
     column,
-    message: `The mapping takes ${takes} from ${JSON.stringify(from.slice(0, 80))}, which is no column.${didYouMean(from, written)}`,
+    message: `The mapping takes ${takes} from ${JSON.stringify(from.slice(0, 80))}, which is not a column of the table.${didYouMean(from, written)}`,
   } as const;
 }
 

@@ -73,6 +73,6 @@ function refuseTwice({ actions }: ContentTables, adjustment: MarketData['adjustm
     problems.error({
       code: 'DUPLICATE_KEY',
       path: 'mapping.adjusted_close',
-      message: `The table corporate_actions holds ${twice.length} dividends and splits; either it or adjusted closes may say them.`,
+      message: `The table corporate_actions holds ${twice.length} dividends and splits; take them from it or from adjusted closes, not from both.`,
     });
 }

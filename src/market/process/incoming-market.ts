@@ -52,7 +52,7 @@ export function createIncomingMarket(): IncomingMarket {
   async function read(path: string, offset: number, pieces: readonly Uint8Array[]): Promise<void> {
     const file = await opened(path);
     await throughout(pieces, offset, async (some, at) => {
-      if (isStopped) throw new Error('the market is no longer wanted');
+      if (isStopped) throw new Error('the transfer of the market was stopped');
       return (await file.readv(some, at)).bytesRead;
     });
   }

@@ -117,7 +117,7 @@ async function writeBody([folder, ...others]: readonly string[], body: Uint8Arra
   } catch (error) {
     if (!isFull(error)) throw error;
     if (others.length === 0)
-      throw new Refusal('STORAGE_FULL', 'There is no room for the body of the request.', null, { cause: error });
+      throw new Refusal('STORAGE_FULL', 'The disk has no room for the body of the request.', null, { cause: error });
     await rm(file, { force: true });
     return writeBody(others, body);
   }
@@ -175,7 +175,7 @@ function converse(
       reject(signal?.reason);
     };
     const answer = (header: ImportHeader) => {
-      if (onImport === undefined) throw new Error('the process asked what nobody answers');
+      if (onImport === undefined) throw new Error('the process asked about an import, but the task has no onImport');
       onImport(header).then(
         (answered) => child.send(answered),
         (refusal: unknown) => {

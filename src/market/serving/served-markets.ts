@@ -135,7 +135,7 @@ function noDataSource(failed: FailedLoad | undefined): Refusal {
 
 /** What is wrong with an active store, and what to do. */
 export function failureText({ datasetId, error }: FailedLoad): string {
-  return `The active data store ${datasetId} could not be read: ${error.message} Mend its source and activate it again, or activate another.`;
+  return `The active data store ${datasetId} could not be read: ${error.message} Fix its source and activate it again, or activate another.`;
 }
 
 /**

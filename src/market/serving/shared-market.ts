@@ -56,7 +56,7 @@ export async function throughout(
     left = left.filter(({ length }) => length > 0);
     if (left.length === 0) return;
     const done = await call(firstBytes(left, CALL_BYTES_MAX), at);
-    if (done === 0) throw new Error(`the shared file ends at ${at}; more was promised`);
+    if (done === 0) throw new Error(`the shared file ends at byte ${at}; more bytes were announced`);
     at += done;
     left = behind(left, done);
   }

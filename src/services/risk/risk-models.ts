@@ -133,7 +133,7 @@ export function createRiskModels({
     const run = await requireRun(documents, runId);
     await states.requireMarket(run); // Names of another store would be missing without a word.
     const document = await findIndex(documents, run.index_id);
-    if (document === undefined) throw finding(`The index of the run of ${runId} is not stored any more.`);
+    if (document === undefined) throw finding(`The index of the run of ${runId} was deleted.`);
     return document;
   }
 

@@ -80,7 +80,7 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
       } catch (cause) {
         if (!isFileMissing(cause)) throw cause;
         if (attempt === OPENS_MAX)
-          throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is not there.', null, {
+          throw new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: its file is missing.', null, {
             cause,
           });
       }

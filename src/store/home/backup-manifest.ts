@@ -33,7 +33,7 @@ export async function readManifest(folder: string): Promise<BackupManifest> {
   if (text === undefined)
     throw new StartRefusal(
       EXIT_CONFIGURATION,
-      `${folder} is no backup: it has no ${MANIFEST_NAME}, which is written last.`,
+      `${folder} is not a backup: it has no ${MANIFEST_NAME}, which is written last.`,
     );
   const manifest = parsed(text);
   if (manifest?.format !== MANIFEST_FORMAT)

@@ -86,7 +86,7 @@ export class OutcomeUnknown extends Refusal {}
 function assertUrl(url: string): void {
   const isUrl = /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
   if (!isUrl)
-    throw new StartRefusal(EXIT_CONFIGURATION, 'The database is no URL like postgres://user@host:5432/database.');
+    throw new StartRefusal(EXIT_CONFIGURATION, 'The database is not a URL like postgres://user@host:5432/database.');
 }
 
 const unavailable = (cause: unknown): Refusal =>

@@ -7,7 +7,7 @@ test.each([
   [
     'more names than are held',
     { dates: 1, identifiers: 50_001, fields: 1 },
-    'The market holds 50001 identifiers; at most 50000 are held.',
+    'The market holds 50001 identifiers; at most 50000 are accepted.',
   ],
   [
     'more bytes than are held',

@@ -256,5 +256,5 @@ function areNamed(a: Numbers, b: Numbers, { stored: names, replayed: others }: C
 }
 
 function missing(): Refusal {
-  return new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a field of its record is not there.');
+  return new Refusal('DOCUMENT_UNREADABLE', 'The stored run cannot be read: a field of its record is missing.');
 }

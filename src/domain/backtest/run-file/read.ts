@@ -51,7 +51,7 @@ export function openColumns(read: ReadRange, openEarlier: (name: string) => Read
 }
 
 function notThere(): never {
-  throw unreadable('one of its earlier files is not there');
+  throw unreadable('one of its earlier files is missing');
 }
 
 /** Elements of a block. */

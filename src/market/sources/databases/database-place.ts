@@ -89,7 +89,7 @@ export function createDatabasePlaces({
       switch (url?.protocol) {
         case undefined:
           return malformed(
-            `The location is no URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed; what in a password is neither letter nor digit is percent-encoded.`,
+            `The location is not a URL; sqlite:///path, duckdb:///path or ${POSTGRESQL_FORM} is needed; percent-encode every character of a password that is not a letter or digit.`,
           );
         case 'postgres:':
         case 'postgresql:':

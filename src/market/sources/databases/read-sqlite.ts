@@ -48,7 +48,7 @@ export async function readSqlite(
     await copyFile(path, copy, constants.COPYFILE_FICLONE);
     const digest = await digestFile(copy, 'database');
     if (!(await asRollbackFile(copy))) {
-      problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is no SQLite database.' });
+      problems.error({ code: 'UNREADABLE_FILE', path: '', message: 'The file is not an SQLite database.' });
       return undefined;
     }
     const rows = createContentRows(problems, terms);

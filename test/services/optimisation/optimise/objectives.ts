@@ -133,7 +133,7 @@ export function describeObjectives(): void {
         422,
         'UNKNOWN_TYPE expected_returns.type',
         'OUT_OF_RANGE objective.risk_aversion',
-        'alpha is no model of expected returns; the accepted set is field, historical, capm, black_litterman.',
+        'alpha is not a model of expected returns; the accepted set is field, historical, capm, black_litterman.',
       ]);
       expect(await summaryOf({ objective: { type: 'risk_parity', budgets: { Energy: 0.5, Tech: 0.3 } } })).toEqual([
         422,

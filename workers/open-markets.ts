@@ -1,6 +1,6 @@
 import { marketKey, openMarket, type MarketHandle } from '#domain/market/handle.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { weighPanels } from '#market/process/gc-pressure.js';
+import { reportPanelMemory } from '#market/process/gc-pressure.js';
 
 /** Versions of stores that a thread keeps open: the served one, and the one before it while work on it ends. */
 const OPEN_MAX = 2;
@@ -23,5 +23,5 @@ export function keepOpen(market: MarketData): void {
   open.delete(marketKey(market));
   open.set(marketKey(market), market);
   if (open.size > OPEN_MAX) open.delete(open.keys().next().value!);
-  weighPanels([...market.fields.values()].map(({ buffer }) => buffer));
+  reportPanelMemory([...market.fields.values()].map(({ buffer }) => buffer));
 }

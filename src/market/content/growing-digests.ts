@@ -1,15 +1,13 @@
 import { BLOCK_DAYS, blockDigests, type MadeBlocks } from './day-blocks.js';
 import type { DayFollower } from './scatter-rows.js';
 
-/**
- * Digests of the blocks of a content that are made as its days are completed, while they are still near the processor.
- */
+/** Digests of blocks of days, computed as the days are completed, while they are in the processor's cache. */
 export interface GrowingDigests extends DayFollower {
-  /** Digests made so far of the latest panels. */
+  /** Digests computed so far for the panels of the last `begin`; undefined before it. */
   made(): MadeBlocks | undefined;
 }
 
-/** @cost of the content hash, on the thread that completes the days */
+/** @cost that of the content hash, on the thread that completes the days */
 export function createGrowingDigests(): GrowingDigests {
   let made: MadeBlocks | undefined;
   let digests = new Map<number, Uint8Array>();
@@ -21,7 +19,7 @@ export function createGrowingDigests(): GrowingDigests {
       made = { fields: panels.fields, digests };
     },
     complete(from, to) {
-      for (let block = from / BLOCK_DAYS; block * BLOCK_DAYS < to; block++) digests.set(block, digestOf!(block)); // begun with
+      for (let block = from / BLOCK_DAYS; block * BLOCK_DAYS < to; block++) digests.set(block, digestOf!(block)); // set by `begin`
     },
     made: () => made,
   };

@@ -2,7 +2,7 @@ import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { MarketContent } from './market-content.js';
 import { holdsAny } from './market-changes.js';
-import { roomyMemory, takenDays, withoutEmptyLines, type Panels } from '../serving/panels.js';
+import { growablePanel, newTakenCount, withoutEmptyLines, type Panels } from '../serving/panels.js';
 import { refreshReport, type RefreshOptions, type RefreshReport } from './refresh-report.js';
 
 /** A content after a refresh, and what is new in it. */
@@ -56,7 +56,7 @@ function restatedPanels(held: Panels, fresh: Panels, { until }: RefreshOptions):
     ...(later.length === 0 ? [] : [{ panels: held, rows: later }]),
   ];
   const panels = withoutEmptyLines(combine(parts));
-  return { panels, taken: takenDays(panels.dates.length) };
+  return { panels, taken: newTakenCount(panels.dates.length) };
 }
 
 /** The bars held, and those of the source of later days. */
@@ -76,10 +76,10 @@ function grownPanels(
   if (addsOnlyDays(held, part)) {
     const isTaken = takeRoom(held, taken, part.rows.length);
     const panels = withLaterDays(held, part, isTaken);
-    return { panels, taken: isTaken ? taken! : takenDays(panels.dates.length) };
+    return { panels, taken: isTaken ? taken! : newTakenCount(panels.dates.length) };
   }
   const panels = withoutEmptyLines(combine([{ panels: held, rows: rowsWhere(held.dates, () => true) }, part]));
-  return { panels, taken: takenDays(panels.dates.length) };
+  return { panels, taken: newTakenCount(panels.dates.length) };
 }
 
 /** Some rows of a source without the columns that are not held and have no value in them. */
@@ -131,7 +131,7 @@ function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): 
   const fields = new Map(
     [...held.fields].map(([name, old]) => {
       const panel = new Float64Array(
-        isTaken ? old.buffer : roomyMemory(held.dates.length + rows.length, width),
+        isTaken ? old.buffer : growablePanel(held.dates.length + rows.length, width),
         0,
         cells,
       );
@@ -179,7 +179,7 @@ function combine(parts: readonly Part[]): Panels {
   const width = identifiers.length;
   const fields = new Map(
     names.map((name) => {
-      const panel = new Float64Array(roomyMemory(dates.length, width), 0, dates.length * width);
+      const panel = new Float64Array(growablePanel(dates.length, width), 0, dates.length * width);
       for (const { panels, rows } of parts) {
         const source = panels.fields.get(name);
         const step = panels.identifiers.length;

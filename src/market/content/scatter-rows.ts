@@ -1,5 +1,5 @@
 import type { DuckDBDataChunk } from '@duckdb/node-api';
-import { allOver } from '../process/all-over.js';
+import { settleAll } from '../process/settle-all.js';
 import { BLOCK_DAYS } from './day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { doublesOf, integersOf } from '../sources/duckdb.js';
@@ -95,7 +95,7 @@ export async function scatterRows(
   }
 
   follower?.begin(whole);
-  await allOver(streams.map(drain));
+  await settleAll(streams.map(drain));
   return {
     panels: whole,
     rows,

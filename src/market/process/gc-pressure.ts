@@ -1,18 +1,20 @@
-/** More than an engine lets memory outside its heap grow before it looks for what is dead, and no more than need be. */
-const WEIGHT_BYTES_MAX = 96 << 20;
+/** More than an engine lets memory outside its heap grow before it collects garbage, and no more than that needs. */
+const BALLAST_BYTES_MAX = 96 << 20;
 
-const weights = new WeakMap<ArrayBufferLike, ArrayBuffer>();
+/** Memory that the engine counts, by the first panel that it stands for. */
+const ballast = new WeakMap<ArrayBufferLike, ArrayBuffer>();
 
 /**
- * Makes the thread feel what panels weigh: the engine counts no shared memory, so that versions of a store that nobody
- * uses any longer would lie there until something else made it look for them. Memory that it does count is held as long
- * as the panels are, and never written, so that it takes no place. Best called before new panels are filled: what is
- * dead goes meanwhile, in the background.
- * @cost a collection beside the thread, of which it notices a few milliseconds
+ * Makes the garbage collector account for panels. The engine does not count shared memory, so unused versions of a
+ * store would stay until something else triggered a collection. An ArrayBuffer, which it does count, lives as long as
+ * the panels; it is never written, so it takes no physical memory. Best called before new panels are filled: unused
+ * ones are collected meanwhile, in the background.
+ * @param panels memory of the panels of one store, of any length; the first identifies them
+ * @cost a concurrent collection, of which the thread notices a few milliseconds
  */
-export function weighPanels(panels: readonly ArrayBufferLike[]): void {
+export function reportPanelMemory(panels: readonly ArrayBufferLike[]): void {
   const [first] = panels;
-  if (first === undefined || weights.has(first)) return;
+  if (first === undefined || ballast.has(first)) return;
   const bytes = panels.reduce((sum, { byteLength }) => sum + byteLength, 0);
-  weights.set(first, new ArrayBuffer(Math.min(bytes, WEIGHT_BYTES_MAX)));
+  ballast.set(first, new ArrayBuffer(Math.min(bytes, BALLAST_BYTES_MAX)));
 }

@@ -1,18 +1,18 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
-import { allOver } from './all-over.js';
-import { roomyMemory, takenDays } from '../serving/panels.js';
-import { daysOf, throughout, type Extent, type HandOver, type SharedMarket } from '../serving/shared-market.js';
-import { weighPanels } from './gc-pressure.js';
+import { settleAll } from './settle-all.js';
+import { growablePanel, newTakenCount } from '../serving/panels.js';
+import { daysOf, transferAll, type Extent, type HandOver, type SharedMarket } from '../serving/shared-market.js';
+import { reportPanelMemory } from './gc-pressure.js';
 
-/** A market on its way from another process. */
+/** A market that is being received from another process. */
 export interface IncomingMarket {
-  /** Takes the next step of the hand-over. */
+  /** Takes the next message of the hand-over. */
   take(step: HandOver): void;
-  /** What has come once the last step was taken, in shared memory that has room for days to come; undefined before. */
+  /** The market in shared memory with spare days, once the last message was taken; undefined before. */
   market(): Promise<SharedMarket> | undefined;
-  /** Ends whatever is under way. */
+  /** Stops reading; resolves when every read has settled. */
   stop(): Promise<void>;
-  /** Gives up the files once stopped, which takes the system 0.1 s/GiB that nobody waits for. */
+  /** Closes the files once stopped, without waiting for the 0.1 s/GiB that the system takes. */
   close(): void;
 }
 
@@ -35,7 +35,7 @@ interface Shape {
  */
 export function createIncomingMarket(): IncomingMarket {
   const files = new Map<string, Promise<FileHandle>>();
-  const lanes = Array.from({ length: READS_AT_ONCE }, () => Promise.resolve());
+  const queues = Array.from({ length: READS_AT_ONCE }, () => Promise.resolve());
   let turn = 0;
   let shape: Shape | undefined;
   let whole: Promise<SharedMarket> | undefined;
@@ -51,21 +51,21 @@ export function createIncomingMarket(): IncomingMarket {
 
   async function read(path: string, offset: number, pieces: readonly Uint8Array[]): Promise<void> {
     const file = await opened(path);
-    await throughout(pieces, offset, async (some, at) => {
+    await transferAll(pieces, offset, async (some, at) => {
       if (isStopped) throw new Error('the transfer of the market was stopped');
       return (await file.readv(some, at)).bytesRead;
     });
   }
 
   function begin({ days, assets, fields }: HandOver & { kind: 'shape' }): void {
-    shape = { days, assets, fields: fields.map((name) => ({ name, values: roomyMemory(days, assets) })) };
-    weighPanels(shape.fields.map(({ values }) => values));
+    shape = { days, assets, fields: fields.map((name) => ({ name, values: growablePanel(days, assets) })) };
+    reportPanelMemory(shape.fields.map(({ values }) => values));
   }
 
   function takeDays({ file, offset, from, to }: HandOver & { kind: 'days' }): void {
     const { assets, fields } = shape!; // comes first
-    const lane = turn++ % READS_AT_ONCE;
-    lanes[lane] = lanes[lane]!.then(() =>
+    const queue = turn++ % READS_AT_ONCE;
+    queues[queue] = queues[queue]!.then(() =>
       read(
         file,
         offset,
@@ -77,7 +77,7 @@ export function createIncomingMarket(): IncomingMarket {
         ),
       ),
     );
-    lanes[lane].catch(() => {}); // thrown with the rest
+    queues[queue].catch(() => {}); // thrown with the rest
   }
 
   async function takeRest({ file, dates, tables, actionPlaces }: HandOver & { kind: 'rest' }): Promise<SharedMarket> {
@@ -87,8 +87,8 @@ export function createIncomingMarket(): IncomingMarket {
       await read(file, offset, [new Uint8Array(memory)]);
       return memory;
     };
-    const [parts] = await allOver([allOver([part(dates), part(tables), part(actionPlaces)]), allOver(lanes)]);
-    return { dates: parts[0], fields, tables: parts[1], actionPlaces: parts[2], taken: takenDays(days) };
+    const [parts] = await settleAll([settleAll([part(dates), part(tables), part(actionPlaces)]), settleAll(queues)]);
+    return { dates: parts[0], fields, tables: parts[1], actionPlaces: parts[2], taken: newTakenCount(days) };
   }
 
   return {
@@ -103,7 +103,7 @@ export function createIncomingMarket(): IncomingMarket {
     market: () => whole,
     async stop() {
       isStopped = true;
-      await Promise.allSettled([...lanes, whole]);
+      await Promise.allSettled([...queues, whole]);
     },
     close() {
       for (const file of files.values()) void file.then((handle) => handle.close()).catch(() => {});

@@ -1,14 +1,14 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { shareMarket } from '#domain/market/handle.js';
-import { allOver } from './all-over.js';
+import { settleAll } from './settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../content/day-blocks.js';
 import type { Panels } from '../serving/panels.js';
-import { daysOf, isFull, batchDays, throughout, type Extent, type HandOver } from '../serving/shared-market.js';
+import { daysOf, isFull, batchDays, transferAll, type Extent, type HandOver } from '../serving/shared-market.js';
 
-/** A market on its way to another process. */
+/** A market that is being sent to another process. */
 export interface OutgoingMarket {
-  /** Begins with panels whose days are sent as they are completed; what was sent of others is void. */
+  /** Starts with panels whose days are sent as they are completed; panels sent before are discarded. */
   begin(panels: Panels): void;
   /** Sends days that change no more. */
   send(from: number, to: number): void;
@@ -19,7 +19,7 @@ export interface OutgoingMarket {
   finish(content: MarketContent): Promise<void>;
 }
 
-/** Writes under way at a time: each holds a thread that whoever reads wants too. */
+/** Concurrent writes: each holds a thread of the file system, which readers need too. */
 const WRITES_AT_ONCE = 2;
 
 interface Place {
@@ -29,14 +29,13 @@ interface Place {
 }
 
 /**
- * Writes a market to the first of some files that has room, and goes on in the next one when that is full: memory that
- * files are kept in is often small in a container. The files must not exist yet; they are readable by their owner
- * alone.
+ * Writes a market to the first of some files that has room, then to the next one when that is full: shared memory is
+ * often small in a container. The files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {
   const places: Promise<Place>[] = [];
-  const lanes = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
+  const queues = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
   let turn = 0;
   let panels: Panels | undefined;
   /** A flag for each day of the panels. */
@@ -59,7 +58,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       const offset = place.end;
       place.end += pieces.reduce((sum, { length }) => sum + length, 0);
       try {
-        await throughout(pieces, offset, async (some, at) => (await place.file.writev(some, at)).bytesWritten);
+        await transferAll(pieces, offset, async (some, at) => (await place.file.writev(some, at)).bytesWritten);
         return { file: place.path, offset };
       } catch (error) {
         const isLast = places.length === opened;
@@ -80,14 +79,14 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   }
 
   function send(from: number, to: number): void {
-    const sending = panels!; // begun with
+    const sending = panels!; // set by `begin`
     sent.fill(1, from, to);
-    const lane = turn++ % WRITES_AT_ONCE;
-    lanes[lane] = lanes[lane]!.then(async () => {
+    const queue = turn++ % WRITES_AT_ONCE;
+    queues[queue] = queues[queue]!.then(async () => {
       const written = await write(daysOf([...sending.fields.values()], sending.identifiers.length, from, to));
       if (panels === sending) report({ kind: 'days', ...written, from, to });
     });
-    lanes[lane].catch(() => {}); // fails all that follows in its lane, and thrown at the end
+    queues[queue].catch(() => {}); // fails the rest of its queue, and is thrown at the end
   }
 
   async function sendRest({ dates, ...tables }: MarketContent): Promise<void> {
@@ -107,7 +106,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     const { file, offset } = await write(pieces);
     let end = offset;
     const extentOf = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
-    await allOver(lanes);
+    await settleAll(queues);
     report({
       kind: 'rest',
       file,
@@ -128,7 +127,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       try {
         await sendRest(content);
       } finally {
-        await Promise.allSettled(lanes);
+        await Promise.allSettled(queues);
         for (const place of places)
           await place.then(
             ({ file }) => file.close(),

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { FreeProcess, ProcessPoolNews, ProcessPoolOrder } from './process-pool.js';
+import type { FreeProcess, ProcessPoolEvent, ProcessPoolOrder } from './process-pool.js';
 
 /** The door of the process that starts the processes of market tasks: it relays messages in both directions. */
 
@@ -38,7 +38,7 @@ process.on('message', (order: ProcessPoolOrder) => {
   if (order.kind === 'prepare') return prepare();
   if (order.kind === 'start') start(order.id);
   const child = children.get(order.id);
-  if (child === undefined) return; // it has ended, which its news says
+  if (child === undefined) return; // it has ended, which its event says
   if (order.kind === 'end') end(child);
   else if (child.connected)
     child.send(order.message, (error) => {
@@ -78,9 +78,9 @@ function newProcess(): ChildProcess {
   });
 }
 
-function over(id: number, news: ProcessPoolNews): void {
+function over(id: number, event: ProcessPoolEvent): void {
   if (!children.delete(id)) return;
-  tell(news);
+  tell(event);
   prepare(); // whoever reads a store reads it again
 }
 
@@ -111,6 +111,6 @@ function end(child: ChildProcess): void {
   setTimeout(() => child.kill('SIGKILL'), KILL_AFTER_MS).unref();
 }
 
-function tell(news: ProcessPoolNews): void {
-  if (process.connected) process.send!(news, () => {}); // started with a channel; a service that is gone needs no news
+function tell(event: ProcessPoolEvent): void {
+  if (process.connected) process.send!(event, () => {}); // started with a channel; a service that has gone needs no report
 }

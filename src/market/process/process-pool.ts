@@ -12,8 +12,8 @@ export type ProcessPoolOrder =
   /** Ends a process, politely and then not. */
   | { readonly id: number; readonly kind: 'end' };
 
-/** What the process pool tells. */
-export type ProcessPoolNews =
+/** Reports of the process pool to its owner. */
+export type ProcessPoolEvent =
   | { readonly id: number; readonly kind: 'message'; readonly message: unknown }
   | { readonly id: number; readonly kind: 'unstarted' }
   | {
@@ -23,12 +23,12 @@ export type ProcessPoolNews =
       readonly signal: NodeJS.Signals | null;
     };
 
-/** What a process tells the process pool alone: it has done its task and can take another. */
+/** Report of a process to the pool alone: its task is done, it can take another. */
 export interface FreeProcess {
   readonly kind: 'free';
 }
 
-/** What becomes of one process. */
+/** Callbacks of one process; `onEnded` or `onUnstarted` is the last. */
 export interface Listener {
   onMessage(message: unknown): void;
   onUnstarted(): void;
@@ -50,8 +50,8 @@ let pool: ProcessPool | undefined;
 let lastId = 0;
 
 /**
- * Starts a process for a market task. It is the child of a small process that is kept: the system copies the page
- * tables of whoever starts a process, which stops one that holds gigabytes of panels for a tenth of a second and more.
+ * Starts a process for a market task. Its parent is a small process that stays alive: the system copies the page tables
+ * of the parent, which would stop a service with gigabytes of panels for a tenth of a second or more.
  */
 export function startMarketProcess(request: object, listener: Listener): MarketProcess {
   const { process: parent, listeners } = (pool ??= openProcessPool());
@@ -60,19 +60,19 @@ export function startMarketProcess(request: object, listener: Listener): MarketP
     if (parent.connected) parent.send(message, () => {}); // the end of the process pool is the end of all its processes
   };
   listeners.set(id, listener);
-  hold(parent, true);
+  setKeepsAlive(parent, true);
   order({ id, kind: 'start', message: request });
   return { send: (message) => order({ id, kind: 'send', message }), end: () => order({ id, kind: 'end' }) };
 }
 
 /**
- * Has a process wait for the first task, as one waits for the next after each: it takes 40 MiB of its own, and to begin
- * takes the task nothing.
+ * Starts a process that waits for the first task, as one does for the next after each task: it takes 40 MiB, and the
+ * task then starts at once.
  */
 export function prepareMarketProcess(): void {
   if (pool !== undefined) return; // it has worked, or does
   pool = openProcessPool();
-  hold(pool.process, false);
+  setKeepsAlive(pool.process, false);
   pool.process.send({ kind: 'prepare' } satisfies ProcessPoolOrder, () => {}); // a failure to start is reported to the first task
 }
 
@@ -89,27 +89,27 @@ function openProcessPool(): ProcessPool {
   const take = (id: number): Listener | undefined => {
     const listener = listeners.get(id);
     listeners.delete(id);
-    if (listeners.size === 0) hold(child, false);
+    if (listeners.size === 0) setKeepsAlive(child, false);
     return listener;
   };
-  const close = (tell: (listener: Listener) => void) => {
+  const endAll = (notify: (listener: Listener) => void) => {
     if (pool === opened) pool = undefined;
-    for (const id of listeners.keys()) tell(take(id)!); // the ids are those of the listeners
+    for (const id of listeners.keys()) notify(take(id)!); // the ids are those of the listeners
   };
   child.on('message', (message) => {
-    const news = message as ProcessPoolNews; // the only messages of process-pool-main
-    if (news.kind === 'message') listeners.get(news.id)?.onMessage(news.message);
-    else if (news.kind === 'unstarted') take(news.id)?.onUnstarted();
-    else take(news.id)?.onEnded(news.code, news.signal);
+    const event = message as ProcessPoolEvent; // the only messages of process-pool-main
+    if (event.kind === 'message') listeners.get(event.id)?.onMessage(event.message);
+    else if (event.kind === 'unstarted') take(event.id)?.onUnstarted();
+    else take(event.id)?.onEnded(event.code, event.signal);
   });
-  child.on('error', () => close((listener) => listener.onUnstarted()));
-  child.on('exit', (code, signal) => close((listener) => listener.onEnded(code, signal)));
+  child.on('error', () => endAll((listener) => listener.onUnstarted()));
+  child.on('exit', (code, signal) => endAll((listener) => listener.onEnded(code, signal)));
   return opened;
 }
 
-/** An idle process pool keeps nobody running; it ends with the process that opened it. */
-function hold(child: ChildProcess, isHeld: boolean): void {
-  if (isHeld) {
+/** Whether the child keeps the event loop alive: an idle pool does not, and ends with the process that opened it. */
+function setKeepsAlive(child: ChildProcess, keepsAlive: boolean): void {
+  if (keepsAlive) {
     child.ref();
     child.channel?.ref();
   } else {

@@ -6,7 +6,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import type { ServedMarket } from './markets.js';
 import { PANEL_BYTES_MAX } from './panels.js';
-import { throughout } from './shared-market.js';
+import { transferAll } from './shared-market.js';
 
 /**
  * A market as bytes, for machines that cannot read its sources:
@@ -139,7 +139,7 @@ async function readHead(file: FileHandle): Promise<{ readonly head: Head; readon
 }
 
 const readInto = (file: FileHandle, pieces: readonly Uint8Array[], offset: number): Promise<void> =>
-  throughout(pieces, offset, async (some, at) => (await file.readv(some, at)).bytesRead);
+  transferAll(pieces, offset, async (some, at) => (await file.readv(some, at)).bytesRead);
 
 const mapped = <A, B>({ blocks, tables, history }: Parts<A>, map: (value: A) => B): Parts<B> => ({
   blocks: map(blocks),

@@ -30,17 +30,17 @@ export function emptyPanel(cells: number): Float64Array<SharedArrayBuffer> {
 }
 
 /**
- * Days that fit behind those of a panel that is served: a year of refreshes. Memory that is not written takes no place.
+ * Days that can be appended to a served panel in place: a year of refreshes. Unwritten memory takes no physical memory.
  */
-const ROOM_DAYS = 256;
+const SPARE_DAYS = 256;
 
-/** Memory for a panel of so many days, and for days to come. */
-export function roomyMemory(days: number, assets: number): SharedArrayBuffer {
-  return new SharedArrayBuffer((days + ROOM_DAYS) * assets * Float64Array.BYTES_PER_ELEMENT);
+/** Memory of a panel, [days x assets] float64, with room for SPARE_DAYS more. */
+export function growablePanel(days: number, assets: number): SharedArrayBuffer {
+  return new SharedArrayBuffer((days + SPARE_DAYS) * assets * Float64Array.BYTES_PER_ELEMENT);
 }
 
-/** The count of taken days of panels in memory of their own. */
-export function takenDays(days: number): SharedArrayBuffer {
+/** `MarketHandle.taken` of new panels: Int32 [1], the number of their days. */
+export function newTakenCount(days: number): SharedArrayBuffer {
   const taken = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   new Int32Array(taken)[0] = days;
   return taken;

@@ -14,7 +14,7 @@ import type { KnownFile } from '../sources/known-files.js';
 import { createMarketContents } from './market-contents.js';
 import { lookupOf } from './market-lookup.js';
 import type { Markets, ServedMarket } from './markets.js';
-import { weighPanels } from '../process/gc-pressure.js';
+import { reportPanelMemory } from '../process/gc-pressure.js';
 
 /** A store that was to be served and could not be read. */
 export interface FailedLoad {
@@ -146,7 +146,7 @@ export async function servedMarket(
   loadedAt: string,
   files: readonly KnownFile[] = [],
 ): Promise<ServedMarket> {
-  weighPanels(handle.fields.map(({ values }) => values));
+  reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = await openMarketGently(handle, setImmediate);
   lookupOf(market);
   return { handle, identity: identityOf(handle), market, loadedAt, files };
@@ -159,7 +159,7 @@ export function servedAgain(
   loadedAt: string,
   files: readonly KnownFile[],
 ): ServedMarket {
-  weighPanels(handle.fields.map(({ values }) => values));
+  reportPanelMemory(handle.fields.map(({ values }) => values));
   const market = reopenMarket(handle, held);
   lookupOf(market);
   return { handle: { ...handle, tables }, identity: identityOf(handle), market, loadedAt, files };

@@ -1,11 +1,8 @@
 import type { MarketHandle } from '#domain/market/handle.js';
 
-/**
- * How a market crosses from the process that reads it to the one that serves it: through files, some days after the
- * others.
- */
+/** How the reading process hands a market to the one that serves it: batch by batch of days, through files. */
 export type HandOver =
-  /** Panels of this shape begin to come. What came before is void. */
+  /** Panels of this shape follow; those sent before are discarded. */
   | { readonly kind: 'shape'; readonly days: number; readonly assets: number; readonly fields: readonly string[] }
   /** Days of all panels lie in a file, field after field. */
   | {
@@ -35,7 +32,7 @@ export type SharedMarket = Pick<MarketHandle, 'dates' | 'fields' | 'tables' | 'a
 /** Codes of the system for a disk, or a share of it, that is full. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
 
-/** Whether something could not be written for want of room. */
+/** Whether a write failed because the disk, or a quota of it, is full. */
 export const isFull = (error: unknown): boolean =>
   error instanceof Error && FULL.has((error as NodeJS.ErrnoException).code ?? '');
 
@@ -43,10 +40,12 @@ export const isFull = (error: unknown): boolean =>
 const CALL_BYTES_MAX = 8 << 20;
 
 /**
- * Reads or writes pieces of memory that lie one behind the other in a file, however many calls that takes.
- * @param call gives the bytes it has done; none is the end of the file.
+ * Reads or writes pieces of memory that are contiguous in a file, in as many calls as that takes.
+ * @param offset byte of the file that the first piece begins at
+ * @param call reads or writes some pieces at an offset and returns the number of bytes done; 0 at the end of the file
+ * @throws Error when the file ends early, and what `call` throws
  */
-export async function throughout(
+export async function transferAll(
   pieces: readonly Uint8Array[],
   offset: number,
   call: (pieces: Uint8Array[], offset: number) => Promise<number>,
@@ -88,13 +87,10 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
   });
 }
 
-/**
- * Bytes of all panels that cross together: enough to pay for a message, few enough to be under way while others are
- * read.
- */
+/** Bytes of a batch: enough to pay for a message, few enough to be transferred while the next is read. */
 const BATCH_BYTES = 4 << 20;
 
-/** Days that cross together, in whole blocks of some days. */
+/** Days of a batch, a multiple of `blockDays`. */
 export function batchDays(shape: { readonly assets: number; readonly fields: number }, blockDays: number): number {
   const blockBytes = blockDays * shape.assets * shape.fields * Float64Array.BYTES_PER_ELEMENT;
   return blockDays * Math.max(1, Math.floor(BATCH_BYTES / Math.max(1, blockBytes)));

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { AssetIdentifier } from '#domain/shape.js';
-import { allOver } from '../process/all-over.js';
+import { settleAll } from '../process/settle-all.js';
 import { dayIn } from '../formats/cells.js';
 import { cellOf, chunksOf, integersOf, sqlName, sqlText, type DuckDb } from './duckdb.js';
 import { refuseSize } from '../content/market-limits.js';
@@ -43,7 +43,7 @@ export async function readTypedMarket(
   const identifier = sqlName(columns.identifier);
   const day = columns.date.type === 'DATE' ? sqlName(columns.date.name) : dayExpression(columns.date); // a DATE is its days since 1970
   const beside = await duck.connect(); // First: a scan that fails while nobody waits for it would end the process.
-  const [spellings, rowsByDay] = await allOver([
+  const [spellings, rowsByDay] = await settleAll([
     distinctTexts(connection, `SELECT DISTINCT ${identifier} FROM ${scan}`),
     countDays(beside, scan, columns.date),
   ]);

@@ -107,7 +107,7 @@ describe('a path', () => {
     expect([drawdowns[0], underwater[0], lows[0]]).toEqual([0, 0, 1.1]);
   });
 
-  test('that only falls is under water throughout and loses from its start', () => {
+  test('that only falls is under water transferAll and loses from its start', () => {
     const { finals, drawdowns, underwater, lows } = known([0.5], 3);
     expect([finals[0], drawdowns[0], underwater[0], lows[0]]).toEqual([0.125, 0.875, 3, 0.125]);
   });

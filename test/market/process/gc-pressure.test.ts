@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { weighPanels } from '#market/process/gc-pressure.js';
+import { reportPanelMemory } from '#market/process/gc-pressure.js';
 
 const MIB = 1 << 20;
 
@@ -25,9 +25,9 @@ test('versions that nobody holds any longer do not pile up in memory', async ({ 
 test('what is weighed takes no place, and is not weighed twice', () => {
   const panels = [new SharedArrayBuffer(64 * MIB)];
   const before = process.memoryUsage();
-  for (let i = 0; i < 20; i++) weighPanels(panels);
+  for (let i = 0; i < 20; i++) reportPanelMemory(panels);
   const after = process.memoryUsage();
   expect(after.arrayBuffers - before.arrayBuffers).toBeLessThanOrEqual(64 * MIB + MIB);
   expect(after.rss - before.rss).toBeLessThan(32 * MIB);
-  expect(() => weighPanels([])).not.toThrow();
+  expect(() => reportPanelMemory([])).not.toThrow();
 });

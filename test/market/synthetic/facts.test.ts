@@ -32,7 +32,7 @@ const SPEC: SyntheticSpec = {
   missing_rate: 0,
 };
 
-/** Nothing but prices: every name lives throughout and no action moves them. */
+/** Nothing but prices: every name lives transferAll and no action moves them. */
 const still = generateMarket(
   { ...SPEC, dividend_yield: 0, splits_per_year: 0, delistings_per_year: 0, listings_per_year: 0 },
   () => {},

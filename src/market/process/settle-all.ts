@@ -1,0 +1,10 @@
+/**
+ * Results of concurrent work on one connection or file. A failure is thrown once all of it has settled: nothing may be
+ * closed while it is in use.
+ */
+export async function settleAll<const T extends readonly Promise<unknown>[]>(
+  work: T,
+): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {
+  await Promise.allSettled(work);
+  return Promise.all(work);
+}

@@ -107,7 +107,7 @@ describe('history that a refresh without full leaves out', () => {
       findings: [{ severity: 'warning', code: 'HISTORY_CHANGED', path: 'market' }],
     });
     expect(report.findings[0]?.message).toMatch(
-      /up to 2024-01-03.*1 changed bar, 1 removed bar, 2 bars of 2 names that are not held and values in the new column OPEN.*VOLUME of A on 2024-01-02, 1 held, 9 in the source.*full: true/,
+      /up to 2024-01-03.*1 changed bar, 1 removed bar, 2 bars of 2 names that the store lacks and values in the new column OPEN.*VOLUME of A on 2024-01-02, 1 in the store, 9 in the source.*full: true/,
     );
   });
 

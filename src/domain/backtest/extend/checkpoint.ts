@@ -17,7 +17,7 @@ export interface RunCheckpoint {
   readonly format: typeof CHECKPOINT_FORMAT;
   /** Last date of the run. */
   readonly day: Day;
-  /** Earliest last session of its indices: what the market has of the days up to it has been taken into account. */
+  /** Earliest of the last sessions of its indices: market data up to this day has been used. */
   readonly since: Day;
   /** First session of the portfolio. */
   readonly from: number;
@@ -28,8 +28,9 @@ export interface RunCheckpoint {
   readonly portfolio: StoredBook | FollowEnd;
   /** The index that a derived one was made from. */
   readonly parent: StoredBook | null;
-  /** Of an external benchmark: an index, or a bare series. */
+  /** An external benchmark that is an index; null for a series, and without one. */
   readonly benchmark: StoredBook | null;
+  /** Where a benchmark that is a series ended. */
   readonly series: SeriesEnd | null;
   readonly remains: RunRemains;
   /** Weights of the latest rebalance. */
@@ -58,7 +59,7 @@ export interface StoredBook extends BriefEnd {
   readonly columns: Int32Array;
 }
 
-/** @cost a row of each derived panel of the market */
+/** The checkpoint of a run. @cost a row of each derived panel of the market */
 export function checkpointOf(run: Run): RunCheckpoint {
   const { index, parent, benchmark, portfolio, rebalances, reached } = run;
   const benchmarkIndex = benchmark?.index ?? null;
@@ -97,7 +98,7 @@ export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'firs
   readonly to: number;
 }
 
-/** Earliest last session of some indices, as a day. */
+/** Earliest of the last sessions of some indices, as a day. */
 export function sinceOf(indices: readonly KnownIndex[]): Day {
   return Math.min(...indices.map(({ sm, to }) => sm.sessions[to]!));
 }

@@ -33,7 +33,7 @@ const DATES_MAX = 32;
 const FILES_MAX = 128;
 
 /**
- * The columns of an extended run: what is new of each block, behind what is stored of it; small blocks and those in
+ * The columns of an extended run: what is new of each block, after what is stored of it; small blocks and those in
  * another order are rewritten. Where names have joined, or the stored file is full, its blocks stay where they are.
  * @throws CannotResume when they would lie in too many files
  */
@@ -77,7 +77,7 @@ interface ExtendedFile {
 interface ExtendedBlock {
   readonly name: BlockName;
   readonly type: NumberType;
-  /** Its own elements, one behind the other. */
+  /** Its own elements, concatenated. */
   readonly parts: readonly Numbers[];
   /** Elements in earlier files, and the total with those. */
   readonly earlier?: Required<Pick<PlacedBlock, 'begins' | 'length'>>;
@@ -85,19 +85,19 @@ interface ExtendedBlock {
 
 /** Null where the run has no such block. */
 function extendBlock(name: BlockName, added: AddedSessions, file: ExtendedFile): ExtendedBlock | null {
-  const { type, mayBegin = false } = blockOf(name);
+  const { type, canBeAddedLater = false } = blockOf(name);
   const { stored } = file;
   const isStored = stored.has(name);
-  if (!isStored && !mayBegin) return null;
+  if (!isStored && !canBeAddedLater) return null;
   const addition: Addition<Numbers> | null = blockOf(name).added(added);
   if (addition === null) return null;
-  if ('anew' in addition) return { name, type, parts: [addition.anew] };
-  if (isStored) return behindStored({ name, type, parts: addition.behind }, file);
-  return addition.behind.length === 0 ? null : beginning({ name, type, parts: addition.behind }, file);
+  if ('replaced' in addition) return { name, type, parts: [addition.replaced] };
+  if (isStored) return afterStored({ name, type, parts: addition.appended }, file);
+  return addition.appended.length === 0 ? null : beginning({ name, type, parts: addition.appended }, file);
 }
 
 /** A block: its stored elements, then the new ones. */
-function behindStored(
+function afterStored(
   { name, type, parts }: ExtendedBlock,
   { stored, isFull, earlier, width }: ExtendedFile,
 ): ExtendedBlock {

@@ -41,7 +41,7 @@ export type Comparison =
   | { readonly by: 'content' }
   /** As a part of the record, field by field. */
   | { readonly by: 'record' }
-  /** Nothing: where its elements lie is all that it says, another block has them. */
+  /** Not at all: it only says where elements lie, which another block compares. */
   | { readonly by: 'layout' };
 
 /** What files of version 0.1.0 have of a block. */
@@ -59,30 +59,30 @@ export interface BlockReader {
   f64(name: 'effects' | 'rates'): Float64Array;
 }
 
-/** Elements of a block that are written where they are to stand. */
+/** Elements of a block, written straight into the file's memory. */
 export interface Filling<N extends Numbers> {
   readonly length: number;
   writeTo(block: N): void;
 }
 
-/** What an extension makes of a block. */
+/** What an extension writes of a block. */
 export type Addition<N extends Numbers> =
-  /** Elements behind those stored. */
-  | { readonly behind: readonly N[] }
+  /** Elements after those stored. */
+  | { readonly appended: readonly N[] }
   /** All elements, in place of those stored. */
-  | { readonly anew: N };
+  | { readonly replaced: N };
 
 /** A block of a run file: everything that is ever done to it. */
 export interface Block<K extends NumberType> {
   readonly type: K;
   readonly axes: readonly Axis[];
   readonly meaning: string;
-  /** Where its elements are positions of names: one, the first, in so many. */
+  /** Set where rows begin with the position of a name: the numbers in a row. */
   readonly positionsEvery?: number;
-  /** Block with the elements of names that joined later than a file was written; they are zero there without one. */
+  /** Block with the elements of names that joined after a file was written; without one they are zero in that file. */
   readonly joined?: 'joinedPrice';
-  /** Whether an extension may write it where the stored run has none. */
-  readonly mayBegin?: boolean;
+  /** Whether an extension may write it although the stored run lacks it; without, the extended run lacks it as well. */
+  readonly canBeAddedLater?: boolean;
   /** Null where a run has no such block. */
   readonly whole: (source: WholeRun) => Filling<NumbersOf<K>> | null;
   /** Null where a run has no such block. */
@@ -105,7 +105,7 @@ export interface WholeRun {
   readonly record: PackedRecord;
 }
 
-/** The sessions that a stored run gets more, with what is of the whole run. */
+/** The sessions that extend a stored run, and what concerns the whole run. */
 export interface AddedSessions {
   readonly plan: BacktestPlan;
   readonly contentHash: string;

@@ -45,7 +45,7 @@ export function firstDifference(stored: RunColumns, replayed: RunColumns): RunDi
   );
 }
 
-/** Without the same names nothing of one run can be laid beside the other. */
+/** Runs with different names cannot be compared element by element. */
 function namesDiffer({ names }: RunHeader, { names: others }: RunHeader): RunDifference | null {
   const at = names.findIndex((name, i) => name !== others[i]);
   if (at < 0 && names.length === others.length) return null;

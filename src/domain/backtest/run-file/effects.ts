@@ -50,7 +50,7 @@ export function sessionsBefore({
 }
 
 /**
- * Rows behind those stored: of names that joined on the sessions before, by name, then of all on the new ones, by date.
+ * Rows after those stored: of names that joined on the sessions before, by name, then of all on the new ones, by date.
  */
 export function addedEffects(source: AddedSessions): readonly Float64Array[] {
   const {

@@ -10,6 +10,7 @@ import type { AddedSessions, Addition, Block, Comparison, Filling, WholeRun } fr
 export const byDate = (rank: number): Comparison => ({ by: 'date', rank });
 export const byElement = (rank: number): Comparison => ({ by: 'element', rank });
 
+/** Values that are in memory already, as a filling. */
 export function ready<N extends Numbers>(values: N): Filling<N> {
   return { length: values.length, writeTo: (into) => into.set(values) };
 }
@@ -18,8 +19,9 @@ export function readyOrNone<N extends Numbers>(values: N | null): Filling<N> | n
   return values && ready(values);
 }
 
-export function behind<N extends Numbers>(...added: N[]): Addition<N> {
-  return { behind: added };
+/** Elements of the added sessions, after those stored. */
+export function append<N extends Numbers>(...added: N[]): Addition<N> {
+  return { appended: added };
 }
 
 interface Series extends Pick<Block<'f64'>, 'axes' | 'meaning' | 'compare'> {
@@ -37,7 +39,7 @@ export function series({ whole, added, ...of }: Series): Block<'f64'> {
     whole: (source) => readyOrNone(whole(source)),
     added(source) {
       const values = added(source);
-      return values && behind(values.subarray(1));
+      return values && append(values.subarray(1));
     },
   };
 }
@@ -83,6 +85,6 @@ export function pool<K extends NumberType>(type: K, meaning: string): Block<K> {
     compare: { by: 'record' },
     upgrade: 'absent',
     whole: ({ record: { pools } }) => ({ length: pools[type].length, writeTo: (into) => pools[type].writeTo(into) }),
-    added: ({ record }) => ({ behind: record.added[type] }),
+    added: ({ record }) => ({ appended: record.added[type] }),
   };
 }

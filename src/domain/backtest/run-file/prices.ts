@@ -1,7 +1,7 @@
 import type { Block } from './block.js';
 import { sessionsBefore } from './effects.js';
 import { filled, priceRows } from './panels.js';
-import { behind, byDate } from './parts.js';
+import { append, byDate } from './parts.js';
 
 export const price: Block<'f64'> = {
   type: 'f64',
@@ -16,7 +16,7 @@ export const price: Block<'f64'> = {
   },
   added({ continuation: { portfolio }, names }) {
     const { sm, from, length } = portfolio;
-    return behind(filled(priceRows(sm, names, { from: from + 1, to: from + length })));
+    return append(filled(priceRows(sm, names, { from: from + 1, to: from + length })));
   },
 };
 
@@ -26,11 +26,11 @@ export const joinedPrice: Block<'f64'> = {
   meaning: 'CLOSE on the dates before an extension, of each name that joined with it; empty of a whole run',
   compare: { by: 'layout' },
   upgrade: 'same',
-  mayBegin: true,
+  canBeAddedLater: true,
   whole: () => null,
   added(source) {
     const { sm } = source.continuation.portfolio;
     const sessions = sessionsBefore(source);
-    return behind(...Array.from(source.joined, (column) => filled(priceRows(sm, Int32Array.of(column), sessions))));
+    return append(...Array.from(source.joined, (column) => filled(priceRows(sm, Int32Array.of(column), sessions))));
   },
 };

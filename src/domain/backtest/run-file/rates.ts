@@ -17,7 +17,7 @@ export function wholeRates(
   };
 }
 
-/** The same of a run with the sessions added to it. */
+/** Exchange rates of an extended run, stored and added sessions, [F x T]; null without foreign names. */
 export function addedRates(source: AddedSessions): Float64Array | null {
   const { from } = sessionsBefore(source);
   const filling = wholeRates(source.rates, { from, length: source.days.length });
@@ -27,7 +27,7 @@ export function addedRates(source: AddedSessions): Float64Array | null {
   return rates;
 }
 
-/** Rates of each foreign name, one behind the other: names of a currency had a row each before they shared one. */
+/** Rates by foreign name, concatenated [names x T]: version 0.1.0 had a row for each name instead of each currency. */
 export function ratesByName(columns: BlockReader): Float64Array {
   const { foreign, dates } = columns.header;
   const values = columns.f64('rates');

@@ -3,7 +3,7 @@ import type { AnyBlock } from './block.js';
 import { addedEffects, effectsByName, EFFECT_WIDTH, wholeEffects } from './effects.js';
 import { labelsOf } from './labels.js';
 import { addedWeights, eventCosts, eventRows, filled, filledMarks, rebalanceRows, weightRows } from './panels.js';
-import { behind, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
+import { append, byDate, byElement, pool, ready, readyOrNone, series, variant } from './parts.js';
 import { drift, ownParts } from './overlay-blocks.js';
 import { joinedPrice, price } from './prices.js';
 import { addedRates, ratesByName, wholeRates } from './rates.js';
@@ -22,7 +22,7 @@ export const BLOCKS = {
     compare: { by: 'days' },
     upgrade: 'same',
     whole: ({ run }) => ready(run.days),
-    added: ({ days }) => ({ anew: days }),
+    added: ({ days }) => ({ replaced: days }),
   },
   level: {
     type: 'f64',
@@ -31,7 +31,7 @@ export const BLOCKS = {
     compare: byDate(11),
     upgrade: 'same',
     whole: ({ run }) => ready(run.level),
-    added: ({ level, before }) => behind(level.subarray(before)),
+    added: ({ level, before }) => append(level.subarray(before)),
   },
   value: {
     type: 'f64',
@@ -40,8 +40,8 @@ export const BLOCKS = {
     compare: byDate(10),
     upgrade: 'same',
     whole: ({ run }) => ready(run.portfolio.value),
-    // Extending reads all of it: rewritten it is in one file.
-    added: ({ value }) => ({ anew: value }),
+    // An extension reads all of it, which is faster from one file.
+    added: ({ value }) => ({ replaced: value }),
   },
   gross: series({
     axes: ['dates'],
@@ -57,7 +57,7 @@ export const BLOCKS = {
     compare: byDate(8),
     upgrade: 'same',
     whole: ({ run }) => ready(run.portfolio.costs),
-    added: ({ costs }) => ({ anew: costs }),
+    added: ({ costs }) => ({ replaced: costs }),
   },
   cash: series({
     axes: ['dates'],
@@ -73,7 +73,7 @@ export const BLOCKS = {
     upgrade: 'absent',
     meaning: '1 where more than growth happened to the portfolio by the close: names came, went or were traded',
     whole: ({ run }) => ready(run.portfolio.begins),
-    added: ({ continuation }) => behind(continuation.portfolio.begins.subarray(1)),
+    added: ({ continuation }) => append(continuation.portfolio.begins.subarray(1)),
   },
   weights: {
     type: 'f64',
@@ -82,7 +82,7 @@ export const BLOCKS = {
     compare: byDate(4),
     upgrade: 'same',
     whole: ({ run: { portfolio }, names }) => weightRows(portfolio, names, { from: 0, count: portfolio.length }),
-    added: ({ continuation, names }) => behind(addedWeights(continuation.portfolio, names)),
+    added: ({ continuation, names }) => append(addedWeights(continuation.portfolio, names)),
   },
   indexWeights: {
     type: 'f64',
@@ -93,7 +93,7 @@ export const BLOCKS = {
     whole: ({ run: { portfolio }, indexRows, names }) =>
       indexRows && weightRows(indexRows, names, { from: portfolio.from - indexRows.from, count: portfolio.length }),
     added: ({ continuation, hasIndexWeights, names }) =>
-      hasIndexWeights ? behind(addedWeights(continuation.index.book, names)) : null,
+      hasIndexWeights ? append(addedWeights(continuation.index.book, names)) : null,
   },
   eventAt: {
     type: 'i32',
@@ -103,7 +103,7 @@ export const BLOCKS = {
     upgrade: 'same',
     whole: ({ run }) => ready(Int32Array.from(run.portfolio.events, ({ at }) => at)),
     added: ({ continuation, before }) =>
-      behind(Int32Array.from(continuation.portfolio.events, ({ at }) => at + before - 1)),
+      append(Int32Array.from(continuation.portfolio.events, ({ at }) => at + before - 1)),
   },
   before: {
     type: 'f64',
@@ -112,7 +112,7 @@ export const BLOCKS = {
     compare: byElement(3),
     upgrade: 'same',
     whole: ({ run, names }) => eventRows(run.portfolio, names),
-    added: ({ continuation, names }) => behind(filled(eventRows(continuation.portfolio, names))),
+    added: ({ continuation, names }) => append(filled(eventRows(continuation.portfolio, names))),
   },
   eventCosts: {
     type: 'f64',
@@ -124,7 +124,7 @@ export const BLOCKS = {
     whole: ({ run, names }) => eventCosts(run, names),
     added({ plan, continuation: { portfolio }, trades, names }) {
       const costs = eventCosts({ plan, portfolio, trades }, names);
-      return costs && behind(filled(costs));
+      return costs && append(filled(costs));
     },
   },
   targets: {
@@ -135,7 +135,7 @@ export const BLOCKS = {
     upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'targets'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      behind(filled(rebalanceRows({ plan, rebalances, names }, 'targets'))),
+      append(filled(rebalanceRows({ plan, rebalances, names }, 'targets'))),
   },
   raw: {
     type: 'f64',
@@ -145,7 +145,7 @@ export const BLOCKS = {
     upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'raw'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      behind(filled(rebalanceRows({ plan, rebalances, names }, 'raw'))),
+      append(filled(rebalanceRows({ plan, rebalances, names }, 'raw'))),
   },
   capped: {
     type: 'u8',
@@ -155,7 +155,7 @@ export const BLOCKS = {
     upgrade: 'same',
     whole: ({ run: { plan, rebalances }, names }) => rebalanceRows({ plan, rebalances, names }, 'capped'),
     added: ({ plan, continuation: { rebalances }, names }) =>
-      behind(filledMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
+      append(filledMarks(rebalanceRows({ plan, rebalances, names }, 'capped'))),
   },
   price,
   joinedPrice,
@@ -166,9 +166,9 @@ export const BLOCKS = {
     compare: byElement(0),
     upgrade: effectsByName,
     meaning:
-      'rows of name, date, ratio, cash, rights, subscription price, by name then date; those of an extension are behind',
+      'rows of name, date, ratio, cash, rights, subscription price, by name then date; those of an extension follow',
     whole: ({ run, names }) => ready(wholeEffects(run, names)),
-    added: (source) => ({ behind: addedEffects(source) }),
+    added: (source) => ({ appended: addedEffects(source) }),
   },
   shortCash,
   drift,
@@ -178,12 +178,12 @@ export const BLOCKS = {
     axes: ['currencies', 'dates'],
     compare: byElement(1),
     upgrade: ratesByName,
-    mayBegin: true,
+    canBeAddedLater: true,
     meaning: 'exchange rates, a row for each currency',
     whole: ({ run: { portfolio }, rates }) => wholeRates(rates, portfolio),
     added(source) {
       const rates = addedRates(source);
-      return rates && { anew: rates };
+      return rates && { replaced: rates };
     },
   },
   indexDays: {
@@ -193,7 +193,7 @@ export const BLOCKS = {
     compare: { by: 'days' },
     upgrade: 'same',
     whole: ({ run }) => ready(run.index.days),
-    added: ({ continuation: { index } }) => behind(index.sm.sessions.slice(index.from + 1, index.to + 1)),
+    added: ({ continuation: { index } }) => append(index.sm.sessions.slice(index.from + 1, index.to + 1)),
   },
   indexLevel: {
     type: 'f64',
@@ -202,7 +202,7 @@ export const BLOCKS = {
     compare: byDate(12),
     upgrade: 'same',
     whole: ({ run }) => ready(run.index.book.value),
-    added: ({ indexLevel }) => ({ anew: indexLevel }),
+    added: ({ indexLevel }) => ({ replaced: indexLevel }),
   },
   divisor: series({
     axes: ['index dates'],
@@ -231,7 +231,7 @@ export const BLOCKS = {
     compare: { by: 'other days' },
     upgrade: 'same',
     whole: ({ run }) => readyOrNone(run.benchmark && run.benchmark.relative.days),
-    added: ({ relative }) => relative && { anew: relative.days },
+    added: ({ relative }) => relative && { replaced: relative.days },
   },
   benchmarkLevel: {
     type: 'f64',
@@ -240,7 +240,7 @@ export const BLOCKS = {
     compare: byElement(5),
     upgrade: 'same',
     whole: ({ run }) => readyOrNone(run.benchmark && run.benchmark.relative.level),
-    added: ({ relative }) => relative && { anew: relative.level },
+    added: ({ relative }) => relative && { replaced: relative.level },
   },
   labels: {
     type: 'u8',
@@ -261,7 +261,7 @@ export const BLOCKS = {
       },
       names,
       days,
-    }) => ({ anew: labelsOf(sm, names, days.at(-1)!) }),
+    }) => ({ replaced: labelsOf(sm, names, days.at(-1)!) }),
   },
   record: {
     type: 'u8',
@@ -270,7 +270,7 @@ export const BLOCKS = {
     upgrade: 'absent',
     meaning: 'the record as JSON that refers to its pools and to other blocks: see `record/schema.ts`',
     whole: ({ record }) => ready(record.description),
-    added: ({ record }) => ({ anew: record.description }),
+    added: ({ record }) => ({ replaced: record.description }),
   },
   recordF64: pool('f64', 'numbers of the record'),
   recordI32: pool('i32', 'days and positions of names of the record'),

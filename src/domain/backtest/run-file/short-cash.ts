@@ -4,7 +4,7 @@ import type { Book } from '../simulate/book.js';
 import { indexTerms } from '../simulate/index-run.js';
 import type { Block } from './block.js';
 import { placeIn } from './names.js';
-import { behind, byElement, readyOrNone } from './parts.js';
+import { append, byElement, readyOrNone } from './parts.js';
 
 /** Numbers of a row: name, date, cash. */
 export const SHORT_CASH_WIDTH = 3;
@@ -16,7 +16,7 @@ export const shortCash: Block<'f64'> = {
   positionsEvery: SHORT_CASH_WIDTH,
   compare: byElement(6),
   upgrade: 'absent',
-  mayBegin: true,
+  canBeAddedLater: true,
   meaning:
     'rows of name, date, cash per share that a short position paid, by date then name; absent where nothing is withheld, and up to 0.2.0',
   whole({ run: { portfolio, index }, names }) {
@@ -27,7 +27,7 @@ export const shortCash: Block<'f64'> = {
   added({ continuation: { index, portfolio }, names, before }) {
     const books = [portfolio, index.book];
     const rows = paidByShorts({ terms: index, books, names, ...portfolio, before: before - 1 });
-    return behind(...(rows ? [rows] : []));
+    return append(...(rows ? [rows] : []));
   },
 };
 

@@ -13,7 +13,7 @@ export interface Composition {
   /** Effective date by the schedule. */
   readonly date: Day;
   /**
-   * Later dates of the schedule that it is carried out for as well: those of closed days that come to the same session.
+   * Later dates of the schedule, on closed days, that it executes as well because they map to the same session.
    */
   readonly also: readonly Day[];
   /** Session at whose close the weights take effect and whose prices the trades use. */
@@ -22,12 +22,17 @@ export interface Composition {
   readonly decision: number;
   /** Decision day when it lies before the effective date by an effective lag, else null. */
   readonly announced: Day | null;
-  /** Columns, ascending. */
+  /** Columns of its names, ascending, [n]. */
   readonly columns: Int32Array;
+  /** Applied weights, fractions, [n]. */
   readonly weights: Float64Array;
+  /** Weights before capping, [n]. */
   readonly uncapped: Float64Array;
+  /** Effective maximum weight, null without a cap. */
   readonly cap: number | null;
+  /** Columns of the names held at the cap, ascending. */
   readonly capped: Int32Array;
+  /** Weight moved off capped names, a fraction. */
   readonly redistributed: number;
 }
 
@@ -37,11 +42,11 @@ export interface Compositions {
   readonly sm: SessionMarket;
   /** Session of the first composition: the base date, or the first session with a price after it. */
   readonly first: number;
-  /** Ascending by session; a rebalance that was held is absent. */
+  /** Ascending by session; a rebalance that was skipped is absent. */
   readonly list: readonly Composition[];
-  /** Warnings of the decisions and of rebalances that were held. */
+  /** Warnings of the decisions and of skipped rebalances. */
   readonly findings: readonly Finding[];
-  /** What the decisions left to those to come. */
+  /** State that its decisions carry over to later ones; null where they carry none. */
   readonly memory: DecisionMemory | null;
   /** Of an overlay. */
   readonly overlay?: ComposedOverlay;
@@ -73,7 +78,7 @@ export interface Composer {
   inForce(indexId: string, session: number): Composition | undefined;
   /** The latest composition decided on or before a session, of all that are known. */
   decidedOn(indexId: string, session: number): Composition | undefined;
-  /** What earlier decisions of an index left; null where all of them are made here. */
+  /** State carried over from earlier decisions of an index; null where all of them are made here. */
   memory(indexId: string): DecisionMemory | null;
   /** Columns of the latest composition effective before a session: the incumbents of a decision on it. */
   incumbents(indexId: string, session: number): Int32Array | null;

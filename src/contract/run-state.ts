@@ -10,14 +10,14 @@ export const StaleState = z
   })
   .meta({ id: 'StaleState' });
 
-/** The state of its run, which every run view tells. */
+/** The state of its run, part of every run view. */
 export const stale = {
   stale: StaleState.nullable().meta({
     description: 'Null while what is stored is what a run of the same request would give now.',
   }),
 };
 
-/** A view as it is made and kept: the state of its run is reported when it is answered. */
+/** A view as it is computed and cached: the state of its run is added when it is answered. */
 export type Stateless<V extends { readonly stale: unknown }> = Omit<V, 'stale'>;
 
 /** Id of one run. */

@@ -15,6 +15,7 @@ export interface Delivery {
   readonly body: string;
 }
 
+/** A callback of a job that has not ended, with a random delivery id. */
 export function newCallback(url: string): JobCallback {
   return {
     delivery_id: randomUUID(),
@@ -27,14 +28,14 @@ export function newCallback(url: string): JobCallback {
   };
 }
 
-/** Whether a job may have another callback. @throws Refusal OVERLOADED */
+/** @throws Refusal OVERLOADED when a job has MAX_JOB_CALLBACKS callbacks already */
 export function assertRoom(jobId: string, count: number): void {
   if (count < LIMITS.MAX_JOB_CALLBACKS) return;
   throw new Refusal('OVERLOADED', `${jobId} has ${count} callbacks (limit ${LIMITS.MAX_JOB_CALLBACKS}).`);
 }
 
 /**
- * Puts the messages of an ended job beside the state that ends it.
+ * Writes the deliveries of an ended job, in the transaction that writes its final state.
  * @returns the callbacks as they are stored with the job
  */
 export async function putDeliveries(tx: DocumentTransaction, job: JobStatus): Promise<readonly JobCallback[]> {

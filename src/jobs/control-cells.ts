@@ -3,11 +3,10 @@ import type { ControlCells } from './thread-messages.js';
 
 /** Bytes of a message: 200 characters of any script. */
 const MESSAGE_BYTES = 800;
-/**
- * A writer that died between the two steps of a message leaves an odd version for good: then the last message stays.
- */
+/** Reads of a message before it is given up: a writer that died while writing leaves the version odd for good. */
 const READ_TRIES = 3;
 
+/** Cells of a task that has not started, in shared memory of their own. */
 export function newControlCells(): ControlCells {
   const shared = new SharedArrayBuffer(24 + MESSAGE_BYTES);
   return {
@@ -19,7 +18,7 @@ export function newControlCells(): ControlCells {
   };
 }
 
-/** The engine's side: asks the task to stop at its next report. */
+/** Requests cancellation: the task stops at its next report of progress. */
 export function askToStop(cells: ControlCells): void {
   Atomics.store(cells.cancelled, 0, 1);
 }
@@ -29,7 +28,7 @@ export function threadOf(cells: ControlCells): number {
   return Atomics.load(cells.thread, 0);
 }
 
-/** Fraction and message as last reported. A message that is being written is left for the next reading. */
+/** Fraction and message as last reported; the message is undefined while it is being written, and before the first. */
 export function readProgress(cells: ControlCells): TaskProgress {
   const fraction = cells.fraction[0]!;
   for (let tried = 0; tried < READ_TRIES; tried++) {

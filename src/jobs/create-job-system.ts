@@ -71,7 +71,7 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
     watch: queue.watch,
     query: (task, input, signal) => runQuery({ task, input, signal }, { pool, clock, msMax: limits.queryMsMax }),
     help(task, input) {
-      if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // Whoever asked finds it undone.
+      if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller does what was not done.
     },
     watchAll: queue.watchAll,
     liveIds: queue.liveIds,

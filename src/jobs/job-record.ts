@@ -13,7 +13,7 @@ export interface JobIdentity {
   /** Order of submission, over restarts. */
   readonly sequence: number;
   readonly estimated_bytes: number;
-  /** Whose job it is, for fair turns; empty when nobody was named. */
+  /** Key that owns the job, for fair scheduling; empty for a job of the service itself. */
   readonly owner: string;
   /** Request that asked for it; null when the service did. */
   readonly request_id: string | null;

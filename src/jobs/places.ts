@@ -23,7 +23,7 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
   function hold({ owner, estimated_bytes: bytes }: WaitingJob, lane: Lane, by: 1 | -1): void {
     held[lane] += by;
     reservedBytes += by * bytes;
-    if (lane === 'light' || owner === '') return; // Jobs that nobody was named for are the service's own.
+    if (lane === 'light' || owner === '') return; // Jobs without an owner are the service's own.
     const count = (heldBy.get(owner) ?? 0) + by;
     if (count > 0) heldBy.set(owner, count);
     else heldBy.delete(owner);

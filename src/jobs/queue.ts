@@ -8,7 +8,7 @@ import type { Origin } from './origin.js';
 import type { JobState, JobStatus } from './status.js';
 
 /**
- * Jobs and their states, durable and in order. Whoever submits jobs and whoever runs them meet here and nowhere else.
+ * Jobs and their states, durable and in order. Submitters and runners of jobs meet here alone.
  * An implementation is an adapter of this port; `test/jobs/queue-port-contract.ts` runs against each.
  */
 export interface JobQueue extends JobReader {
@@ -45,7 +45,7 @@ export interface JobQueue extends JobReader {
   /**
    * Ends an attempt, together with its effect.
    * @returns whether it counted. False: the attempt had been given up, and nothing has changed
-   * @throws whatever the store or the effect refused with; then nothing has changed, and the attempt goes on
+   * @throws whatever the store or the effect refused with; then nothing has changed, and the attempt keeps running
    */
   complete(lease: Lease, ending: Ending): Promise<boolean>;
 

@@ -156,7 +156,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
       if (thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE') throw thrown;
       await discard(attempt);
-      // Whoever stopped it has decided what becomes of the job.
+      // The caller that stopped it has already decided the state of the job.
       if (attempt.isEnded || thrown instanceof TaskStopped) return;
       await end(entry, endingOf(thrown, entry));
     }

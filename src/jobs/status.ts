@@ -4,12 +4,12 @@ import type { ErrorDetail } from '#domain/refusal.js';
 export const JOB_STATES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
 
-/** An address that is sent word of the end of a job, and how far that is: stored with the job. */
+/** A URL that is called when a job ends, and the state of its delivery: stored with the job. */
 export interface JobCallback {
   /** Id of the message, the same in every attempt to deliver it. */
   readonly delivery_id: string;
   readonly url: string;
-  /** The job has not ended; its delivery is tried; it was accepted; it was given up. */
+  /** The job has not ended; delivery is being tried; accepted; given up. */
   readonly state: 'waiting' | 'due' | 'delivered' | 'failed';
   readonly attempts: number;
   readonly last_attempt_at: string | null;

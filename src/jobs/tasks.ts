@@ -61,12 +61,13 @@ interface WrittenView {
 
 /**
  * Every task a worker can run: the one list that services, the pool and `workers/` agree on. `input` is what a thread
- * works on, in memory and files of its process. Tasks with an `order` are portable: whoever asks for one gives that.
+ * works on, in memory and files of its process. Tasks with an `order` are portable: the caller gives the order, which a
+ * node resolves to an input.
  */
 export interface Tasks {
   /** A backtest: writes the files of the run, and answers the little that listings need. */
   backtest: { order: BacktestOrder; input: BacktestInput; output: BacktestOutput };
-  /** A stored run made again and laid beside what is stored: a ReplayView as JSON. */
+  /** A stored run computed again and compared with what is stored: a ReplayView as JSON. */
   replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
   /** Some variants of a sweep. */
   'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
@@ -76,7 +77,7 @@ export interface Tasks {
   'view-run': { input: RunViewInput; output: AnswerBytes };
   /** The record of a stored run: a BacktestResultSummary as JSON. */
   'run-record': { input: RunRecordInput; output: AnswerBytes };
-  /** The same as a file of its own. */
+  /** The record as a file of its own. */
   'write-record': { input: RunRecordInput & { readonly path: string }; output: WrittenFile };
   /** The result of a backtest that an earlier version stored, with the members of today. */
   'upgrade-result': { input: HashedFile; output: AnswerBytes };
@@ -130,7 +131,7 @@ export interface Tasks {
   };
   /** A part of a stored model's JSON. */
   'risk-model-part': { input: StoredMatrix & { readonly part: RiskModelPart }; output: AnswerBytes };
-  /** A share of the hashes that a reconciliation needs: of the files that nobody has taken yet. */
+  /** A share of the hashes that a reconciliation needs: of the files that no thread has taken yet. */
   'hash-files': { input: SharedHashes; output: null };
   /** Nothing but to be ready: code of tasks, and the market when one is given. */
   'warm-up': { input: { readonly names: readonly TaskName[]; readonly market: MarketHandle | null }; output: null };

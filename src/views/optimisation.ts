@@ -98,7 +98,10 @@ function solverMessage({ solution, isConverged }: OptimisationRun): string {
   return `${how}${choice}${isConverged ? '' : ' The conditions of optimality do not hold within tolerance.'}`;
 }
 
-/** The preview of a derived index on the wire. @param asOf null for the first rebalance, whose session is told then */
+/**
+ * The preview of a derived index on the wire.
+ * @param asOf YYYY-MM-DD; null for the first rebalance, whose session is then reported
+ */
 export function toDerivedPreview(
   preview: DerivedPreview,
   { indexId, asOf }: { readonly indexId: string; readonly asOf: string | null },

@@ -9,7 +9,7 @@ import { formatDay } from '#domain/days.js';
 import { lastAtMost } from '#domain/search.js';
 import { windowWithin, type AskedWindow } from './run-window.js';
 
-/** Falls of a window that are listed. */
+/** Most drawdowns that are listed, the deepest first. */
 const DRAWDOWNS_MAX = 10;
 
 /**
@@ -60,7 +60,7 @@ export function metricsView(columns: RunColumns): RunMetrics {
   return backtestMetrics(rebase(columns.f64('level'), 100), rebase(indexOn(columns, columns.i32('days')), 100));
 }
 
-/** Index points on the dates of a run, which its index has all. */
+/** Index points on dates of a run, [T]; the index has every date of its run. */
 function indexOn(columns: RunColumns, days: Int32Array): Float64Array {
   const own = columns.i32('indexDays');
   const level = columns.f64('indexLevel');

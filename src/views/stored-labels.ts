@@ -1,7 +1,7 @@
 import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 
-/** What a run has stored of its names' reference data; nothing of a run from before there was any. */
+/** Labels of a run's names as stored with it; empty lists for a run of a version that stored none. */
 export function storedLabels(columns: RunColumns): RunLabels {
   if (!columns.has('labels')) return { names: [], sectors: [] };
   return JSON.parse(new TextDecoder().decode(columns.u8('labels'))) as RunLabels; // Written by this engine.

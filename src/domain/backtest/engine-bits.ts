@@ -1,8 +1,8 @@
 import { compareVersions, parseVersion } from '../version.js';
 
 /**
- * First version of the engine whose runs have the bits of this one's. Whoever changes the bits of a run sets it to the
- * version that the change is released with: earlier runs are reported as stale.
+ * First version of the engine whose runs have the bits of this one's. A change of the bits of a run sets it to the
+ * version that it is released with: earlier runs are reported as stale.
  */
 export const SAME_BITS_SINCE = '0.2.0';
 

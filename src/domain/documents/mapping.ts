@@ -103,7 +103,7 @@ export const Mapping = z
   });
 export type Mapping = z.infer<typeof Mapping>;
 
-/** Cash dividends and splits that adjusted closes told. */
+/** Number of cash dividends and splits derived from adjusted closes. */
 export const DerivedActions = z
   .strictObject({ dividends: z.int().min(0), splits: z.int().min(0) })
   .meta({ id: 'DerivedActions', description: 'Corporate actions that were derived from adjusted closes.' });

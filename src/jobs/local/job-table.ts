@@ -48,7 +48,7 @@ export interface JobTable {
    */
   transition(job: LiveJob, event: LifeEvent, effect?: Effect): Promise<Life | Impossible>;
   /**
-   * Adds an address that is sent word of the end of a job. Of one that ended meanwhile word is sent at once.
+   * Adds a callback URL to a job. Where the job has ended meanwhile, the callback is due at once.
    * @throws Refusal OVERLOADED when the job has as many as it may
    */
   addCallback(job: LiveJob, url: string): Promise<void>;

@@ -205,7 +205,7 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
   };
 }
 
-/** Whoever submits a live job again may want word of its end, too. */
+/** A second submission of a live job may bring a callback of its own. */
 async function addCallback(table: JobTable, { jobId, origin }: NewJob): Promise<void> {
   const job = table.live(jobId);
   const url = origin?.callback ?? null;

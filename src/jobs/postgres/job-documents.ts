@@ -103,7 +103,7 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
   };
 }
 
-/** Whoever submits a live job again may want word of its end, too. */
+/** A second submission of a live job may bring a callback of its own. */
 async function addCallback(tx: DocumentTransaction, record: JobRecord, url: string): Promise<JobRecord> {
   if (record.callbacks.some((callback) => callback.url === url)) return record;
   assertRoom(record.job_id, record.callbacks.length);

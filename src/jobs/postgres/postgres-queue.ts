@@ -65,7 +65,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   let node: Node | undefined;
   let isDraining = false;
   let isClosed = false;
-  /** Leases may have run out because nobody could prolong them: none is taken before. */
+  /** After an outage leases may have expired for lack of heartbeats: none is taken over before this time. */
   let takesFromMs = -Infinity;
 
   const timestamp = (): string => formatTimestamp(clock.now());

@@ -1,7 +1,7 @@
 import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 
-/** Bytes that leave a worker by transfer, for whoever asked and not to be stored. */
+/** Bytes of an answer, transferred out of the worker; they are not stored. */
 export interface AnswerBytes {
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
@@ -37,7 +37,7 @@ export interface WrittenFile {
   readonly sha256: string;
 }
 
-/** Files that threads hash between them: each is hashed by whoever takes it first. */
+/** Files that several threads hash: each file is hashed by the thread that takes it first. */
 export interface SharedHashes {
   readonly paths: readonly string[];
   readonly cells: HashCells;

@@ -7,7 +7,7 @@ import type { ReportTemplateDocument } from '#domain/reports/template-document.j
 import type { ArtifactRef } from '#store/port.js';
 import type { TaskOutputs } from './files.js';
 
-/** The files of a run, opened by the process: they can be read to their ends, whoever removes them meanwhile. */
+/** The files of a run, opened by the process: they stay readable when they are removed meanwhile. */
 export interface OpenRunFiles {
   /** Descriptor of the columns. */
   readonly columns: number;

@@ -132,7 +132,7 @@ export function readAsSplit(
 
 const yearsABar = ({ days }: NameHistory) => (days.at(-1)! - days[0]!) / (days.length - 1) / DAYS_A_YEAR;
 
-/** Typical size of the returns before a bar, or after it where the history has just begun. */
+/** Typical size of the returns before a bar, or after it near the start of the history. */
 function usualMove(returns: Float64Array, bar: number): number {
   const before = returns.subarray(Math.max(1, bar - BARS_BEFORE), bar);
   const window = before.length < BARS_BEFORE_MIN ? returns.subarray(bar + 1, bar + 1 + BARS_BEFORE) : before;

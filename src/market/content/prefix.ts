@@ -9,7 +9,7 @@ import { BLOCK_DAYS, DIGEST_BYTES } from './day-blocks.js';
 import { historyDigest } from './history.js';
 
 /**
- * Identifies everything that a market tells of the days up to one: prices, actions, reference values and memberships.
+ * Identifies all data of a market up to a day: prices, actions, reference values and memberships.
  */
 export interface MarketPrefix {
   readonly day: Day;
@@ -23,12 +23,12 @@ export interface MarketPrefix {
   /** Digests of the whole blocks of days among them, of the panels and of the tables. */
   readonly blocks: Uint8Array;
   readonly history: Uint8Array;
-  /** SHA-256 of the days behind the last whole block, of the panels and of the tables. */
+  /** SHA-256 of the days after the last whole block, of the panels and of the tables. */
   readonly rest: Uint8Array;
   readonly restHistory: Uint8Array;
 }
 
-/** Latest ex day up to which a market need not have the cash that was paid for its prefix to be known. */
+/** Latest ex day up to which a market may lack cash actions when its prefix is computed; -Infinity: none. */
 export function settledDay({ dates }: Pick<MarketData, 'dates'>, day: Day): number {
   return lastWholeDay(dates, day) ?? -Infinity;
 }
@@ -39,7 +39,7 @@ function lastWholeDay(dates: Int32Array, day: Day): number | undefined {
 }
 
 /**
- * What a market tells of the days up to one: two markets with equal prefixes are the same up to that day, bit for bit.
+ * The prefix of a market up to a day: markets with equal prefixes are equal up to that day, bit for bit.
  * @param digests of the whole market.
  * @cost a pass over fewer than 64 days and over the tables
  */

@@ -32,15 +32,15 @@ export interface RefreshReport {
   readonly restatements: readonly Restatement[];
   readonly restatements_total: number;
   /**
-   * What the source tells of days that are held and the refresh did not take; null when it took everything or nothing
-   * was there.
+   * Differences of the source on days that the store has, which the refresh did not take; null when it took all, or
+   * there were none.
    */
   readonly left_out: LeftOut | null;
   /** HISTORY_CHANGED, by dataset. */
   readonly findings: readonly Finding[];
 }
 
-/** Bars of days that are held, as the source has them now. */
+/** Bars of days that the store has, as the source has them now. */
 export interface LeftOut extends RowCounts {
   /** Columns with values of those days that are not held. */
   readonly columns: readonly string[];
@@ -165,7 +165,7 @@ function exampleOf(first: Restatement | undefined): string {
     : ` (first: ${first.column} of ${first.identifier}${first.date === null ? '' : ` on ${first.date}`}, ${first.before ?? 'nothing'} in the store, ${first.after ?? 'nothing'} in the source)`;
 }
 
-/** What was taken and tells of days that were held already: results made before rest on other data. */
+/** Warnings about rows that changed days which the store had already: earlier results rest on other data. */
 function tableFindings(tables: Readonly<Record<SideTable, TableChanges>>, lastDay: Day): Finding[] {
   return Object.entries(tables).flatMap(([tableKind, { history }]): Finding[] => {
     const { added, changed, removed } = history;

@@ -11,9 +11,9 @@ export type SideTable = Exclude<TableKind, 'market'>;
 /** A row of a table, apart from what it is found by. */
 interface TableRow {
   readonly identifier: string;
-  /** First day that it tells of, null: always. */
+  /** First day that it applies to; null: from the beginning. */
   readonly day: Day | null;
-  /** Day from which it tells no more, where it has one: all that can differ between two versions of such a row. */
+  /** Day from which it no longer applies, where it has one; two versions of such a row differ in nothing else. */
   readonly end?: number;
   /** Column to value; a column without a value is left out. */
   readonly values: ReadonlyMap<string, ReferenceValue>;
@@ -86,7 +86,7 @@ function isPaidSince(was: TableRow, is: TableRow): boolean {
 }
 
 interface Rules {
-  /** Whether a row, or two versions of one, tell of days that are held. */
+  /** Whether a row, or two versions of one, apply to days that the store has. */
   isHistory(rows: readonly TableRow[]): boolean;
   /** Whether a row differs only by what happened since: an open membership has ended, an announced action is paid. */
   isContinued(was: TableRow, is: TableRow): boolean;

@@ -1,6 +1,9 @@
 import { putVarint } from './thrift-compact.js';
 
-/** Definition levels of a column that may lack values: one run when it lacks none. */
+/**
+ * Encoded definition levels of an optional column after their length (u32, little endian); one run when no value is
+ * missing.
+ */
 export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uint8Array {
   let isWhole = true;
   for (let row = 0; row < rows && isWhole; row++) isWhole = isPresent(row);
@@ -23,7 +26,10 @@ export function levelsOf(rows: number, isPresent: (row: number) => boolean): Uin
 /** Runs shorter than this are packed bit by bit. */
 const RUN_MIN = 64;
 
-/** Codes as runs of one value and runs of packed bits. @source parquet-format Encodings.md, RLE/bit-packing hybrid. */
+/**
+ * Codes of `width` bits each, encoded as runs of one value and runs of packed bits.
+ * @source parquet-format Encodings.md, RLE/bit-packing hybrid.
+ */
 export function hybrid(codes: Int32Array, width: number): Uint8Array {
   const parts: Uint8Array[] = [];
   let from = 0;

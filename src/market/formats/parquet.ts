@@ -25,7 +25,7 @@ const NUMERIC =
   /^(TINYINT|SMALLINT|INTEGER|BIGINT|HUGEINT|UTINYINT|USMALLINT|UINTEGER|UBIGINT|UHUGEINT|FLOAT|DOUBLE|DECIMAL\(.*\))$/;
 const TIMESTAMP = /^TIMESTAMP/;
 
-/** The scan of all files of a dataset as one table: columns by name, hive partition keys as text. */
+/** SQL that reads all files of a dataset as one table: columns by name, hive partition keys as text. */
 export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
   const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
@@ -50,6 +50,11 @@ function isPartitionOnly(files: readonly ParquetFile[], column: string): boolean
   );
 }
 
+/**
+ * Columns of a source.
+ * @param source SQL that can stand after FROM
+ * @throws what DuckDB throws for a file that it cannot read
+ */
 export async function columnsOf(connection: DuckDBConnection, source: string): Promise<TypedColumn[]> {
   const reader = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
   return reader.getRows().map(([name, type]) => ({ name: String(name), type: String(type) }));
@@ -61,7 +66,7 @@ export interface NumberColumn {
   readonly column: string;
 }
 
-/** How far a source has to be read cell by cell: a typed one is read column by column. */
+/** How a source is read: column by column where its types allow it, otherwise cell by cell, or not at all. */
 export type MarketColumns =
   | {
       readonly kind: 'typed';
@@ -174,7 +179,7 @@ function refuseTypes(names: readonly string[], held: readonly TypedColumn[], pro
   return problems.errors > before;
 }
 
-/** Days since 1970 of the date column, all of whose values say one. */
+/** SQL for the days since 1970 of a date column whose values all are dates. */
 export function dayExpression({ name, type }: TypedColumn): string {
   const column = sqlName(name);
   if (type === 'VARCHAR') return `(CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;
@@ -185,7 +190,7 @@ export function dayExpression({ name, type }: TypedColumn): string {
   return `(${date} - DATE '1970-01-01')::INTEGER`;
 }
 
-/** The same of a date column whose values need not say a day: NULL where they do not. */
+/** SQL for the days since 1970 of a date column; NULL where a value is not a date. */
 export function dayExpressionIfAny(date: TypedColumn): string {
   const column = sqlName(date.name);
   if (date.type === 'VARCHAR') return `(TRY_CAST(${daysText(column)} AS DATE) - DATE '1970-01-01')::INTEGER`;

@@ -8,7 +8,7 @@ import { appended, refuseAppendedAdjustment, type Imported } from './perform-imp
 
 /**
  * Reads one table that was sent as a file, as a new store's market or as what is added to a store. An Arrow stream is written
- * as Parquet first, so that both are read, and their problems told, in one way.
+ * as Parquet first, so that both are read, and their problems reported, in one way.
  * @returns undefined, with a finding, when the table is wrong or contradicts what it is appended to.
  */
 export async function importTable(

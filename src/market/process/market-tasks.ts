@@ -89,7 +89,7 @@ export interface ContentSummary {
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are, byte for byte, those that were known. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Actions that adjusted closes told; null where none were asked for. */
+  /** Number of actions derived from adjusted closes; null where none were asked for. */
   readonly derived?: DerivedActions | null;
   /** Doubts about the content; at most 201. */
   readonly warnings: readonly Finding[];

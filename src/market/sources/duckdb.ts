@@ -118,12 +118,12 @@ export async function* chunksOf(
       yield chunk;
     }
   } finally {
-    await coming.catch(() => {}); // the connection must not close under it; what it threw was thrown above, or nobody waits for it
+    await coming.catch(() => {}); // the connection must not close under it; what it threw was thrown above, or has no reader
   }
 }
 
 /**
- * Lets go of chunks that nobody holds any longer, where the process may ask for it: the engine does not know that each
+ * Collects unused chunks, where the process may ask for a collection: the engine does not know that each
  * of them holds memory outside its heap, which then comes anew from the system, page by page, instead of being used
  * again.
  */

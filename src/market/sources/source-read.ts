@@ -15,7 +15,7 @@ export interface SourceRead {
   readonly files: readonly FileDigest[];
   /** Tables that were not read, for their files are those that were known. */
   readonly unchangedTables?: readonly TableKind[];
-  /** Actions that adjusted closes told; null where none were asked for. */
+  /** Number of actions derived from adjusted closes; null where none were asked for. */
   readonly derived?: DerivedActions | null;
 }
 

@@ -30,7 +30,7 @@ export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
   /**
-   * The market of any store: the served one, or one that is read for the occasion.
+   * The market of any store: the served one, or loaded for this call.
    * @throws Refusal STORE_NOT_FOUND, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED when it cannot be read
    */
   readonly marketOf: (datasetId: string) => Promise<Pick<ServedMarket, 'market' | 'handle'>>;

@@ -32,7 +32,7 @@ export interface DatasetActivity {
   /** One store is loaded at a time, so that two never race for being served. @throws Refusal STORE_LOADING */
   assertNoneLoads(): Promise<void>;
   /**
-   * Begins a load where none is under way: nothing comes between the look and `begin`.
+   * Runs `begin` unless a load is running; check and start are one step.
    * @throws Refusal STORE_LOADING
    */
   admitLoad<T>(begin: () => Promise<T>): Promise<T>;
@@ -46,7 +46,7 @@ export interface DatasetActivity {
    * @throws Refusal STORE_EXISTS
    */
   assertFree(datasetId: string, reader?: Pick<DocumentReader, 'get'>): Promise<void>;
-  /** Runs work with the first free id of a stem and a number, which nobody else is given meanwhile. */
+  /** Runs work with the first free id of a stem and a number, which is reserved meanwhile. */
   withFreeId<T>(stem: string, work: (datasetId: string) => Promise<T>): Promise<T>;
   /** Runs work on a store as the one load of the moment. */
   asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T>;

@@ -17,7 +17,7 @@ export interface DatasetAuditsDependencies {
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
   /**
-   * The panels of a store: those served, or read for the occasion.
+   * The panels of a store: the served ones, or loaded for this call.
    * @throws Refusal VALIDATION_FAILED when it cannot be read
    */
   readonly panelsOf: (document: DatasetDocument) => Promise<MarketHandle>;

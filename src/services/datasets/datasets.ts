@@ -72,7 +72,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED
    */
   audit(datasetId: string, signal: AbortSignal): Promise<DataAudit>;
-  /** The panels of a store, served or read for the occasion. @throws Refusal as `audit` */
+  /** The panels of a store: the served ones, or loaded for this call. @throws Refusal as `audit` */
   panels(datasetId: string): Promise<MarketHandle>;
   /** A new store with chosen repairs applied. @throws Refusal as `audit`, and STORE_EXISTS */
   repair(datasetId: string, request: RepairRequest, by?: Authorship): Promise<ImportResult>;
@@ -81,9 +81,9 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
    * without keeping anyone waiting.
    */
   resume(): Promise<void>;
-  /** Before the first request: a store that was served before is on its way, and no answer says that there is none. */
+  /** Called before the first request: the store that was served before counts as loading, not as absent. */
   announce(): Promise<void>;
-  /** Ends what is being read outside a job. */
+  /** Aborts reads outside a job; resolves when the resumption has settled. */
   close(): Promise<void>;
   /** Metadata of the served store. */
   servedDataset(): Promise<ServedDataset | undefined>;

@@ -31,7 +31,7 @@ export interface Versions {
   purgeDeleted(subject: Subject, by: Authorship): Promise<boolean>;
 }
 
-/** How a family is told of: its word, and its refusal of an id that nothing is known of. */
+/** Noun of each family in messages, and the error code for an unknown id. */
 const FAMILIES: Readonly<Record<VersionedKind, { readonly word: string; readonly missing: ErrorCode }>> = {
   index: { word: 'index', missing: 'INDEX_NOT_FOUND' },
   strategy: { word: 'strategy', missing: 'STRATEGY_NOT_FOUND' },

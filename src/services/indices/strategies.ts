@@ -167,7 +167,7 @@ async function requireStored(reader: Reader, strategyId: string): Promise<void> 
 const MARK = '.';
 
 /**
- * An answer tells more than the document: when that changes, so does its etag, but not what of it names the document.
+ * An answer has more than the document: its etag changes with either, but its beginning is that of the document.
  */
 function etagOf(document: string, { problems, has_run, run_at }: StoredStrategy): string {
   if (problems.length === 0 && !has_run) return document;

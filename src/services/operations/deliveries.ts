@@ -30,7 +30,7 @@ export interface Deliveries {
   assertAccepted(url: string): void;
   /** Goes on with what the last process left. */
   start(): Promise<void>;
-  /** Gives up the attempts that are under way; what is left is for the next process. */
+  /** Aborts running attempts; the next process delivers what is left. */
   close(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ export interface DeliveriesDependencies {
   readonly isShared?: boolean;
 }
 
-/** Attempts under way at once. */
+/** Concurrent attempts. */
 const SENDING_MAX = 4;
 /** Pause after the first failure; it doubles with every other. */
 const FIRST_PAUSE_MS = 1000;
@@ -156,15 +156,15 @@ type Outcome = Pick<JobCallback, 'state' | 'attempts' | 'last_attempt_at' | 'las
 
 function outcomeOf({ attempts: before }: Delivery, failure: Failure | undefined, nowMs: number): Outcome {
   const attempts = before + 1;
-  const told = { attempts, last_attempt_at: formatTimestamp(nowMs), last_error: failure?.reason ?? null };
-  if (failure === undefined) return { state: 'delivered', ...told, next_attempt_at: null };
+  const outcome = { attempts, last_attempt_at: formatTimestamp(nowMs), last_error: failure?.reason ?? null };
+  if (failure === undefined) return { state: 'delivered', ...outcome, next_attempt_at: null };
   if (failure.isFinal || attempts >= LIMITS.MAX_CALLBACK_ATTEMPTS)
-    return { state: 'failed', ...told, next_attempt_at: null };
+    return { state: 'failed', ...outcome, next_attempt_at: null };
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** before, PAUSE_MS_MAX);
-  return { state: 'due', ...told, next_attempt_at: formatTimestamp(nowMs + pauseMs) };
+  return { state: 'due', ...outcome, next_attempt_at: formatTimestamp(nowMs + pauseMs) };
 }
 
-/** Writes what became of an attempt: the delivery goes once it is settled, and the job tells, if it is still there. */
+/** Writes the outcome of an attempt: a settled delivery is deleted; the job shows the outcome if it still exists. */
 async function record(tx: DocumentTransaction, delivery: Delivery, outcome: Outcome): Promise<void> {
   const { delivery_id: id, job_id: jobId } = delivery;
   const { attempts, next_attempt_at: next } = outcome;

@@ -13,7 +13,7 @@ export interface JobEvent {
 export type AnyJobEvent = JobEvent | null;
 
 export interface FollowAll {
-  /** How long changes are reported, once the unfinished jobs have been; 0 tells of these alone. */
+  /** How long changes are streamed after the unfinished jobs were listed; 0 ends the stream after the list. */
   readonly seconds: number;
   /** Aborted when the service stops. */
   readonly stopping: AbortSignal;

@@ -51,7 +51,7 @@ export interface JobsServiceDependencies {
   readonly results?: Partial<Record<JobKindName, (value: unknown) => ReadableStream<Uint8Array>>>;
   /** Results that an earlier version stored as bytes, upgraded when they are read; null for one of today. By kind. */
   readonly upgrades?: Partial<Record<JobKindName, (artifact: ArtifactRef) => Promise<ResultBytes> | null>>;
-  /** Aborted when the service stops: whoever waits for a change is answered then, and streams of events end. */
+  /** Aborted when the service stops: long polls are answered then, and streams of events end. */
   readonly stopping: AbortSignal;
 }
 

@@ -4,7 +4,7 @@ import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
-/** A key as it is kept: everything but the key itself. */
+/** A stored key: everything but its secret. */
 export interface KeyRecord {
   /** 12 letters and digits: the public half of the key. */
   readonly id: string;
@@ -32,7 +32,7 @@ export interface IssuedKey {
 }
 
 export interface Keys {
-  /** Whether any key was ever given: from then on every request needs one, even when all are revoked. */
+  /** Whether a key was ever created or configured: then every request needs one, even when all are revoked. */
   areConfigured(): boolean;
   /** The holder of a key, undefined when it is malformed, unknown, revoked, expired or wrong: all alike. */
   verify(

@@ -1,6 +1,6 @@
 import type { PublicationEntry } from '#domain/documents/publication-document.js';
 
-/** What a run says of the closes of its index: arrays of one length, by date. */
+/** Closes of an index according to a run: arrays of one length, by date, in index points. */
 export interface Closes {
   /** YYYY-MM-DD, ascending. */
   readonly dates: readonly string[];
@@ -11,7 +11,7 @@ export interface Closes {
   readonly composition_hash: readonly string[];
 }
 
-/** A date of which a run says something else than what stands. */
+/** A date on which a run differs from the published entry in force. */
 export interface Disagreement {
   readonly date: string;
   /** Position of the date in the run; null where the run has no such session. */
@@ -21,8 +21,8 @@ export interface Disagreement {
 const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
 /**
- * Dates, ascending, where a run and what stands are not the same in every bit. Looked at are those that both could
- * have: from the later of the two beginnings to the earlier of the two ends.
+ * Dates, ascending, on which a run and the published entries in force differ in any bit, within the range that both
+ * cover: from the later of the two first dates to the earlier of the two last ones.
  * @param standing entries by date
  */
 export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, PublicationEntry>): Disagreement[] {

@@ -137,7 +137,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     ...compared,
     ...(await modelFiles(documents, artifacts, compared.documents)),
   });
-  /** A market for a view that tells less without it: none where it is of another store than the run. */
+  /** The served market for a view that shows less without it; undefined where the run is of another store. */
   const ownMarket = async (run: RunDocument, market: ServedMarket | undefined): Promise<ServedMarket | undefined> =>
     (await states.isOtherDataset(run, market)) ? undefined : market;
 

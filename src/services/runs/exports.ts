@@ -193,15 +193,15 @@ interface PartSource {
   part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
   /** A room beside that of the first part. */
   readonly other: SharedArrayBuffer;
-  /** Called once, when nobody reads any more. */
+  /** Called once, when the stream has ended or was cancelled. */
   close(): Promise<void>;
 }
 
-/** Parts as a stream: one is made while the one before it is sent, none while nobody takes it. */
+/** Parts as a stream: the next part is made while one is sent, and no further one before it is read. */
 function streamOf(first: MadePart, { part, other, close }: PartSource): ReadableStream<Uint8Array> {
   const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
     const made = next && part(next, room);
-    made?.catch(() => undefined); // Whoever reads is reported.
+    made?.catch(() => undefined); // The reader of the stream receives the error.
     return made;
   };
   let shown = first;

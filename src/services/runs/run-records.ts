@@ -78,7 +78,7 @@ export function createRunRecords({ artifacts, jobs }: RunRecordsDependencies): R
     return file;
   }
 
-  /** An open file can be read to its end, whoever removes it meanwhile. */
+  /** An open file stays readable when it is removed meanwhile. */
   async function open(
     etag: string,
     run: RunDocument,

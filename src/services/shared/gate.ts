@@ -3,7 +3,10 @@ import { Refusal } from '#domain/refusal.js';
 /** Lets a few pieces of work run at once and a few more wait their turn; refuses the rest. */
 export type Gate = <T>(work: () => Promise<T>) => Promise<T>;
 
-/** @param name what waits, as a sentence names it: `imports` */
+/**
+ * @param name plural noun of the waiting work, as in a message: `imports`
+ * @throws Refusal OVERLOADED (from the gate) when `waitingMax` pieces of work wait
+ */
 export function createGate({
   name,
   runningMax,
@@ -24,7 +27,7 @@ export function createGate({
           waiting: waiting.length,
           limit: waitingMax,
         });
-      await new Promise<void>((resolve) => waiting.push(resolve)); // Whoever ends hands its place over.
+      await new Promise<void>((resolve) => waiting.push(resolve)); // Work that ends passes its place on.
     }
     try {
       return await work();

@@ -20,8 +20,8 @@ export interface StoredFile {
 }
 
 /**
- * Recomputes the identities of a stored run and tells each with both sides.
- * @param filesOf asked last: another thread may be hashing them meanwhile.
+ * Recomputes the identities of a stored run and reports each with both sides.
+ * @param filesOf called last: other threads may be hashing the files meanwhile.
  * @param risk of what the run holds last, null where it could not be measured
  * @cost reads every weight and price of the run
  */

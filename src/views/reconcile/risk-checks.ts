@@ -11,7 +11,7 @@ export interface MeasuredRisk {
   readonly active: ActiveRisk | null;
 }
 
-/** What the weights view tells of the risk on the last date. */
+/** Checks of the risk figures of the weights view on the last date. */
 export function riskChecks({ names, risk, active }: MeasuredRisk): Check[] {
   const sum = (contributionOf: (name: string) => number | null): number =>
     names.reduce((total, name) => total + (contributionOf(name) ?? 0), 0);

@@ -153,7 +153,7 @@ function effectsBySession(columns: RunColumns): Map<number, RunEffect[]> {
   return bySession;
 }
 
-/** What the weights view tells of the last date. A portfolio in cash may move into it: then the moves do not cancel. */
+/** Checks of the weights view on the last date. A portfolio in cash may move into it: then the moves do not cancel. */
 function driftChecks(columns: RunColumns): Check[] {
   const { held, target } = heldWeights(columns, null);
   const moved = held.reduce((sum, weight, i) => sum + weight - target[i]!, 0);

@@ -29,7 +29,7 @@ export interface WrittenColumns {
  * names.
  */
 const DATES_MAX = 32;
-/** Files that columns may have segments in: as many are opened by whoever reads all of a block. */
+/** Most files that a run's columns may lie in: a reader of a whole block opens all of them. */
 const FILES_MAX = 128;
 
 /**

@@ -6,7 +6,7 @@ import type { RecordedOrder, TransactionRows } from '../record/rows.js';
 import type { RunColumns } from './read.js';
 import { storedNumbers } from './record.js';
 
-/** What the record of a run tells of single rebalances, read without the rest of it. */
+/** Single rebalances of a run's record, read without the rest of it. */
 export interface RecordedDecisions {
   /** Names that the columns of snapshots and trades are positions in. */
   readonly identifiers: readonly string[];

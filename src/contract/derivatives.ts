@@ -48,6 +48,10 @@ export const FuturesPriceRequest = z
       .meta({
         description: 'Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.',
       }),
+    dividend_source: z.enum(['given', 'announced']).default('given').meta({
+      description:
+        '`announced`: the dividends of the latest run of `index_id` that are announced on its last date and go ex up to the expiry, in index points; neither dividends nor a yield are then given.',
+    }),
     market_price: z
       .number()
       .gt(0)
@@ -73,6 +77,9 @@ export const FuturesPriceResponse = z
     basis: z.number().meta({ description: 'fair_value less spot.' }),
     annualised_carry: z.number().meta({ description: 'ln(fair_value / spot) / year_fraction.' }),
     carry: CarryDecomposition,
+    dividend_points: z
+      .number()
+      .meta({ description: 'Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.' }),
     notional: z.number().meta({ description: 'contracts x multiplier x fair_value.' }),
     delta: z.number().meta({ description: 'Change of the fair value per point of spot.' }),
     rho: z.number().meta({ description: 'Change of the fair value per basis point of the risk-free rate.' }),
@@ -239,7 +246,7 @@ export const derivativeRoutes = routes({
       },
     },
     success: { status: 200, description: 'The price.', schema: FuturesPriceResponse },
-    errors: pricing,
+    errors: [...pricing, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'],
   },
   priceTrs: {
     method: 'POST',

@@ -7,6 +7,7 @@ import { runViewHandlers } from '#http/routes/run-views.js';
 import { runHandlers } from '#http/routes/runs.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { sweepHandlers } from '#http/routes/sweeps.js';
+import { announcedDividends } from '#services/derivatives/announced-dividends.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
 import type { CalendarViews } from '#services/indices/calendars.js';
 import { createAnalytics } from '#services/runs/analytics.js';
@@ -48,7 +49,11 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
   });
   const simulations = createSimulations({ ...rooms, kind: simulate });
   const rollingRisk = createRollingRisk({ ...rooms, views });
-  const derivatives = createDerivatives({ levelsOf: analytics.levelsOf, calendars: rooms.calendars });
+  const derivatives = createDerivatives({
+    levelsOf: analytics.levelsOf,
+    announcedDividends: announcedDividends(runViews),
+    calendars: rooms.calendars,
+  });
 
   return {
     maker,

@@ -2217,6 +2217,8 @@ export interface FuturesPriceRequest {
     /** Index points. */
     readonly amount: number;
   }[] | undefined;
+  /** `announced`: the dividends of the latest run of `index_id` that are announced on its last date and go ex up to the expiry, in index points; neither dividends nor a yield are then given. */
+  readonly dividend_source?: 'given' | 'announced' | undefined;
   /** Observed price, for basis and implied rates. */
   readonly market_price?: number | null | undefined;
   /** Money per index point. */
@@ -2248,6 +2250,8 @@ export interface FuturesPriceResponse {
   readonly annualised_carry: number;
   /** What makes up the basis. */
   readonly carry: CarryDecomposition;
+  /** Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield. */
+  readonly dividend_points: number;
   /** contracts x multiplier x fair_value. */
   readonly notional: number;
   /** Change of the fair value per point of spot. */

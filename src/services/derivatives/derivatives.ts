@@ -24,6 +24,7 @@ import type { Finding } from '#domain/findings.js';
 import { nonFiniteFindings } from '#domain/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
+import { announcedUntil, dividendsGiven, isAnnounced, type AnnouncedDividends } from './futures-dividends.js';
 
 /** Index levels in points of the latest stored run: of the derived book on a derived index. */
 export interface IndexLevels {
@@ -34,6 +35,8 @@ export interface IndexLevels {
 }
 
 export interface DerivativesDependencies {
+  /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE, and of an index that reinvests them */
+  readonly announcedDividends: (indexId: string) => Promise<AnnouncedDividends>;
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND */
   readonly levelsOf: (indexId: string) => Promise<IndexLevels>;
   readonly calendars: Pick<Calendars, 'get'>;
@@ -53,7 +56,7 @@ interface Spot {
 }
 
 /** Pricing of derivatives on index levels: pure arithmetic on a handful of numbers, answered at once. */
-export function createDerivatives({ levelsOf, calendars }: DerivativesDependencies): Derivatives {
+export function createDerivatives({ levelsOf, announcedDividends, calendars }: DerivativesDependencies): Derivatives {
   async function spotOf(indexId: string, asOf: string | null | undefined): Promise<Spot> {
     const levels = await levelsOf(indexId);
     const position = asOf == null ? levels.days.length - 1 : lastAtMost(levels.days, dayFrom(asOf));
@@ -84,8 +87,10 @@ export function createDerivatives({ levelsOf, calendars }: DerivativesDependenci
       const { spot, asOf } = await spotOfRequest(request);
       const expiry = dayFrom(request.expiry);
       const days = daysTo(expiry, asOf);
-      const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: dayFrom(ex_date) - asOf, amount }));
-      assertDividends(request, dividends, days);
+      const given = dividendsGiven(request, asOf, days);
+      const dividends = isAnnounced(request)
+        ? announcedUntil(await announcedDividends(request.index_id), asOf, days)
+        : given;
       const terms = { spot, days, rates, dividends };
       const forward = priceForward(terms);
       assertPositive(forward, spot);
@@ -97,6 +102,7 @@ export function createDerivatives({ levelsOf, calendars }: DerivativesDependenci
         expiry: request.expiry,
         spot,
         ...forwardFields(forward),
+        dividend_points: dividends.reduce((sum, { amount }) => sum + amount, 0),
         notional: request.contracts * request.multiplier * forward.fairValue,
         delta: forward.delta,
         rho: forward.rho,
@@ -260,31 +266,6 @@ function sourceFindings({
   if (spot !== null && as_of === null)
     return [{ severity: 'error', code: 'REQUIRED', message: 'as_of is required with spot.', path: 'as_of' }];
   return [];
-}
-
-function assertDividends(request: FuturesPriceRequest, dividends: readonly { days: number }[], days: number): void {
-  const findings: Finding[] = [];
-  if (dividends.length > 0 && request.dividend_yield !== 0) {
-    findings.push({
-      severity: 'error',
-      code: 'OUT_OF_RANGE',
-      path: 'dividend_yield',
-      message: `dividend_yield is ${request.dividend_yield}; with discrete dividends it must be 0.`,
-      value: request.dividend_yield,
-    });
-  }
-  dividends.forEach((dividend, i) => {
-    if (dividend.days > 0 && dividend.days <= days) return;
-    const { ex_date } = request.dividends[i]!;
-    findings.push({
-      severity: 'error',
-      code: 'OUT_OF_RANGE',
-      path: `dividends[${i}].ex_date`,
-      message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${request.expiry}.`,
-      value: ex_date,
-    });
-  });
-  if (findings.length > 0) throw refuseWithFindings('request', findings);
 }
 
 /** Cash dividends can be worth more than what pays them; a yield cannot. */

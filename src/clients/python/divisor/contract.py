@@ -2499,6 +2499,8 @@ class FuturesPriceRequest(_FuturesPriceRequest, total=False):
     borrow_rate: float
     #: Discrete dividends in index points between as_of and expiry; exclude a non-zero dividend_yield.
     dividends: t.Sequence[FuturesPriceRequestDividends]
+    #: `announced`: the dividends of the latest run of `index_id` that are announced on its last date and go ex up to the expiry, in index points; neither dividends nor a yield are then given.
+    dividend_source: t.Literal["given", "announced"]
     #: Observed price, for basis and implied rates.
     market_price: t.Optional[float]
     #: Money per index point.
@@ -2530,6 +2532,8 @@ class FuturesPriceResponse(t.TypedDict):
     annualised_carry: float
     #: What makes up the basis.
     carry: CarryDecomposition
+    #: Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.
+    dividend_points: float
     #: contracts x multiplier x fair_value.
     notional: float
     #: Change of the fair value per point of spot.

@@ -1,0 +1,33 @@
+import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
+import { dayFrom } from '#domain/days.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+import type { RunViews } from '../runs/run-views.js';
+import type { AnnouncedDividends } from './futures-dividends.js';
+
+/** Dividends to come of an index whose level loses them, from its latest run. */
+export function announcedDividends(
+  views: Pick<RunViews, 'dividendPoints'>,
+): (indexId: string) => Promise<AnnouncedDividends> {
+  return async (indexId) => {
+    const { bytes } = await views.dividendPoints(indexId, {}, AbortSignal.timeout(ANSWER_MS));
+    const { variant, as_of, announced } = JSON.parse(new TextDecoder().decode(bytes)) as DividendPointsView; // As the view wrote it.
+    if (variant !== 'price')
+      throw refuseWithFindings('request', [
+        {
+          severity: 'error',
+          code: 'NOT_IN_CHOICES',
+          path: 'dividend_source',
+          message: `${indexId} reinvests dividends (${variant} return): its level loses none of them.`,
+          accepted: ['given'],
+          value: 'announced',
+        },
+      ]);
+    return {
+      asOf: dayFrom(as_of),
+      dividends: announced.dividends.map(({ ex_date, points }) => ({ exDay: dayFrom(ex_date), points })),
+    };
+  };
+}
+
+/** As long as a request waits for a view at most. */
+const ANSWER_MS = 60_000;

@@ -1,0 +1,79 @@
+import type { FuturesPriceRequest } from '#contract/derivatives.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import type { PointDividend } from '#domain/derivatives/forward.js';
+import type { Finding } from '#domain/findings.js';
+import { refuseWithFindings } from '#domain/refusal.js';
+
+/** Dividends of an index that are announced on the last date of its latest run. */
+export interface AnnouncedDividends {
+  readonly asOf: Day;
+  readonly dividends: readonly { readonly exDay: Day; readonly points: number }[];
+}
+
+/**
+ * The dividends of a request, as far as it gives them.
+ * @throws Refusal VALIDATION_FAILED where they contradict each other or lie outside the life of the future
+ */
+export function dividendsGiven(request: FuturesPriceRequest, asOf: Day, days: number): PointDividend[] {
+  const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: dayFrom(ex_date) - asOf, amount }));
+  const findings: Finding[] = [];
+  if (dividends.length > 0 && request.dividend_yield !== 0) {
+    findings.push({
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: 'dividend_yield',
+      message: `dividend_yield is ${request.dividend_yield}; with discrete dividends it must be 0.`,
+      value: request.dividend_yield,
+    });
+  }
+  dividends.forEach((dividend, i) => {
+    if (dividend.days > 0 && dividend.days <= days) return;
+    const { ex_date } = request.dividends[i]!;
+    findings.push({
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: `dividends[${i}].ex_date`,
+      message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${request.expiry}.`,
+      value: ex_date,
+    });
+  });
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+  return dividends;
+}
+
+/** Whether a request asks for announced dividends. @throws Refusal VALIDATION_FAILED where it says more of them */
+export function isAnnounced(request: FuturesPriceRequest): request is FuturesPriceRequest & { index_id: string } {
+  const { index_id, dividends, dividend_yield, dividend_source } = request;
+  if (dividend_source !== 'announced') return false;
+  const findings: Finding[] = [];
+  const refuse = (code: Finding['code'], path: string, message: string) =>
+    findings.push({ severity: 'error', code, path, message });
+  if (index_id === null) refuse('REQUIRED', 'index_id', 'index_id is required for announced dividends.');
+  if (dividends.length > 0)
+    refuse(
+      'OUT_OF_RANGE',
+      'dividends',
+      `dividends has ${dividends.length} entries; with announced dividends it has 0.`,
+    );
+  if (dividend_yield !== 0)
+    refuse('OUT_OF_RANGE', 'dividend_yield', `dividend_yield is ${dividend_yield}; with announced dividends it is 0.`);
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+  return true;
+}
+
+/** Announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED of another day than theirs */
+export function announcedUntil(announced: AnnouncedDividends, asOf: Day, days: number): PointDividend[] {
+  if (announced.asOf !== asOf)
+    throw refuseWithFindings('request', [
+      {
+        severity: 'error',
+        code: 'OUT_OF_RANGE',
+        path: 'as_of',
+        message: `as_of ${formatDay(asOf)} is not ${formatDay(announced.asOf)}, the last date of the run, on which dividends are known.`,
+        value: formatDay(asOf),
+      },
+    ]);
+  return announced.dividends
+    .map(({ exDay, points }) => ({ days: exDay - asOf, amount: points }))
+    .filter((dividend) => dividend.days <= days);
+}

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { FuturesPriceRequest } from '#contract/derivatives.js';
+import { dayFrom } from '#domain/days.js';
+import { announcedDividends } from '#services/derivatives/announced-dividends.js';
+import { createDerivatives } from '#services/derivatives/derivatives.js';
+
+const asOf = dayFrom('2024-12-31');
+const derivatives = createDerivatives({
+  levelsOf: () => Promise.resolve({ calendar: 'XNYS', days: [asOf - 1, asOf], levels: [990, 1000] }),
+  announcedDividends: () =>
+    Promise.resolve({
+      asOf,
+      dividends: [
+        { exDay: asOf + 73, points: 4 },
+        { exDay: asOf + 146, points: 6 },
+        { exDay: asOf + 200, points: 100 },
+      ],
+    }),
+  calendars: { get: () => undefined },
+});
+const price = (rest: object) =>
+  derivatives.priceFutures(
+    FuturesPriceRequest.parse({ index_id: 'X', expiry: '2025-05-26', risk_free_rate: 0.05, ...rest }),
+  );
+
+test('announced dividends up to the expiry, discounted to today, lower the forward', async () => {
+  const { fair_value, dividend_points, basis } = await price({ dividend_source: 'announced' });
+  // 73 and 146 days are a fifth and two fifths of a year; the dividend of day 200 is behind the expiry on day 146.
+  const expected = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
+  expect(fair_value).toBeCloseTo(expected, 10);
+  expect(basis).toBeCloseTo(expected - 1000, 10);
+  expect(dividend_points).toBe(10);
+});
+
+test('they are known on the last date alone, and take the place of what else is said of dividends', async () => {
+  const announced = { dividend_source: 'announced' };
+  await expect(price({ ...announced, as_of: '2024-12-30' })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await expect(price({ ...announced, dividend_yield: 0.02 })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+});
+
+test('an index that reinvests its dividends loses none of them', async () => {
+  const view = (variant: string) => ({
+    dividendPoints: () =>
+      Promise.resolve({
+        bytes: new TextEncoder().encode(
+          JSON.stringify({
+            variant,
+            as_of: '2024-12-31',
+            announced: { dividends: [{ ex_date: '2025-01-15', points: 2 }] },
+          }),
+        ),
+      }),
+  });
+  await expect(announcedDividends(view('total'))('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  expect(await announcedDividends(view('price'))('X')).toEqual({
+    asOf,
+    dividends: [{ exDay: dayFrom('2025-01-15'), points: 2 }],
+  });
+});

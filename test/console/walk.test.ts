@@ -10,6 +10,7 @@ import { describeIndices } from './walk/indices.js';
 import { describeKeys } from './walk/keys.js';
 import { describeOperations } from './walk/operations.js';
 import { describePages } from './walk/pages.js';
+import { describeRecord } from './walk/record.js';
 import { describeStudies } from './walk/studies.js';
 
 // A test waits for several states.
@@ -39,6 +40,7 @@ describe.skipIf(why !== null)('the console', () => {
   describeIndices(desk);
   describeStudies(desk);
   describeDocuments(desk);
+  describeRecord(desk);
   describeOperations(desk);
   describePages(desk);
   describeData(desk);

@@ -10,13 +10,24 @@ import { Banner } from './banner.js';
 import { Button } from './button.js';
 import { Confirm } from './confirm.js';
 import { MayNot } from './may-not.js';
+import { NoteInput } from './note-input.js';
 import { Page } from './page.js';
 import { Problem } from './problem.js';
+import type { Versioned } from './versions/families.js';
+import { VersionHistory } from './versions/version-history.js';
 
 /** A stored document with its etag, or a new one without. */
 export interface Opened {
   readonly document: JsonObject;
   readonly etag: string | null;
+}
+
+/** What a write says besides the document. */
+export interface Write {
+  /** Of the version that is written over; undefined for a new document. */
+  readonly ifMatch: string | undefined;
+  /** Why it is written. */
+  readonly note: string | undefined;
 }
 
 /** A document while it is written. */
@@ -25,6 +36,8 @@ export interface Edited {
   readonly findings: readonly Finding[];
   readonly isChanged: boolean;
   set(document: JsonObject): void;
+  readonly note: string;
+  setNote(note: string): void;
   /** @returns whether it is stored */
   save(): Promise<boolean>;
 }
@@ -35,8 +48,10 @@ interface EditorProps {
   readonly opened: Opened;
   /** What the service says of a document; without it that is said when it is saved. */
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
+  /** Its versions. */
+  readonly versioned?: Versioned | undefined;
   /** @returns the etag of what is stored then */
-  readonly save: (document: JsonObject, etag: string | null) => Promise<{ readonly etag: string | null }>;
+  readonly save: (document: JsonObject, version: Write) => Promise<{ readonly etag: string | null }>;
   readonly remove?: () => Promise<unknown>;
   readonly actions?: (edited: Edited) => ComponentChildren;
   readonly onSaved: (document: JsonObject) => void;
@@ -47,7 +62,7 @@ interface EditorProps {
 
 /** A document in forms: checked while it is written, saved only over the version that was opened. */
 export function Editor(props: EditorProps) {
-  const { title, above, opened, actions, remove, onReload, children } = props;
+  const { title, above, opened, actions, remove, versioned, onReload, children } = props;
   const { edited, trouble } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
@@ -61,6 +76,7 @@ export function Editor(props: EditorProps) {
           <>
             {actions?.(edited)}
             {isStored && remove !== undefined && <Remove {...props} remove={remove} />}
+            <NoteInput value={edited.note} onChange={edited.setNote} />
             <Button
               kind="main"
               disabled={isWrong || (isStored && !edited.isChanged)}
@@ -83,6 +99,7 @@ export function Editor(props: EditorProps) {
       )}
       {trouble !== null && !isClash && trouble.findings.length === 0 && <Problem trouble={trouble} />}
       {children(edited)}
+      {isStored && versioned !== undefined && <VersionHistory {...versioned} onRestored={onReload} />}
     </Page>
   );
 }
@@ -93,6 +110,7 @@ function useEdited({ opened, validate, save }: EditorProps): {
 } {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
+  const [note, setNote] = useState('');
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const shown = useRef(opened);
   // Another version was opened; not at the beginning, when somebody may have typed before the effect.
@@ -107,8 +125,12 @@ function useEdited({ opened, validate, save }: EditorProps): {
   const checked = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
   const store = async () => {
     try {
-      const { etag } = await save(document, first.etag);
+      const { etag } = await save(document, {
+        ifMatch: first.etag ?? undefined,
+        note: note === '' ? undefined : note,
+      });
       setFirst({ document, etag });
+      setNote('');
     } catch (thrown) {
       setTrouble(troubleOf(thrown));
       return false;
@@ -124,6 +146,8 @@ function useEdited({ opened, validate, save }: EditorProps): {
       setTrouble(null);
       setDocument(next);
     },
+    note,
+    setNote,
     save: store,
   };
   return { edited, trouble };

@@ -11,8 +11,9 @@ interface Entry {
 
 const ENTRIES: readonly Entry[] = [
   { path: '/', text: 'Indices', icon: 'indices', own: ['/console/indices', '/console/strategies'] },
+  { path: '/console/calendar', text: 'Calendar', icon: 'calendar' },
   { path: '/console/compare', text: 'Compare', icon: 'compare' },
-  { path: '/console/optimise', text: 'Optimise', icon: 'optimise' },
+  { path: '/console/optimise', text: 'Optimise', icon: 'optimise', own: ['/console/risk-models'] },
   { path: '/console/sweeps', text: 'Sweeps', icon: 'sweeps' },
   { path: '/console/data', text: 'Data', icon: 'data', own: ['/console/names', '/console/watchlists'] },
   { path: '/console/reports', text: 'Reports', icon: 'reports' },

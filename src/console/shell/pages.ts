@@ -35,6 +35,15 @@ export const PAGES: readonly Page[] = [
     path: '/console/optimise/runs/:run',
     load: async () => (await import('../pages/optimise/run-page.js')).RunPage,
   },
+  {
+    path: '/console/risk-models',
+    load: async () => (await import('../pages/risk-models/risk-models-page.js')).RiskModelsPage,
+  },
+  {
+    path: '/console/risk-models/:id',
+    load: async () => (await import('../pages/risk-models/risk-model-page.js')).RiskModelPage,
+  },
+  { path: '/console/calendar', load: async () => (await import('../pages/calendar/calendar-page.js')).CalendarPage },
   { path: '/console/compare', load: async () => (await import('../pages/compare/compare-page.js')).ComparePage },
   { path: '/console/sweeps', load: async () => (await import('../pages/sweeps/sweeps-page.js')).SweepsPage },
   { path: '/console/data', load: async () => (await import('../pages/data/data-page.js')).DataPage },

@@ -16,6 +16,8 @@ const PLACES: readonly Target[] = [
   { address: '/console/indices/new', text: 'New index', kind: 'page' },
   { address: '/console/compare', text: 'Compare', kind: 'page' },
   { address: '/console/optimise', text: 'Optimise', kind: 'page' },
+  { address: '/console/risk-models', text: 'Risk models', kind: 'page' },
+  { address: '/console/calendar', text: 'Calendar', kind: 'page' },
   { address: '/console/sweeps', text: 'Sweeps', kind: 'page' },
   { address: '/console/data', text: 'Data', kind: 'page' },
   { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },

@@ -1,5 +1,5 @@
-import type { ComponentType } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { ComponentChildren, ComponentType } from 'preact';
+import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { Banner } from '../components/banner.js';
 import { Button } from '../components/button.js';
 import { EmptyState } from '../components/empty-state.js';
@@ -145,5 +145,20 @@ function CurrentPage({ path }: { readonly path: string }) {
   const { Page, trouble } = loaded;
   if (Page === null || trouble !== null)
     return <Problem trouble={trouble ?? troubleOf('The page is empty.')} onRetry={() => location.reload()} />;
-  return <Page key={path} params={found.params} />;
+  return (
+    <Guarded key={path}>
+      <Page params={found.params} />
+    </Guarded>
+  );
+}
+
+/** A page that fails says so in its place: the others are a click away. */
+function Guarded({ children }: { readonly children: ComponentChildren }) {
+  const [failure] = useErrorBoundary((thrown: unknown) => reportError(thrown));
+  if (failure === undefined) return <>{children}</>;
+  return (
+    <PageFrame title="The page failed">
+      <Problem trouble={troubleOf(failure)} onRetry={() => location.reload()} />
+    </PageFrame>
+  );
 }

@@ -10,6 +10,8 @@ export const storeAddress = (id: string): string => `/console/data/stores/${enco
 
 export const templateAddress = (id: string): string => `/console/reports/templates/${encodeURIComponent(id)}`;
 
+export const riskModelAddress = (id: string): string => `/console/risk-models/${encodeURIComponent(id)}`;
+
 export const strategyAddress = (id: string): string => `/console/strategies/${encodeURIComponent(id)}/edit`;
 
 export const watchlistAddress = (id: string): string => `/console/watchlists/${encodeURIComponent(id)}`;

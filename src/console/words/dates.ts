@@ -27,6 +27,11 @@ export const secondsBetween = (from: string, to: string | null): number =>
 /** Days since 1970 of a date YYYY-MM-DD. */
 export const dayNumber = (date: string): number => Date.parse(date.slice(0, 10)) / MS_PER_DAY;
 
+const WEEKDAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'] as const;
+
+/** The weekday of a date YYYY-MM-DD, in three letters. */
+export const weekday = (date: string): string => WEEKDAYS[new Date(date).getUTCDay()] ?? '';
+
 /** The date so many months before another, its day kept within the month. */
 export function monthsBefore(date: string, months: number): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);

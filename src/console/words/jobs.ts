@@ -53,7 +53,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'generate':
       return `/console/data/stores/${ident}`;
     case 'risk':
-      return '/console/jobs';
+      return `/console/risk-models/${ident}`;
   }
 }
 

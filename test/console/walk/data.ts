@@ -39,7 +39,8 @@ export function describeData(desk: () => Desk): void {
     await page.getByLabel('Table of names.csv').selectOption('reference');
     await page.getByLabel('Name *').fill('Desk prices');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
-    await page.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
+    const problems = page.getByRole('group', { name: 'Problems of the files' });
+    await problems.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
     await picture(page, 'import');
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Leave market.csv away' }).click();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RebalancePack, ScenariosView } from '#clients/typescript/divisor.js';
-import { eventually, type Desk } from '../desk.js';
+import { downloaded, eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** An index designed, edited by two, run, and looked at. */
@@ -81,18 +81,20 @@ export function describeIndices(desk: () => Desk): void {
     expect(shown).toContain(`${(100 * body.metrics.total_return).toFixed(2)}%`);
     for (const [part, there] of [
       ['Constituents', 'Effective'],
-      ['Weights', 'Largest names'],
+      ['Weights', 'Concentration and turnover'],
       ['Attribution', 'Steps to the total'],
       ['Risk', 'Does everything add up?'],
       ['Limits', 'Breaches'],
       ['Scenarios', 'No scenario yet'],
       ['Rebalances', 'Turnover'],
+      ['Publication', 'Nothing is published yet'],
+      ['Versions', 'Choose a version'],
       ['Methodology', 'Definition'],
     ] as const) {
       await page.getByRole('link', { name: part, exact: true }).click();
       await page.getByText(there).first().waitFor();
     }
-    await page.goBack();
+    await page.getByRole('link', { name: 'Rebalances', exact: true }).click();
     await page.getByRole('columnheader', { name: 'Turnover' }).waitFor();
     await page.getByRole('row').nth(1).click();
     await page.getByRole('heading', { name: 'Before and after' }).waitFor();
@@ -115,6 +117,8 @@ export function describeIndices(desk: () => Desk): void {
     expect(await page.getByRole('grid', { name: 'orders of AUM' }).getAttribute('aria-rowcount')).toBe(
       String(trades.length + 1),
     );
+    const csv = await downloaded(page, () => page.getByRole('button', { name: 'Orders as CSV' }).click());
+    expect(csv.toString().trim().split('\n')).toHaveLength(trades.length + 1);
     expect(complaints).toEqual([]);
   });
 

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import type { CompareView, IdentifierSearch } from '#clients/typescript/divisor.js';
+import type {
+  CompareView,
+  IdentifierSearch,
+  OptimisationRunResult,
+  RiskModelView,
+  WeightsView,
+} from '#clients/typescript/divisor.js';
 import { eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
@@ -41,10 +47,40 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Point 3 of' }).waitFor();
     await picture(page, 'frontier');
     const run = page.url().split('/').at(-1);
-    const { body } = await service.ask<{ tracking_error: number }>('GET', `/optimise/runs/${run}`);
+    const { body } = await service.ask<OptimisationRunResult>('GET', `/optimise/runs/${run}`);
     expect(await page.getByLabel('Figures of the optimisation').textContent()).toContain(
       `${(100 * body.tracking_error).toFixed(2)}%`,
     );
+    for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
+      expect(await page.getByRole('listitem').filter({ hasText: sentence }).count()).toBeGreaterThan(0);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a risk model is estimated, looked at, and used by its id', async () => {
+    const { complaints, page, service } = desk();
+    await page.getByRole('link', { name: 'Optimise' }).first().click();
+    await page.getByRole('link', { name: 'Risk models' }).click();
+    await page.getByLabel('Id *').fill('daily');
+    await page.getByLabel('Names of index').fill('CORE');
+    await page.getByRole('button', { name: 'Estimate', exact: true }).click();
+    const figures = page.getByLabel('Figures of the model');
+    await figures.waitFor();
+    const { body: model } = await service.ask<RiskModelView>('GET', '/risk-models/daily');
+    expect(await figures.textContent()).toContain(
+      `Mean correlation${model.diagnostics.average_correlation.toFixed(2)}`,
+    );
+    const [first] = Object.entries(model.volatilities).toSorted(([, a], [, b]) => b - a)[0]!;
+    await page.getByRole('grid', { name: 'volatilities of the model' }).getByRole('row').nth(1).click();
+    await page.getByRole('heading', { name: `Correlations with ${first}` }).waitFor();
+    await page.getByRole('link', { name: 'Optimise with it' }).click();
+    await page.getByText('Costs and risk model').click();
+    await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');
+    await page.getByRole('link', { name: 'The index' }).click();
+    await page.getByRole('link', { name: 'Risk', exact: true }).click();
+    const contributions = page.getByRole('region', { name: 'Contributions to volatility' });
+    await contributions.getByRole('combobox').selectOption('daily');
+    const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights?risk_model=daily');
+    await contributions.getByText(`Volatility ${(100 * held.risk!.volatility).toFixed(2)}%`).waitFor();
     expect(complaints).toEqual([]);
   });
 

@@ -13,9 +13,11 @@ const LINE_MAX = 1000;
  */
 export function fieldsOf(schemas: Schemas, schema: string, names?: readonly string[]): readonly FieldSpec[] {
   const [root = '', ...members] = schema.split('.');
+  const whole = schemas[root];
+  if (whole === undefined) throw new Error(`the service has no schema that is called ${root}`);
   const { properties = {}, required = [] } = members.reduce<Schema>(
     (within, member) => valueOf(schemas, within.properties?.[member] ?? {}),
-    schemas[root] ?? {},
+    whole,
   );
   return (names ?? Object.keys(properties)).flatMap((name) => {
     const own = properties[name];

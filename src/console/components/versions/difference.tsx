@@ -20,6 +20,7 @@ interface DifferenceProps {
   readonly version: DocumentVersion;
   readonly newest: DocumentVersion;
   readonly all: readonly DocumentVersion[];
+  /** Called when what is stored is another version. */
   onRestored(): void;
 }
 
@@ -138,6 +139,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
       say('good', `${of.id} is as version ${version} has it.`);
       setParameters({ version: null, against: null });
       changed();
+      onRestored();
     } catch (thrown) {
       if (troubleOf(thrown).code === 'PRECONDITION_FAILED') {
         say('bad', 'Another version was written meanwhile: look at it first.');

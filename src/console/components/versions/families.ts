@@ -22,6 +22,11 @@ export interface Versioned {
   readonly id: string;
 }
 
+export interface VersionsProps extends Versioned {
+  /** Called when one of them was written again. */
+  onRestored?(): void;
+}
+
 /** Versions asked for at once: the most that the service lists. */
 const LIMIT = 1000;
 

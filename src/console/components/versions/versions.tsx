@@ -8,15 +8,25 @@ import { Table } from '../table/table.js';
 import type { Column } from '../table/columns.js';
 import { Answered } from '../wait.js';
 import { Difference } from './difference.js';
-import { listVersions, type Versioned } from './families.js';
+import { listVersions, type Versioned, type VersionsProps } from './families.js';
 import './versions.css';
 
 /** Who wrote a document, when and why; what each version changed; an earlier one written again. */
-export function Versions(of: Versioned) {
+export function Versions({ kind, id, onRestored }: VersionsProps) {
+  const of = { kind, id };
   const list = useResource(`versions ${of.kind} ${of.id}`, (signal) => listVersions(of, signal));
   return (
     <Answered resource={list} what="the versions">
-      {(found) => <Listed of={of} list={found} onReload={list.reload} />}
+      {(found) => (
+        <Listed
+          of={of}
+          list={found}
+          onReload={() => {
+            list.reload();
+            onRestored?.();
+          }}
+        />
+      )}
     </Answered>
   );
 }

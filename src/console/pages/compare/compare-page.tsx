@@ -266,7 +266,9 @@ const COLUMNS: readonly Column<Row>[] = [
         {performance === null ? (
           <strong>{entry.index_id}</strong>
         ) : (
-          <a href={indexAddress(entry.index_id)}>{entry.index_id}</a>
+          <a class="compare-run" href={indexAddress(entry.index_id)}>
+            {entry.index_id}
+          </a>
         )}{' '}
         {performance === null && <Badge>benchmark</Badge>}
         {entry.stale !== null && <Badge kind="warning">stale</Badge>}

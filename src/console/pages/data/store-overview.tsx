@@ -11,6 +11,7 @@ import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
+import { VersionHistory } from '../../components/versions/version-history.js';
 import { may } from '../../state/principal.js';
 import { changed, useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
@@ -65,6 +66,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
           <Table label="files" columns={FILE_COLUMNS} rows={files} keyOf={({ label }) => label} height={320} />
         </Section>
       )}
+      <VersionHistory kind="store" id={store.store_id} />
     </div>
   );
 }

@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
 import { MayNot } from '../../components/may-not.js';
+import { NoteInput } from '../../components/note-input.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
@@ -95,6 +96,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
     service.value.call('validateIndex', { body: bodyOf(document) }),
   );
   const isValid = report.data?.valid === true && !report.isBehind;
+  const [note, setNote] = useState('');
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);
   const findings = report.data?.findings ?? [];
@@ -106,11 +108,12 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         actions={
           <>
             {isChanged && <Button onClick={discard}>Discard changes</Button>}
+            {may('write') && <NoteInput value={note} onChange={setNote} />}
             {may('write') ? (
               <Button
                 kind="main"
                 disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
-                onClick={() => saving.save(etag)}
+                onClick={() => saving.save(etag, note)}
               >
                 {isStored ? 'Save' : 'Save the index'}
               </Button>
@@ -121,7 +124,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         }
       >
         {left && isChanged && <Left onDiscard={discard} />}
-        <Saved saving={saving} mine={document} />
+        <Saved saving={saving} mine={document} note={note} />
         <div class="designer">
           <Forms isDerived={document['derivation'] !== null && document['derivation'] !== undefined} />
           <Extent findings={findings} isValid={isValid} />
@@ -167,13 +170,19 @@ function Left({ onDiscard }: { readonly onDiscard: () => void }) {
   );
 }
 
+interface SavedProps {
+  readonly saving: Saving;
+  readonly mine: JsonObject;
+  readonly note: string;
+}
+
 /** What came of the last attempt to save. */
-function Saved({ saving, mine }: { readonly saving: Saving; readonly mine: JsonObject }) {
+function Saved({ saving, mine, note }: SavedProps) {
   const { clash, trouble, save, takeTheirs } = saving;
   return (
     <>
       {clash !== null && (
-        <Conflict clash={clash} mine={mine} onTakeTheirs={takeTheirs} onKeepMine={() => save(clash.etag)} />
+        <Conflict clash={clash} mine={mine} onTakeTheirs={takeTheirs} onKeepMine={() => save(clash.etag, note)} />
       )}
       {trouble !== null && <Problem trouble={trouble} />}
     </>
@@ -237,7 +246,8 @@ interface Saving {
   readonly isSaving: boolean;
   readonly trouble: Trouble | null;
   readonly clash: Clash | null;
-  save(etag: string | null): void;
+  /** @param note why, for the list of versions */
+  save(etag: string | null, note: string): void;
   takeTheirs(): void;
 }
 
@@ -247,21 +257,23 @@ function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<Clash | null>(null);
 
-  async function put(etag: string | null): Promise<void> {
+  async function put(etag: string | null, why: string): Promise<void> {
     const body = bodyOf(draft.document.value);
-    if (!opened.isStored) await service.value.call('createIndex', { body });
-    else await service.value.call('putIndex', { params: { index_id: body.id }, body, ifMatch: etag ?? undefined });
+    const note = why === '' ? undefined : why;
+    if (!opened.isStored) await service.value.call('createIndex', { body, note });
+    else
+      await service.value.call('putIndex', { params: { index_id: body.id }, body, ifMatch: etag ?? undefined, note });
     keepDraft(opened.isStored ? body.id : '', null);
     changed();
     say('good', `${body.id} is saved.`);
     go(indexAddress(body.id));
   }
 
-  async function save(etag: string | null): Promise<void> {
+  async function save(etag: string | null, note: string): Promise<void> {
     setSaving(true);
     setTrouble(null);
     try {
-      await put(etag);
+      await put(etag, note);
     } catch (thrown) {
       if (thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED') {
         const { document, etag: newer } = await storedIndex(String(opened.document['id']));
@@ -275,7 +287,7 @@ function useSaving({ draft, opened, onReload }: SavingInput): Saving {
     isSaving,
     trouble,
     clash,
-    save: (etag) => void save(etag),
+    save: (etag, note) => void save(etag, note),
     takeTheirs() {
       keepDraft(idOf(opened), null);
       setParameters({ draft: null });

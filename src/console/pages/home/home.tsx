@@ -2,15 +2,27 @@ import { Icon } from '../../components/icon.js';
 import { LinkButton } from '../../components/button.js';
 import { Page } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
+import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { Banner } from '../../components/banner.js';
+import { lazy } from '../../components/lazy.js';
 import { FirstSteps } from './first-steps.js';
 import { IndexTable } from './index-table.js';
 import { Strategies } from './strategies.js';
 import { RunningJobs } from './running-jobs.js';
 import { ServedStore } from './served-store.js';
 import './home.css';
+
+const Coming = lazy('the calendar', async () => (await import('../calendar/coming.js')).Coming);
+
+/** After a start the market that was served is read again. */
+const isBeingRead = (): boolean => health.value?.store.active === null && health.value.store.status === 'loading';
+
+const BeingRead = () => (
+  <Banner kind="info" title="The market that was served before the start is being read; it is there in a moment." />
+);
 
 /** Everything at a glance: the market served, what runs, and every index with its state. */
 export function Home() {
@@ -31,7 +43,8 @@ export function Home() {
       <Answered resource={stores} what="the data stores">
         {({ stores: all, active }) => {
           const served = all.find(({ store_id: id }) => id === active);
-          return served === undefined ? <FirstSteps stores={all} /> : <ServedStore store={served} />;
+          if (served !== undefined) return <ServedStore store={served} />;
+          return isBeingRead() ? <BeingRead /> : <FirstSteps stores={all} />;
         }}
       </Answered>
       <RunningJobs />
@@ -40,6 +53,7 @@ export function Home() {
           <IndexTable indices={all} skipped={skipped} hasData={stores.data?.active != null} />
         )}
       </Answered>
+      {hasIndices && <Coming />}
       <Strategies />
     </Page>
   );

@@ -66,11 +66,37 @@ const SHOWN = 12;
 
 /** The names that make most of the volatility. */
 function Contributions({ id }: { readonly id: string }) {
-  const held = useResource(`weights risk ${id}`, (signal) =>
-    service.value.call('getWeights', { params: { index_id: id }, query: { risk: true }, signal }),
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
+  const chosen = parameter('risk_model');
+  const query = chosen === null ? { risk: true } : { risk: true, risk_model: chosen };
+  const held = useResource(
+    `weights risk ${id} ${chosen}`,
+    (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
+    { keeps: true },
   );
   return (
-    <Section title="Contributions to volatility" aside={held.data && `on ${held.data.as_of}`}>
+    <Section
+      title="Contributions to volatility"
+      aside={
+        <>
+          {held.data && `on ${held.data.as_of}`}
+          <Select
+            label="By"
+            isLabelShown
+            options={[
+              { value: '', text: 'the window of the run' },
+              ...[...new Set([...stored, ...(chosen === null ? [] : [chosen])])].map((model) => ({
+                value: model,
+                text: `model ${model}`,
+              })),
+            ]}
+            value={chosen ?? ''}
+            onChoose={(model) => setParameters({ risk_model: model === '' ? null : model })}
+          />
+        </>
+      }
+    >
       <Answered resource={held} what="the risk contributions">
         {({ weights, risk }) => (
           <>

@@ -4,6 +4,7 @@ import { Chart } from '../../components/chart/chart.js';
 import { COLOURS, PERCENT, type Line } from '../../components/chart/series.js';
 import { Select } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
+import { lazy } from '../../components/lazy.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
@@ -11,6 +12,9 @@ import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import type { ExposuresProps } from './exposures.js';
+
+const Exposures = lazy<ExposuresProps>('the exposures', async () => (await import('./exposures.js')).Exposures);
 
 interface WeightsProps {
   readonly id: string;
@@ -68,6 +72,7 @@ export function Weights({ id, run }: WeightsProps) {
           {(view) => <Effective view={view} />}
         </Answered>
       </Section>
+      <Exposures id={id} query={query} />
     </div>
   );
 }

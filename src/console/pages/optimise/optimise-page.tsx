@@ -14,6 +14,7 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Field } from '../../components/form/field.js';
 import { RowList, rowsIn } from '../../components/form/row-list.js';
 import { Page } from '../../components/page.js';
+import { VersionHistory } from '../../components/versions/version-history.js';
 import { Answered } from '../../components/wait.js';
 import { attempt, start } from '../../state/actions.js';
 import { jsonIn, useAddressed } from '../../state/addressed.js';
@@ -97,6 +98,7 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
           onChoose={(set) => setParameters({ set: set === '' ? null : set, rows: null, as: null })}
         />
         <a href={indexAddress(id)}>The index</a>
+        <a href="/console/risk-models">Risk models</a>
       </div>
       <Answered resource={parent} what="the index">
         {(document) => (
@@ -267,6 +269,7 @@ function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProp
           Run
         </Button>
       </div>
+      {stored !== null && <VersionHistory key={stored} kind="constraint set" id={stored} />}
     </section>
   );
 }

@@ -17,6 +17,7 @@ import { indexAddress, nameAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { count, figure, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
+import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
 import { Infeasible } from './infeasible.js';
 import { asConstraints, asRows } from './rows.js';
@@ -123,6 +124,7 @@ function Result({ id }: { readonly id: string }) {
               height={320}
             />
           </Section>
+          <Explanations run={run} />
           {run.frontier !== null && <Frontier frontier={run.frontier} />}
           <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
             <Table

@@ -73,8 +73,59 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
       <details class="terms-more">
         <summary>Costs and risk model</summary>
         <SchemaForm schema="TradeCostsInput" {...group('costs')} />
-        <SchemaForm schema="RiskEstimatorInput" {...group('risk_model')} />
+        <RiskModel
+          value={value['risk_model']}
+          findings={findings}
+          path={[...path, 'risk_model']}
+          onChange={(own) => put('risk_model', own)}
+        />
       </details>
+    </>
+  );
+}
+
+interface RiskModelProps {
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  readonly path: Path;
+  onChange(value: Json | undefined): void;
+}
+
+/** A stored model by its id, or how one is estimated at each decision. */
+function RiskModel({ value, findings, path, onChange }: RiskModelProps) {
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const text = pathText(path);
+  return (
+    <>
+      <FieldGrid>
+        <Field
+          spec={{
+            name: 'risk_model',
+            label: 'Risk model',
+            kind: 'choice',
+            choices: [
+              ...new Set([
+                ...(models.data?.risk_models ?? []).map(({ model_id: id }) => id),
+                ...(typeof value === 'string' ? [value] : []),
+              ]),
+            ],
+            otherwise: 'estimated',
+            help: 'A stored model, the same at every decision; or one that is estimated up to each.',
+          }}
+          value={typeof value === 'string' ? value : undefined}
+          findings={findings.filter(({ path: own }) => own === text)}
+          onChange={onChange}
+        />
+      </FieldGrid>
+      {typeof value !== 'string' && (
+        <SchemaForm
+          schema="RiskEstimatorInput"
+          value={isObject(value) ? value : {}}
+          findings={findings}
+          path={path}
+          onChange={(own) => onChange(Object.keys(own).length === 0 ? undefined : own)}
+        />
+      )}
     </>
   );
 }

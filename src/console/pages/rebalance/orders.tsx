@@ -5,12 +5,14 @@ import { Choice } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
+import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
+import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { service } from '../../state/service.js';
@@ -88,13 +90,7 @@ function Pack({ id, asOf }: OrdersProps) {
         >
           Add an account
         </Button>
-        {data !== undefined && trouble === null && (
-          <Button
-            onClick={() => saveFile(`${id}-orders-${data.as_of}.json`, new TextEncoder().encode(JSON.stringify(data)))}
-          >
-            Download as JSON
-          </Button>
-        )}
+        {data !== undefined && trouble === null && <Files id={id} body={body} asOf={data.as_of} />}
       </div>
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
         {isBehind && <Wait what="the orders" />}
@@ -102,6 +98,41 @@ function Pack({ id, asOf }: OrdersProps) {
         {!isEmpty && data !== undefined && trouble === null && <Packed pack={data} />}
       </div>
     </div>
+  );
+}
+
+const FORMATS = [
+  { text: 'CSV', ending: 'csv', media: 'text/csv' },
+  { text: 'Excel', ending: 'xlsx', media: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet' },
+  { text: 'JSON', ending: 'json', media: 'application/json' },
+] as const;
+
+interface FilesProps extends OrdersProps {
+  readonly body: RebalancePackRequest;
+}
+
+/** The orders of all accounts as a file; JSON is the whole pack. */
+function Files({ id, body, asOf }: FilesProps) {
+  const params = { index_id: id };
+  return (
+    <>
+      {FORMATS.map(({ text, ending, media }) => (
+        <Button
+          key={ending}
+          aria-label={`Orders as ${text}`}
+          onClick={() =>
+            void attempt(async () =>
+              saveFile(
+                `${id}-orders-${asOf}.${ending}`,
+                await service.value.download('packRebalance', media, { params, body }),
+              ),
+            )
+          }
+        >
+          <Icon name="down" /> {text}
+        </Button>
+      ))}
+    </>
   );
 }
 

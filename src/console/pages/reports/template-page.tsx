@@ -1,6 +1,6 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
 import { Button } from '../../components/button.js';
-import { Editor, type Edited, type Opened } from '../../components/editor.js';
+import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
@@ -37,6 +37,7 @@ export function TemplatePage({ params }: PageProps) {
           above={[{ address: '/console/reports', text: 'Reports' }]}
           opened={first}
           actions={(edited) => may('run') && <Preview edited={edited} />}
+          versioned={id === null ? undefined : { kind: 'template', id }}
           save={put}
           remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
           onSaved={(document) => go(templateAddress(String(document['template_id'])))}
@@ -64,11 +65,11 @@ export function TemplatePage({ params }: PageProps) {
 /** The service says what is wrong with it. */
 const bodyOf = (document: JsonObject): ReportTemplateDocument => document as unknown as ReportTemplateDocument;
 
-const put = (document: JsonObject, etag: string | null) =>
+const put = (document: JsonObject, write: Write) =>
   service.value.callWithEtag('putTemplate', {
     params: { template_id: String(document['template_id']) },
     body: bodyOf(document),
-    ifMatch: etag ?? undefined,
+    ...write,
   });
 
 async function stored(id: string, signal: AbortSignal): Promise<Opened> {

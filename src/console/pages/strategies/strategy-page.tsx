@@ -33,13 +33,14 @@ export function StrategyPage({ params }: PageProps) {
               ({ code }) => id === null || code !== 'DUPLICATE_ID',
             )
           }
-          save={(document, etag) =>
-            etag === null
-              ? service.value.callWithEtag('createStrategy', { body: bodyOf(document) })
+          versioned={id === null ? undefined : { kind: 'strategy', id }}
+          save={(document, write) =>
+            write.ifMatch === undefined
+              ? service.value.callWithEtag('createStrategy', { body: bodyOf(document), note: write.note })
               : service.value.callWithEtag('putStrategy', {
                   params: { strategy_id: String(document['id']) },
                   body: bodyOf(document),
-                  ifMatch: etag,
+                  ...write,
                 })
           }
           remove={() => service.value.call('deleteStrategy', { params: { strategy_id: id ?? '' } })}

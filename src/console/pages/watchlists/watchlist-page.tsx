@@ -1,6 +1,6 @@
 import type { Operations } from '#clients/typescript/divisor.js';
 import { Banner } from '../../components/banner.js';
-import { Editor, type Edited, type Opened } from '../../components/editor.js';
+import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
@@ -33,7 +33,8 @@ export function WatchlistPage({ params }: PageProps) {
             { address: '/console/watchlists', text: 'Watchlists' },
           ]}
           opened={first}
-          save={(document, etag) => put(document, etag)}
+          versioned={id === null ? undefined : { kind: 'watchlist', id }}
+          save={put}
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
             go(watchlistAddress(String(document['id'])));
@@ -63,11 +64,11 @@ async function listOf(id: string | null, signal: AbortSignal): Promise<OpenedLis
 
 type WatchlistBody = Operations['putWatchlist']['request']['body'];
 
-function put({ id, ...document }: JsonObject, etag: string | null) {
+function put({ id, ...document }: JsonObject, write: Write) {
   return service.value.callWithEtag('putWatchlist', {
     params: { watchlist_id: String(id) },
     body: document as unknown as WatchlistBody, // The service says what is wrong with it.
-    ifMatch: etag ?? undefined,
+    ...write,
   });
 }
 

@@ -1,6 +1,6 @@
 import type { OverviewView, PublicationEntry } from '#clients/typescript/divisor.js';
 import { Badge } from '../../../components/badge.js';
-import { Download } from '../../../components/download.js';
+import { Button } from '../../../components/button.js';
 import { EmptyState } from '../../../components/empty-state.js';
 import { GuideLink } from '../../../components/guide-link.js';
 import { MayNot } from '../../../components/may-not.js';
@@ -10,6 +10,8 @@ import { Problem } from '../../../components/problem.js';
 import { Table } from '../../../components/table/table.js';
 import type { Column } from '../../../components/table/columns.js';
 import { Answered } from '../../../components/wait.js';
+import { attempt } from '../../../state/actions.js';
+import { saveFile } from '../../../state/files.js';
 import { may } from '../../../state/principal.js';
 import { useResource } from '../../../state/resource.js';
 import { service } from '../../../state/service.js';
@@ -100,25 +102,24 @@ function Figures({ entries, run }: FiguresProps) {
   );
 }
 
+/** Media type of a log as the command reads it. */
+const LOG_MEDIA = 'application/x-ndjson';
+
 /** The two files that a verification needs. */
 function Files({ id }: { readonly id: string }) {
   const params = { index_id: id };
+  const save = (name: string, read: () => Promise<Uint8Array>) => () =>
+    void attempt(async () => saveFile(`${id}-${name}`, await read()));
   return (
     <>
-      <Download
-        address={`/analytics/${encodeURIComponent(id)}/published`}
-        fileName={`${id}-published.json`}
-        read={() => service.value.download('getPublished', 'application/json', { params })}
-      >
-        Log as JSON
-      </Download>
-      <Download
-        address={`/analytics/${encodeURIComponent(id)}/published/keys`}
-        fileName={`${id}-keys.json`}
-        read={() => service.value.download('getPublishedKeys', 'application/json', { params })}
+      <Button onClick={save('log.ndjson', () => service.value.download('getPublished', LOG_MEDIA, { params }))}>
+        Download the log
+      </Button>
+      <Button
+        onClick={save('keys.json', () => service.value.download('getPublishedKeys', 'application/json', { params }))}
       >
         Public keys
-      </Download>
+      </Button>
     </>
   );
 }

@@ -1,0 +1,18 @@
+import { useState } from 'preact/hooks';
+import { parameter } from '../../state/place.js';
+import { lazy } from '../lazy.js';
+import type { VersionsProps } from './families.js';
+import './version-history.css';
+
+const Versions = lazy<VersionsProps>('the versions', async () => (await import('./versions.js')).Versions);
+
+/** The versions of a document below what is edited of it, looked up when they are opened. */
+export function VersionHistory(props: VersionsProps) {
+  const [isOpen, setOpen] = useState(parameter('version') !== null);
+  return (
+    <details class="history" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Versions of {props.id}</summary>
+      {isOpen && <Versions {...props} />}
+    </details>
+  );
+}

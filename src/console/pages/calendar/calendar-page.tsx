@@ -1,0 +1,187 @@
+import type { EventsView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Select } from '../../components/choice.js';
+import { Download } from '../../components/download.js';
+import { Page } from '../../components/page.js';
+import { DateInput } from '../../components/range-bar.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { attempt } from '../../state/actions.js';
+import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { hasKey, service } from '../../state/service.js';
+import { say } from '../../state/toasts.js';
+import { indexAddress } from '../../words/addresses.js';
+import { weekday } from '../../words/dates.js';
+import { count } from '../../words/numbers.js';
+import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
+import './calendar.css';
+
+/** What happens when, of every index: announcements, effective dates, expiries, holidays. */
+export function CalendarPage() {
+  const kinds = EVENT_KINDS.filter((kind) => parameter('kinds')?.split(',').includes(kind));
+  const index = parameter('index');
+  const from = parameter('from');
+  const query = {
+    ...(kinds.length === 0 ? {} : { kinds }),
+    ...(index === null ? {} : { index_ids: [index] }),
+    ...(from === null ? {} : { from }),
+  };
+  const events = useResource(
+    `events ${JSON.stringify(query)}`,
+    (signal) => service.value.call('listEvents', { query, signal }),
+    { keeps: true },
+  );
+  const file = addressOf('/events', { kinds: kinds.join() || null, index_ids: index, format: 'ics' });
+  return (
+    <Page
+      title="Calendar"
+      subtitle={events.data && `${events.data.from} to ${events.data.to}, of ${count(events.data.indices)} indices`}
+      actions={<Subscribe address={file} query={query} />}
+    >
+      <Filters kinds={kinds} index={index} from={events.data?.from ?? from} />
+      <Answered resource={events} what="the events">
+        {({ events: all, events_total: total }) => (
+          <>
+            <Table
+              label="events"
+              name="events"
+              columns={COLUMNS}
+              rows={all}
+              keyOf={({ date, kind, index_id: id, calendar, effective }) =>
+                [date, kind, id, calendar, effective].join(' ')
+              }
+              searchIn={({ date, kind, index_id: id, calendar, summary }) =>
+                `${date} ${kind} ${id ?? ''} ${calendar} ${summary}`
+              }
+              height={640}
+              empty="Nothing happens in these dates."
+            />
+            {total > all.length && (
+              <p class="quiet">
+                The first {count(all.length)} of {count(total)}.
+              </p>
+            )}
+          </>
+        )}
+      </Answered>
+    </Page>
+  );
+}
+
+interface FiltersProps {
+  readonly kinds: readonly EventKind[];
+  readonly index: string | null;
+  readonly from: string | null;
+}
+
+function Filters({ kinds, index, from }: FiltersProps) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const toggle = (kind: EventKind) => {
+    const next = kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind];
+    setParameters({ kinds: next.length === 0 ? null : next.join() });
+  };
+  return (
+    <div class="calendar-filters">
+      <div class="calendar-kinds" role="group" aria-label="Kinds of events; all unless one is chosen">
+        {EVENT_KINDS.map((kind) => (
+          <button key={kind} type="button" aria-pressed={kinds.includes(kind)} onClick={() => toggle(kind)}>
+            {kind}
+          </button>
+        ))}
+      </div>
+      <Select
+        label="Index"
+        isLabelShown
+        options={[
+          { value: '', text: 'all' },
+          ...(indices.data?.indices ?? []).map(({ id }) => ({ value: id, text: id })),
+        ]}
+        value={index ?? ''}
+        onChoose={(chosen) => setParameters({ index: chosen === '' ? null : chosen })}
+      />
+      {from !== null && (
+        <label class="select">
+          <span class="quiet">A year from</span>
+          <DateInput
+            label="From"
+            value={from}
+            least="1900-01-01"
+            most="2999-12-31"
+            onChange={(date) => setParameters({ from: date })}
+          />
+        </label>
+      )}
+    </div>
+  );
+}
+
+interface SubscribeProps {
+  /** Of the calendar file. */
+  readonly address: string;
+  readonly query: NonNullable<Parameters<typeof read>[0]>;
+}
+
+const read = (query: { readonly kinds?: readonly EventKind[]; readonly index_ids?: readonly string[] }) =>
+  service.value.download('listEvents', 'text/calendar', { query });
+
+/** The same as a calendar file, and its address for programs that follow one. */
+function Subscribe({ address, query }: SubscribeProps) {
+  const copy = () =>
+    attempt(async () => {
+      await navigator.clipboard.writeText(location.origin + address);
+      say('good', 'The address of the calendar is copied: subscribe to it in a calendar program.');
+    });
+  return (
+    <>
+      {!hasKey.value && navigator.clipboard !== undefined && (
+        <Button onClick={() => void copy()}>Copy the iCalendar address</Button>
+      )}
+      <Download class="button plain" address={address} fileName="divisor.ics" read={() => read(query)}>
+        Download iCalendar
+      </Download>
+    </>
+  );
+}
+
+type Event = EventsView['events'][number];
+
+const COLUMNS: readonly Column<Event>[] = [
+  {
+    id: 'date',
+    title: 'Date',
+    width: 124,
+    value: ({ date }) => date,
+    show: ({ date }) => (
+      <>
+        {date} <span class="quiet">{weekday(date)}</span>
+      </>
+    ),
+  },
+  {
+    id: 'kind',
+    title: 'Kind',
+    width: 120,
+    value: ({ kind }) => kind,
+    show: ({ kind }) => <Badge kind={KINDS_OF_BADGES[kind]}>{kind}</Badge>,
+  },
+  {
+    id: 'of',
+    title: 'Of',
+    width: 96,
+    grow: 1,
+    value: ({ index_id: id, calendar }) => id ?? calendar,
+    show: ({ index_id: id, calendar }) => (id === null ? calendar : <a href={indexAddress(id)}>{id}</a>),
+  },
+  {
+    id: 'summary',
+    title: 'What',
+    width: 200,
+    grow: 3,
+    priority: 2,
+    value: ({ summary }) => summary,
+    show: ({ summary }) => <span title={summary}>{summary}</span>,
+  },
+];

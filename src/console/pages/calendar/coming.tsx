@@ -1,0 +1,66 @@
+import type { EventsView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Section } from '../../components/page.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress } from '../../words/addresses.js';
+import { weekday } from '../../words/dates.js';
+import { KINDS_OF_BADGES } from './event-kinds.js';
+import './calendar.css';
+
+/** Days that are shown, and indices that are named on each. */
+const SHOWN_MAX = 6;
+const NAMED_MAX = 3;
+
+type Event = EventsView['events'][number];
+
+/** What comes next of all indices. */
+export function Coming() {
+  const events = useResource('events coming', (signal) => service.value.call('listEvents', { signal }));
+  const { data } = events;
+  if (data === undefined || data.events.length === 0) return null;
+  return (
+    <Section title="Coming up" aside={<a href="/console/calendar">Calendar</a>}>
+      <ul class="coming">
+        {sameDays(data.events)
+          .slice(0, SHOWN_MAX)
+          .map(([first, ...others]) => (
+            <li key={`${first.date} ${first.kind}`}>
+              <span class="number">
+                {first.date} <span class="quiet">{weekday(first.date)}</span>
+              </span>
+              <Badge kind={KINDS_OF_BADGES[first.kind]}>{first.kind}</Badge>
+              <Of events={[first, ...others]} />
+            </li>
+          ))}
+      </ul>
+    </Section>
+  );
+}
+
+function Of({ events }: { readonly events: readonly Event[] }) {
+  const more = events.length - NAMED_MAX;
+  return (
+    <span>
+      {events.slice(0, NAMED_MAX).map(({ index_id: id, calendar }, k) => (
+        <span key={id ?? calendar}>
+          {k > 0 && ', '}
+          {id === null ? calendar : <a href={indexAddress(id)}>{id}</a>}
+        </span>
+      ))}
+      {more > 0 && ` and ${more} more`}
+    </span>
+  );
+}
+
+/** Events of one kind on one day together; they come by date and kind. */
+function sameDays(events: readonly Event[]): readonly (readonly [Event, ...Event[]])[] {
+  const days = new Map<string, [Event, ...Event[]]>();
+  for (const event of events) {
+    const key = `${event.date} ${event.kind}`;
+    const known = days.get(key);
+    if (known === undefined) days.set(key, [event]);
+    else known.push(event);
+  }
+  return [...days.values()];
+}

@@ -1,0 +1,14 @@
+import type { EventsView } from '#clients/typescript/divisor.js';
+import type { Kind } from '../../components/badge.js';
+
+export type EventKind = EventsView['events'][number]['kind'];
+
+/** Colours of the kinds of events, in the order of a day. */
+export const KINDS_OF_BADGES: Readonly<Record<EventKind, Kind>> = {
+  holiday: 'plain',
+  announcement: 'info',
+  effective: 'good',
+  expiry: 'warning',
+};
+
+export const EVENT_KINDS = Object.keys(KINDS_OF_BADGES) as readonly EventKind[]; // Object.keys returns plain strings.

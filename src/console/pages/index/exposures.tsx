@@ -1,0 +1,142 @@
+import type { ExposuresView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
+import { Chart } from '../../components/chart/chart.js';
+import { PERCENT, type Line } from '../../components/chart/series.js';
+import { Field } from '../../components/form/field.js';
+import { Section } from '../../components/page.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { chooseRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { percent } from '../../words/numbers.js';
+
+export interface ExposuresProps {
+  readonly id: string;
+  /** Dates and interval that the page looks at. */
+  readonly query: { readonly start?: string; readonly end?: string; readonly interval: 'native' | 'weekly' };
+}
+
+/** A datapoint, weighted, through time; against a benchmark when there is one. Turnover and concentration beside it. */
+export function Exposures({ id, query }: ExposuresProps) {
+  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const numeric = fields.data?.fields.map(({ name }) => name) ?? [];
+  const field = parameter('field') ?? 'DIVIDEND_YIELD';
+  const benchmark = parameter('benchmark');
+  const asked = { ...query, fields: [field], groups: 1, ...(benchmark === null ? {} : { benchmark }) };
+  const view = useResource(
+    `exposures of ${id} ${JSON.stringify(asked)}`,
+    (signal) => service.value.call('getExposures', { params: { index_id: id }, query: asked, signal }),
+    { keeps: true },
+  );
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const text = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
+  return (
+    <>
+      <Section title="Exposure">
+        <div class="field-grid">
+          <Field
+            spec={{
+              name: 'field',
+              label: 'Datapoint',
+              kind: 'datapoint',
+              help: 'Weighted by what is held, as known on each date.',
+            }}
+            value={field}
+            findings={[]}
+            datapoints={numeric}
+            onChange={(value) => setParameters({ field: text(value) })}
+          />
+          <Field
+            spec={{
+              name: 'benchmark',
+              label: 'Benchmark',
+              kind: 'text',
+              help: 'An index, run from its definition, or a name of the market.',
+              suggestions: (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id),
+            }}
+            value={benchmark ?? undefined}
+            findings={[]}
+            onChange={(value) => setParameters({ benchmark: text(value) })}
+          />
+        </div>
+        <Answered resource={view} what="the exposures">
+          {(found) => <Datapoint view={found} field={field} />}
+        </Answered>
+      </Section>
+      <Answered resource={view} what="the concentration">
+        {(found) => <Concentration view={found} />}
+      </Answered>
+    </>
+  );
+}
+
+/** Digits by which values of this size are told apart. */
+const digitsOf = (values: Line['values']): number => {
+  const size = Math.max(...values.map((value) => Math.abs(value ?? 0)));
+  return size < 1 ? 4 : size < 1000 ? 2 : 0;
+};
+
+function Datapoint({ view, field }: { readonly view: ExposuresView; readonly field: string }) {
+  const own = view.fields[0];
+  const lines = useMemo<readonly Line[]>(
+    () =>
+      own === undefined
+        ? []
+        : [
+            { id: 'mean', label: 'Weighted mean', values: own.mean, colour: 1 },
+            { id: 'p25', label: '25 %', values: own.percentiles.p25, colour: 3 },
+            { id: 'p75', label: '75 %', values: own.percentiles.p75, colour: 3 },
+            ...(own.benchmark === null
+              ? []
+              : [{ id: 'benchmark', label: view.benchmark ?? 'Benchmark', values: own.benchmark.mean, colour: 2 }]),
+          ],
+    [view],
+  );
+  if (own === undefined) return null;
+  return (
+    <>
+      <Chart
+        label={`${field} of what is held`}
+        dates={view.dates}
+        lines={lines}
+        height={240}
+        sync="weights"
+        onRange={chooseRange}
+        unit={{ of: 'number', digits: digitsOf(own.mean) }}
+      />
+      <p class="quiet">
+        Known for {percent(own.coverage.at(-1))} of the weight on {view.dates.at(-1)}.
+      </p>
+    </>
+  );
+}
+
+function Concentration({ view }: { readonly view: ExposuresView }) {
+  const { concentration, turnover, active_share: active } = view;
+  const lines = useMemo<readonly Line[]>(
+    () => [
+      { id: 'largest', label: 'Largest weight', values: concentration.largest, colour: 1 },
+      { id: 'turnover', label: 'Turnover', values: turnover, colour: 4 },
+      ...(active === null ? [] : [{ id: 'active', label: 'Active share', values: active, colour: 2 }]),
+    ],
+    [view],
+  );
+  return (
+    <Section
+      title="Concentration and turnover"
+      aside={active === null ? 'with a benchmark the active share, too' : `active share against ${view.benchmark}`}
+    >
+      <Chart
+        label="Largest weight, turnover and active share"
+        dates={view.dates}
+        lines={lines}
+        height={200}
+        hasZero
+        sync="weights"
+        onRange={chooseRange}
+        unit={PERCENT}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,224 @@
+import type { RiskModelView } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Bars } from '../../components/bars.js';
+import { Button, LinkButton } from '../../components/button.js';
+import { Confirm } from '../../components/confirm.js';
+import { Facts } from '../../components/facts.js';
+import { JobState } from '../../components/job-state.js';
+import { Metrics } from '../../components/metrics.js';
+import { Page, Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import type { PageProps } from '../../shell/pages.js';
+import { attempt, start } from '../../state/actions.js';
+import { saveFile } from '../../state/files.js';
+import { jobOf } from '../../state/live.js';
+import { addressOf, go, parameter, setParameters } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { changed, useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { nameAddress } from '../../words/addresses.js';
+import { count, decimal, figure, percent } from '../../words/numbers.js';
+
+/** Names whose matrix is shown: that of more is some megabytes, and is taken away as Arrow. */
+const NAMES_MAX = 500;
+/** Partners of a name that are drawn. */
+const PARTNERS = 12;
+
+/** One risk model: what it was made of, how good it is, and who moves with whom. */
+export function RiskModelPage({ params }: PageProps) {
+  const id = params['id']!; // The address has it.
+  const job = jobOf(`risk:${id}`);
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const assets = models.data?.risk_models.find(({ model_id: known }) => known === id)?.assets;
+  const isWaited = models.data === undefined || (assets === undefined && isUnderWay(job?.status));
+  const model = useResource(isWaited || (assets ?? 0) > NAMES_MAX ? null : `risk model ${id}`, (signal) =>
+    service.value.call('getRiskModel', { params: { model_id: id }, signal }),
+  );
+  return (
+    <Page
+      title={id}
+      above={[
+        { address: '/console/optimise', text: 'Optimise' },
+        { address: '/console/risk-models', text: 'Risk models' },
+      ]}
+      actions={assets !== undefined && <Actions id={id} isBusy={isUnderWay(job?.status)} />}
+    >
+      {job !== undefined && <JobState job={job} />}
+      {assets !== undefined && assets > NAMES_MAX && (
+        <p>
+          {count(assets)} names: too many for a page.{' '}
+          <Button onClick={() => void download(id)}>Download the covariance as Arrow</Button>
+        </p>
+      )}
+      <Answered resource={model} what="the risk model">
+        {(view) => <Shown view={view} />}
+      </Answered>
+      {models.trouble !== null && <Problem trouble={models.trouble} />}
+    </Page>
+  );
+}
+
+const isUnderWay = (status: string | undefined): boolean => status === 'pending' || status === 'running';
+
+const ARROW = 'application/vnd.apache.arrow.stream';
+
+const download = (id: string) =>
+  attempt(async () => {
+    saveFile(`${id}.arrow`, await service.value.download('getRiskModel', ARROW, { params: { model_id: id } }));
+  });
+
+function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean }) {
+  const [isAsking, setAsking] = useState(false);
+  const params = { model_id: id };
+  const remove = () =>
+    attempt(async () => {
+      await service.value.call('deleteRiskModel', { params });
+      changed();
+      go('/console/risk-models');
+    });
+  return (
+    <>
+      <LinkButton href={addressOf('/console/optimise', { terms: JSON.stringify({ risk_model: id }) })}>
+        Optimise with it
+      </LinkButton>
+      {may('write') && (
+        <Button kind="danger" onClick={() => setAsking(true)}>
+          Delete
+        </Button>
+      )}
+      {may('run') && (
+        <Button disabled={isBusy} onClick={() => start(() => service.value.call('estimateRiskModel', { params }))}>
+          Estimate again
+        </Button>
+      )}
+      {isAsking && (
+        <Confirm
+          title={`Delete ${id}?`}
+          action="Delete"
+          onConfirm={() => void remove()}
+          onClose={() => setAsking(false)}
+        >
+          <p>A derived index that uses it cannot be run any more.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+interface Name {
+  readonly identifier: string;
+  readonly volatility: number;
+}
+
+function Shown({ view }: { readonly view: RiskModelView }) {
+  const { asset_ids: names, volatilities } = view;
+  const chosen = names.find((name) => name === parameter('name')) ?? names[0];
+  const rows = names.map((identifier): Name => ({ identifier, volatility: volatilities[identifier] ?? 0 }));
+  return (
+    <>
+      <Figures view={view} />
+      <div class="side-by-side">
+        <Section title="Volatilities" aside="annualised">
+          <Table
+            label="volatilities of the model"
+            name="vols"
+            columns={COLUMNS}
+            rows={rows}
+            keyOf={({ identifier }) => identifier}
+            openKey={chosen ?? null}
+            onOpen={({ identifier }) => setParameters({ name: identifier })}
+            searchIn={({ identifier }) => identifier}
+            sort={{ column: 'volatility', direction: 'desc' }}
+            height={480}
+          />
+        </Section>
+        {chosen !== undefined && <Partners view={view} name={chosen} />}
+      </div>
+    </>
+  );
+}
+
+function Figures({ view }: { readonly view: RiskModelView }) {
+  const { diagnostics, excluded, observed_start: from, observed_end: to } = view;
+  const left = Object.entries(excluded);
+  return (
+    <>
+      <Metrics
+        label="Figures of the model"
+        metrics={[
+          { term: 'Names', value: count(diagnostics.assets) },
+          { term: 'Observations', value: count(diagnostics.observations), note: `${from} to ${to}` },
+          { term: 'Mean correlation', value: decimal(diagnostics.average_correlation) },
+          {
+            term: 'Condition number',
+            value: figure(diagnostics.condition_number),
+            help: 'Largest over smallest eigenvalue',
+          },
+          {
+            term: 'Shrinkage',
+            value: diagnostics.intensity === null ? '–' : percent(diagnostics.intensity),
+            help: 'Weight on the target; 0 is the sample covariance',
+            note: diagnostics.target?.replaceAll('_', ' '),
+          },
+        ]}
+      />
+      <Facts
+        facts={[
+          [
+            'Positive semi-definite',
+            <>
+              <Badge kind={diagnostics.positive_semi_definite ? 'good' : 'bad'}>
+                {diagnostics.positive_semi_definite ? 'yes' : 'no'}
+              </Badge>{' '}
+              {diagnostics.repaired && 'repaired; '}smallest eigenvalue {figure(diagnostics.smallest_eigenvalue)}
+            </>,
+          ],
+          ['Left out', left.length === 0 ? null : left.map(([name, reason]) => `${name}: ${reason}`).join('; ')],
+          ['Content', <code title={view.content_hash}>{view.content_hash.slice(0, 16)}…</code>],
+        ]}
+      />
+    </>
+  );
+}
+
+/** The names that move most with one, and those that move least. */
+function Partners({
+  view: { asset_ids: names, correlation },
+  name,
+}: {
+  readonly view: RiskModelView;
+  readonly name: string;
+}) {
+  const row = correlation?.data[names.indexOf(name)] ?? [];
+  const all = names
+    .map((label, k) => ({ label, value: Number(row[k]) }))
+    .filter(({ label }) => label !== name)
+    .toSorted((a, b) => b.value - a.value);
+  const shown = all.length <= PARTNERS ? all : [...all.slice(0, PARTNERS / 2), ...all.slice(-PARTNERS / 2)];
+  return (
+    <Section title={`Correlations with ${name}`} aside={<a href={nameAddress(name)}>the name</a>}>
+      <Bars
+        label={`Largest and smallest correlations with ${name}`}
+        bars={shown}
+        format={(value) => decimal(value)}
+        isPlain
+      />
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<Name>[] = [
+  { id: 'name', title: 'Name', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  {
+    id: 'volatility',
+    title: 'Volatility',
+    width: 100,
+    align: 'right',
+    value: ({ volatility }) => volatility,
+    show: ({ volatility }) => percent(volatility),
+  },
+];

@@ -1,0 +1,178 @@
+import type { RiskModelCollection, RiskModelRequest } from '#clients/typescript/divisor.js';
+import { useState } from 'preact/hooks';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { EmptyState } from '../../components/empty-state.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Page, Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { noteJob } from '../../state/live.js';
+import { go } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { riskModelAddress } from '../../words/addresses.js';
+import { count, decimal } from '../../words/numbers.js';
+import type { JsonObject } from '../../words/paths.js';
+import '../designer/designer.css';
+
+/** Covariances that are estimated once and used by their id. */
+export function RiskModelsPage() {
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  return (
+    <Page
+      title="Risk models"
+      above={[{ address: '/console/optimise', text: 'Optimise' }]}
+      subtitle="Covariances estimated once, and used by their id to optimise, to derive an index and to measure risk"
+    >
+      <Answered resource={models} what="the risk models">
+        {({ risk_models: all }) =>
+          all.length === 0 ? (
+            <EmptyState title="No risk model yet">
+              Without one every optimisation estimates its own covariance, over the window that ends with its decision.
+            </EmptyState>
+          ) : (
+            <Table
+              label="risk models"
+              name="models"
+              columns={COLUMNS}
+              rows={all}
+              keyOf={({ model_id: id }) => id}
+              addressOf={({ model_id: id }) => riskModelAddress(id)}
+              searchIn={({ model_id: id }) => id}
+              height={420}
+            />
+          )
+        }
+      </Answered>
+      {may('run') && <Estimate />}
+    </Page>
+  );
+}
+
+/** Settings that come first; the others are folded away. */
+const FIRST = ['index_id', 'estimator', 'intensity_method', 'half_life', 'start', 'end'];
+const OTHERS = ['target', 'intensity', 'threshold', 'lags', 'repair', 'returns', 'identifiers'];
+
+function Estimate() {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const ids = indices.data?.indices.filter(({ has_run: hasRun }) => hasRun).map(({ id }) => id) ?? [];
+  const [id, setId] = useState('');
+  const [asked, setAsked] = useState<JsonObject>({});
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const estimate = async () => {
+    setTrouble(null);
+    try {
+      const body = asked as unknown as RiskModelRequest; // The service says what is wrong with it.
+      const job = await service.value.call('estimateRiskModel', { params: { model_id: id }, body });
+      noteJob(job as unknown as JobStatus); // Every job's answer is a JobStatus.
+      go(riskModelAddress(id));
+    } catch (thrown) {
+      setTrouble(troubleOf(thrown));
+    }
+  };
+  const form = (names: readonly string[]) => (
+    <SchemaForm
+      schema="RiskModelRequest"
+      names={names}
+      changes={{ index_id: { label: 'Names of index', suggestions: ids }, identifiers: { label: 'Names' } }}
+      value={asked}
+      findings={trouble?.findings ?? []}
+      onChange={setAsked}
+    />
+  );
+  return (
+    <Section title="Estimate a model">
+      <form
+        class="designer-part"
+        aria-label="Estimate a model"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void estimate();
+        }}
+      >
+        <FieldGrid>
+          <Field
+            spec={{
+              name: 'model_id',
+              label: 'Id',
+              kind: 'text',
+              isRequired: true,
+              help: 'A model of this id is replaced.',
+            }}
+            value={id}
+            findings={(trouble?.findings ?? []).filter(({ path }) => path === 'model_id')}
+            onChange={(value) => setId(typeof value === 'string' ? value : '')}
+          />
+        </FieldGrid>
+        {form(FIRST)}
+        <details>
+          <summary>More settings</summary>
+          {form(OTHERS)}
+        </details>
+        {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
+        <div class="form-actions">
+          <Button kind="main" type="submit" disabled={id === ''}>
+            Estimate
+          </Button>
+        </div>
+      </form>
+    </Section>
+  );
+}
+
+type Row = RiskModelCollection['risk_models'][number];
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    id: 'id',
+    title: 'Model',
+    width: 120,
+    grow: 2,
+    value: ({ model_id: id }) => id,
+    show: ({ model_id: id }) => <strong>{id}</strong>,
+  },
+  {
+    id: 'names',
+    title: 'Names',
+    width: 84,
+    align: 'right',
+    value: ({ assets }) => assets,
+    show: ({ assets }) => count(assets),
+  },
+  {
+    id: 'observations',
+    title: 'Observations',
+    help: 'Sessions used after dropping incomplete ones',
+    width: 110,
+    priority: 2,
+    align: 'right',
+    value: ({ observations }) => observations,
+    show: ({ observations }) => count(observations),
+  },
+  {
+    id: 'correlation',
+    title: 'Correlation',
+    help: 'Mean of the pairs',
+    width: 100,
+    align: 'right',
+    value: (row) => row.average_correlation,
+    show: (row) => decimal(row.average_correlation),
+  },
+  {
+    id: 'definite',
+    title: 'Definite',
+    help: 'Whether no eigenvalue is negative',
+    width: 96,
+    priority: 3,
+    value: (row) => Number(row.positive_semi_definite),
+    show: (row) => (
+      <Badge kind={row.positive_semi_definite ? 'good' : 'bad'}>{row.positive_semi_definite ? 'yes' : 'no'}</Badge>
+    ),
+  },
+];

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import type { EventsView, IndexDocument, PublishedLog, VersionList } from '#clients/typescript/divisor.js';
+import { downloaded, eventually, type Desk } from '../desk.js';
+import { picture } from '../picture.js';
+
+/** What stands: published closes, versions of a definition, dates to come. */
+export function describeRecord(desk: () => Desk): void {
+  test('closes are published and verified in the browser; those that differ later are restated with a reason', async () => {
+    const { page, service, complaints } = desk();
+    const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
+    await page.goto(`${service.url()}/console/indices/CORE?tab=publication`);
+    await page.getByRole('button', { name: 'Publish', exact: true }).click();
+    const grid = page.getByRole('table', { name: 'published closes of CORE' });
+    await grid.waitFor();
+    const closes = (await published()).length;
+    expect(await grid.getAttribute('aria-rowcount')).toBe(String(closes + 1));
+    const sound = (count: number) => page.getByText(`${count.toLocaleString('en-GB')} entries: hashes and signatures`);
+    await page.getByRole('button', { name: 'Verify here' }).click();
+    await sound(closes).waitFor();
+    await picture(page, 'publication');
+    // Another definition gives other closes.
+    const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const changed = { ...document, base_value: 2 * document.base_value };
+    await service.ask('PUT', '/indices/CORE', changed, { 'x-change-note': 'Twice the base' });
+    await service.ask('POST', '/analytics/CORE/backtest', {});
+    await service.finished('backtest:CORE');
+    await page.getByRole('button', { name: 'Publish', exact: true }).click();
+    await page.getByText('Nothing was published.').waitFor();
+    expect(await published()).toHaveLength(closes);
+    await page.getByLabel('Why *').fill('The base was wrong');
+    await page.getByRole('button', { name: 'Restate', exact: true }).click();
+    await eventually(() => grid.getAttribute('aria-rowcount')).toBe(String(2 * closes + 1));
+    await page.getByRole('button', { name: 'Verify here' }).click();
+    await sound(2 * closes).waitFor();
+    expect((await published()).at(-1)).toMatchObject({ kind: 'restatement', reason: 'The base was wrong' });
+    expect(complaints).toEqual([]);
+  });
+
+  test('a version tells what it changed, and is restored over the version that was looked at and over no other', async () => {
+    const { page, service, complaints } = desk();
+    const { body: before } = await service.ask<VersionList>('GET', '/indices/CORE/versions');
+    await page.getByRole('link', { name: 'Versions', exact: true }).click();
+    await page.getByRole('row', { name: /Twice the base/ }).click();
+    await page.getByRole('row', { name: /^\/base_value 500 1000$/ }).waitFor();
+    await picture(page, 'versions');
+    const earlier = before.versions[1]!.version;
+    await page.getByRole('row', { name: new RegExp(`^${earlier} `) }).click();
+    await page.getByLabel('Why').fill('Back');
+    // Somebody else saves meanwhile.
+    const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/CORE', { ...document, tags: ['theirs'] });
+    const restore = page.getByRole('button', { name: `Restore version ${earlier}` });
+    await restore.click();
+    await page.getByText('Another version was written meanwhile').waitFor();
+    expect((await service.ask<IndexDocument>('GET', '/indices/CORE')).body.tags).toEqual(['theirs']);
+    await restore.click();
+    await page.getByRole('row', { name: /restored .*Back/ }).waitFor();
+    expect((await service.ask<IndexDocument>('GET', '/indices/CORE')).body).toMatchObject({
+      base_value: 500,
+      tags: [],
+    });
+    expect(complaints).toEqual([]);
+  });
+
+  test('what comes next stands on the first page, and all of it in a calendar to subscribe to', async () => {
+    const { page, service, complaints } = desk();
+    await page.getByRole('link', { name: 'Indices', exact: true }).first().click();
+    await page.getByRole('region', { name: 'Coming up' }).getByRole('link', { name: 'Calendar' }).click();
+    await page.getByRole('button', { name: 'effective' }).click();
+    const { body } = await service.ask<EventsView>('GET', '/events?kinds=effective');
+    const table = page.getByRole('table', { name: 'events' });
+    await eventually(() => table.getAttribute('aria-rowcount')).toBe(String(body.events.length + 1));
+    const file = await downloaded(page, () => page.getByRole('link', { name: 'Download iCalendar' }).click());
+    expect(file.toString().match(/^BEGIN:VEVENT/gm)).toHaveLength(body.events.length);
+    expect(complaints).toEqual([]);
+  });
+}

@@ -111,10 +111,14 @@ function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: 
 
 function sigmaOf(returns: Float64Array): Float64Array {
   const sigma = new Float64Array(returns.length);
+  const sizes = returns.map(Math.abs);
+  const window = new Float64Array(2 * AROUND);
   const step = 10; // what is usual changes slowly
   for (let b = 0; b < returns.length; b += step) {
-    const window = [...returns.subarray(Math.max(1, b - AROUND), b + AROUND)].map(Math.abs).sort((x, y) => x - y);
-    const median = window.length === 0 ? 0 : window[window.length >> 1]!;
+    const around = sizes.subarray(Math.max(1, b - AROUND), b + AROUND);
+    window.set(around);
+    const sorted = window.subarray(0, around.length).sort(); // by number: of an array of numbers
+    const median = sorted.length === 0 ? 0 : sorted[sorted.length >> 1]!;
     sigma.fill(Math.max(MEDIAN_TO_DEVIATION * median, SIGMA_MIN), b, b + step);
   }
   return sigma;

@@ -44,8 +44,8 @@ const averages = (side: 'lower' | 'upper', value: (random: Random) => number): I
   ];
 };
 
-/** Two of six names reach half, the others four tenths. */
-const SIX = { single: 0.3, trigger: 0.1, aggregate: 0.5 };
+/** Two of five names reach half, the others three eighths. */
+const FIVE = { single: 0.3, trigger: 0.125, aggregate: 0.5 };
 
 /** By class and parameters, rows that cannot hold together unless one of these of the first moves. */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
@@ -200,6 +200,6 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       { rows: (random) => [row('GroupCardinality', { field: 'SECTOR', maximum: 1 }), capped(0.11 + 0.05 * random())] },
     ],
   },
-  Concentration5_10_40: { 'single trigger aggregate': [{ names: 6, rows: () => [row('Concentration5_10_40', SIX)] }] },
-  ConcentrationRIC: { 'single trigger aggregate': [{ names: 6, rows: () => [row('ConcentrationRIC', SIX)] }] },
+  Concentration5_10_40: { 'single trigger aggregate': [{ names: 5, rows: () => [row('Concentration5_10_40', FIVE)] }] },
+  ConcentrationRIC: { 'single trigger aggregate': [{ names: 5, rows: () => [row('ConcentrationRIC', FIVE)] }] },
 };

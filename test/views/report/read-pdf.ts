@@ -73,9 +73,10 @@ function objectsOf(source: string): Map<number, PdfObject> {
   const pattern = /(\d+) 0 obj\n/g;
   for (let match = pattern.exec(source); match !== null; match = pattern.exec(source)) {
     const start = match.index + match[0].length;
-    const streamAt = source.indexOf('\nstream\n', start);
     const endAt = source.indexOf('\nendobj', start);
-    if (streamAt >= 0 && streamAt < endAt) {
+    const streamAfter = source.slice(start, endAt).indexOf('\nstream\n');
+    if (streamAfter >= 0) {
+      const streamAt = start + streamAfter;
       const dictionary = source.slice(start, streamAt);
       const length = Number(/\/Length (\d+)/.exec(dictionary)![1]);
       const from = streamAt + '\nstream\n'.length;

@@ -58,6 +58,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./audit.js')).AUDIT_HELP,
     run: async (argv, environment) => (await import('./audit.js')).audit(argv, environment),
   },
+  published: {
+    summary: 'Write the published log of an index, as verify-published reads it.',
+    help: async () => (await import('./published.js')).PUBLISHED_HELP,
+    run: async (argv, environment) => (await import('./published.js')).published(argv, environment),
+  },
   migrate: {
     summary: 'Make the tables of a database, or bring them up to this version.',
     help: async () => (await import('./migrate.js')).MIGRATE_HELP,

@@ -2,6 +2,7 @@ import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, rebalances, rolling, weights } from './analytics.js';
 import { activate, audit, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
+import { publish, publishedKeys, rotateKey } from './publication.js';
 
 /** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
 export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
@@ -29,4 +30,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'watchlist list': watchlists,
   'watchlist put': putWatchlist,
   compare,
+  publish,
+  'publication keys': publishedKeys,
+  'publication rotate': rotateKey,
 };

@@ -263,6 +263,23 @@ export function describeOnAHome(): void {
       expect(linesOf(said.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
     });
 
+    test('closes are published, and their log verified, by commands alone', async () => {
+      const { status, err, out } = await onHome(['publish', 'EVEN', '--through', '2021-01-05']);
+      expect([status, err]).toEqual([0, '']);
+      const { result } = linesOf(out).at(-1) as unknown as { result: { published: number; head: string } };
+      const [log, keys] = [file('log.ndjson'), file('keys.json')];
+      expect((await onHome(['published', 'EVEN', '--out', log])).status).toBe(0);
+      expect((await onHome(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
+      expect((await readFile(log, 'utf8')).trim().split('\n')).toHaveLength(result.published);
+      const verify = ['verify-published', log, '--key', keys, '--head', result.head];
+      expect(await finishedHere(verify)).toMatchObject({
+        status: 0,
+        out: expect.stringMatching(/^Chain and signatures hold/) as string,
+      });
+      expect((await onHome(['publication', 'rotate'])).status).toBe(0);
+      expect((await onHome(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
+    });
+
     test('a store that is served already is no error, and says so', async () => {
       const { status, out, err } = await onHome(['activate', 'desk']);
       expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);

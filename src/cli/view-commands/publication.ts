@@ -1,0 +1,50 @@
+import type { PublicKey, Publication } from '#clients/typescript/divisor.js';
+import type { JobCommand } from '../job-command.js';
+import { members } from '../job-commands/fields.js';
+import { viewCommand } from './view-command.js';
+
+const INDEX = { name: 'INDEX', help: 'Id of an index or strategy.' };
+
+export const publish: JobCommand<Publication> = {
+  summary: 'Publish the closes of a stored run that are not published yet, or restate those that differ.',
+  words: [INDEX],
+  notes: 'A run that disagrees with what is published is refused with RESTATEMENT, and nothing is appended.',
+  flags: {
+    'run-id': { type: 'string', value: 'RUN', help: 'A kept run; the newest unless given.' },
+    through: { type: 'string', value: 'DATE', help: 'Last date to publish; that of the run unless given.' },
+    restate: { type: 'boolean', help: 'Publish closes that differ again, with --reason.' },
+    reason: { type: 'string', value: 'TEXT', help: 'Why, for the log; a restatement needs one.' },
+  },
+  examples: [
+    'divisor publish CORE-100 --through 2024-06-28',
+    'divisor publish CORE-100 --restate --reason "Late dividend of 2024-06-14"',
+  ],
+  async submit(client, [index_id = ''], flags) {
+    const body = {
+      run_id: flags.text('run-id'),
+      through: flags.text('through'),
+      restate: flags.isSet('restate'),
+      reason: flags.text('reason'),
+    };
+    return { result: await client.call('publishIndex', { params: { index_id }, body }) };
+  },
+  show: (result) => members(result, ['published', 'restated', 'through', 'head']),
+};
+
+export const publishedKeys = viewCommand({
+  summary: 'The public keys that sign the published log of an index; --out writes them for verify-published --key.',
+  words: [INDEX],
+  flags: {},
+  examples: ['divisor publication keys CORE-100', 'divisor publication keys CORE-100 --out keys.json'],
+  ask: (client, [index_id = '']) => client.call('getPublishedKeys', { params: { index_id } }),
+  records: ({ keys }) => keys,
+});
+
+export const rotateKey: JobCommand<PublicKey> = {
+  summary: 'Put a new signing key in place of the one in use; what earlier keys signed stays valid.',
+  words: [],
+  flags: {},
+  examples: ['divisor publication rotate'],
+  submit: async (client) => ({ result: await client.call('rotateSigningKey', {}) }),
+  show: (key) => members(key, ['key_id']),
+};

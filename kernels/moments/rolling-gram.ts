@@ -3,7 +3,7 @@ import type { Engine } from '../engines/engine.js';
 
 type GramEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
 
-/** Moments of a panel about nought. */
+/** Moments of a panel about zero. */
 export interface Gram {
   /** X'X, [n x n]; the upper triangle counts. */
   readonly products: Float64Array;

@@ -3,7 +3,7 @@ import type { Gram } from './rolling-gram.js';
 import { averageCorrelation } from './shrinkage-target.js';
 
 /**
- * Covariance shrunk towards constant correlation by the shape of its panel, from the panel's moments about nought.
+ * Covariance shrunk towards constant correlation by the shape of its panel, from the panel's moments about zero.
  *
  * @param gram          X'X and column sums.
  * @param observations  Rows of the panel, at least 2.

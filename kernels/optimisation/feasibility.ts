@@ -175,7 +175,7 @@ function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
 /**
  * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the
  * weighted left sides (norms by their tangents, which lie below them), less the weighted bounds. Positive means
- * infeasible, whatever the multipliers and however they were found: every feasible point would make it at most nought.
+ * infeasible, whatever the multipliers and however they were found: every feasible point would make it at most zero.
  *
  * @returns  The margin; -Infinity where a name without a bound could make up for anything.
  * @cost     m n, and n^2 for each norm.

@@ -58,7 +58,7 @@ function forceAt({ n, metric, centre }: Program, x: Float64Array, work: Work): F
   return force;
 }
 
-/** Slope of kink k at name i by the side the name is on; nought for a name pinned there. */
+/** Slope of kink k at name i by the side the name is on; zero for a name pinned there. */
 export function slopeOf({ n, kinks }: Program, state: ActiveState, k: number, i: number): number {
   const { at, left, right } = kinks[k]!;
   const held = state.names[i]!;

@@ -94,7 +94,7 @@ export function refineState(
     newtonStep(program, curvature, state, iterate, work);
 }
 
-/** Largest gradient on the free names, nought at an exact answer. */
+/** Largest gradient on the free names, zero at an exact answer. */
 function freeResidual({ gradient, free, freeCount }: Work): number {
   let worst = 0;
   for (let p = 0; p < freeCount; p++) worst = Math.max(worst, Math.abs(gradient[free[p]!]!));

@@ -7,7 +7,7 @@ const REPEATED = 1e-12;
  * @param s        [m x m] row-major; the lower triangle is read and overwritten.
  * @param m        Order.
  * @param skipped  [m], becomes 1 for the rows left out.
- * @param repeated Share of its own diagonal entry below which a pivot counts as nought.
+ * @param repeated Share of its own diagonal entry below which a pivot counts as zero.
  * @returns        Number of rows left out.
  * @cost           m^3 / 6 multiply-adds.
  */
@@ -42,7 +42,7 @@ export function factorSemidefinite(s: Float64Array, m: number, skipped: Uint8Arr
   return count;
 }
 
-/** Solves with the factor, in place: nought for the rows left out. */
+/** Solves with the factor, in place: zero for the rows left out. */
 export function solveFactored(s: Float64Array, m: number, r: Float64Array, skipped: Uint8Array): void {
   for (let i = 0; i < m; i++) {
     if (skipped[i] === 1) {

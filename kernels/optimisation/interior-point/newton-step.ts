@@ -26,7 +26,7 @@ export function pairSteps(work: Work): void {
     let moved = 0;
     for (let p = 0; p < f; p++) moved += columns[p * c + r]! * dx[p]!;
     const value = rowResidual[r]! * rowScale[r]!;
-    // The wider side follows from the move, the narrower one from the multiplier of the row: a slack near nought would
+    // The wider side follows from the move, the narrower one from the multiplier of the row: a slack near zero would
     // blow up rounding.
     const upperSlack = on[u] === 1 ? sideSlack(on, s, z, u, at.rowOver + r) : 0;
     const lowerSlack = on[l] === 1 ? sideSlack(on, s, z, l, at.rowUnder + r) : 0;

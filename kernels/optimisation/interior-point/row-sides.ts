@@ -4,7 +4,7 @@ import { isUnbounded } from '../program/program.js';
 /** Proximal term of hard equality rows in the scaled programme: it vanishes at the answer. */
 const PROXIMAL_ROW = 1e-10;
 
-/** Diagonal of a row in the Schur complement: nought but for the proximal term on a hard equality. */
+/** Diagonal of a row in the Schur complement: zero but for the proximal term on a hard equality. */
 export function rowSlack({ program, pairs: { on, s, z }, at }: Work, r: number): number {
   const [u, l] = [at.rowUpper + r, at.rowLower + r];
   if (on[u] === 0 && on[l] === 0) return isUnbounded(program.rows, r) ? 1 : PROXIMAL_ROW;

@@ -58,7 +58,7 @@ export interface Work {
   /** [norms x f] gradients of it. */
   readonly normGradient: Float64Array;
   readonly normRadius: Float64Array;
-  /** [f] distance to a bound less its slack: nought after a near start. */
+  /** [f] distance to a bound less its slack: zero after a near start. */
   readonly lowerResidual: Float64Array;
   readonly upperResidual: Float64Array;
   /** Multiplier of each norm over its radius. */

@@ -17,7 +17,7 @@ export interface Path {
   readonly y: Float64Array;
   /** [kinks] */
   readonly z: Float64Array;
-  /** Gradient of the Lagrangian, kinks by the sides of the state, [n]: nought on free names. */
+  /** Gradient of the Lagrangian, kinks by the sides of the state, [n]: zero on free names. */
   readonly gradient: Float64Array;
   /** Bounds of rows here, [m]. */
   readonly rowLower: Float64Array;

@@ -37,7 +37,7 @@ export function factorMetric(loadings: Float64Array, specific: Float64Array): Fa
 /**
  * out = P x.
  *
- * @cost    n^2 less the rows of names where x is nought, or 2 n k for loadings.
+ * @cost    n^2 less the rows of names where x is zero, or 2 n k for loadings.
  * @source  Definition; for loadings L (L'x) + D x.
  */
 export function metricTimes(metric: Metric, x: Float64Array, out: Float64Array): void {
@@ -45,7 +45,7 @@ export function metricTimes(metric: Metric, x: Float64Array, out: Float64Array):
   else factorTimes(metric, x, out);
 }
 
-/** Rows whose x is nought are skipped: near a benchmark most steps are short in names. */
+/** Rows whose x is zero are skipped: near a benchmark most steps are short in names. */
 function denseTimes(matrix: Float64Array, x: Float64Array, out: Float64Array): void {
   const n = x.length;
   out.fill(0);

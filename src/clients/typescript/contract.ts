@@ -3113,7 +3113,7 @@ export interface LimitsView {
   readonly findings: readonly Finding[];
 }
 
-/** A weighted sum of weights lies between two bounds; names without a coefficient count nought. */
+/** A weighted sum of weights lies between two bounds; names without a coefficient count as zero. */
 export interface LinearConstraintParams {
   /** Coefficient of each name. */
   readonly coefficients: Readonly<Record<string, number>>;
@@ -3531,7 +3531,7 @@ export interface NameSolve {
   readonly held_at: number | null;
   /** free_weight or held_at. */
   readonly solved_weight: number;
-  /** What weights taken out as nought but for rounding left to the others; 1 where there were none. */
+  /** What weights taken out as zero but for rounding left to the others; 1 where there were none. */
   readonly scale: number;
 }
 
@@ -6706,7 +6706,7 @@ export interface WeightedAverageParams {
   readonly upper?: number | null | undefined;
   /** Bounds are multiples of the average of the index. */
   readonly relative?: boolean | undefined;
-  /** A missing value counts as nought, or its name is left out of the average. */
+  /** A missing value counts as zero, or its name is left out of the average. */
   readonly missing?: 'zero' | 'renormalise' | undefined;
   /** Penalty added to the objective per unit of violation; null makes the row hard. */
   readonly soft?: number | null | undefined;

@@ -4,7 +4,7 @@ import './bars.css';
 export interface Bar {
   readonly label: string;
   readonly value: number;
-  /** Drawn from nought, whatever came before. */
+  /** Drawn from zero, whatever came before. */
   readonly isTotal?: boolean;
 }
 

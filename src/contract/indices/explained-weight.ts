@@ -58,7 +58,7 @@ export const NameSolve = z
     held_at: z.number().nullable().meta({ description: 'The bound or kink that holds it; null when free.' }),
     solved_weight: z.number().meta({ description: 'free_weight or held_at.' }),
     scale: z.number().meta({
-      description: 'What weights taken out as nought but for rounding left to the others; 1 where there were none.',
+      description: 'What weights taken out as zero but for rounding left to the others; 1 where there were none.',
     }),
   })
   .meta({

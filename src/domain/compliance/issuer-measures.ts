@@ -90,7 +90,7 @@ function bothWays(
 ): { readonly up: number; readonly down: number } {
   const crossings = crossingsOf(holdings, name, trigger);
   const weight = holdings.weights[name]!;
-  // A price falls to nought at most, a portfolio does not either.
+  // A price falls to zero at most, a portfolio does not either.
   const ends = { up: weight < 0 ? -1 / weight : Infinity, down: -1 };
   const walk = (direction: 1 | -1, end: number): number => {
     const ahead = crossings.filter(

@@ -53,7 +53,7 @@ export interface LinearRow {
   readonly member: Member;
   /**
    * Present where the client's bound multiplies the invested weight: the client's value is
-   * numerator'w / denominator'w, and the row compares (numerator - bound * scale * denominator)'w with nought.
+   * numerator'w / denominator'w, and the row compares (numerator - bound * scale * denominator)'w with zero.
    * The slopes of its limits are those of a weight of one: the bound moves the coefficients and leaves the value.
    */
   readonly average?: Average;
@@ -82,7 +82,7 @@ export interface NormRow {
   readonly form: 'norm';
   /** M: the covariance of the problem, or the identity. */
   readonly metric: 'covariance' | 'identity';
-  /** [N], or null for nought. */
+  /** [N], or null for zero. */
   readonly centre: Float64Array | null;
   /** The radius; `parameter` and `slope` are local there: see `radiusOf`. */
   readonly limit: Limit;

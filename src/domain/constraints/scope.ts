@@ -34,7 +34,7 @@ export function groupsInScope(field: string, groups: readonly string[] | null, c
     .map(([group, positions]) => ({ group, members: Int32Array.from(positions) }));
 }
 
-/** One for members, nought for the others, [N]. */
+/** One for members, zero for the others, [N]. */
 export function indicator(members: Int32Array, { identifiers }: RowContext): Float64Array {
   const coefficients = new Float64Array(identifiers.length);
   for (const name of members) coefficients[name] = 1;

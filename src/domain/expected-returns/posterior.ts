@@ -83,7 +83,7 @@ function viewsHeld(views: PosteriorParams['views'], { identifiers, warn }: Retur
 /** Share of its diagonal that a pivot has to keep: less is a view that others imply. */
 const SINGULAR = 1e-12;
 
-/** A solution of a symmetric positive semi-definite system, nought along what repeats. */
+/** A solution of a symmetric positive semi-definite system, zero along what repeats. */
 function solveSemidefinite(system: Float64Array, right: Float64Array): Float64Array {
   const n = right.length;
   const l = system.slice();

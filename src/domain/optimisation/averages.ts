@@ -3,7 +3,7 @@ import type { Movable } from './movables.js';
 
 /**
  * A weighted average seen from one value of its bound: there its row is (numerator - at * scale * denominator)'w
- * against nought, and near it the bound moves that nought by the invested weight. Exact at `at`; a sequence of views
+ * against zero, and near it the bound moves that zero by the invested weight. Exact at `at`; a sequence of views
  * converges as Newton's method for ratios does.
  *
  * @source Dinkelbach (1967), On nonlinear fractional programming, Management Science 13(7).

@@ -6,7 +6,7 @@ import { lastAtMost } from '../search.js';
 export interface Candidates {
   /** Columns of the market, ascending, [N]. */
   readonly columns: Int32Array;
-  /** Weights of the index that is optimised, nought for names it does not hold, [N]. */
+  /** Weights of the index that is optimised, zero for names it does not hold, [N]. */
   readonly index: Float64Array;
 }
 

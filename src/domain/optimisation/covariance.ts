@@ -139,7 +139,7 @@ function windowMeans(window: ReturnWindow, coverage: Coverage, columns: Int32Arr
   return spreadMeans(columnMeans(panel, covered.length), coverage, columns);
 }
 
-/** The estimate as loadings, undefined where the target pulls correlations below nought, which loadings cannot say. */
+/** The estimate as loadings, undefined where the target pulls correlations below zero, which loadings cannot say. */
 function fromLoadings(
   engine: Engine,
   window: ReturnWindow,

@@ -58,7 +58,7 @@ export interface NameSolve {
   /** Effective bounds on the weight, those of a choice of names included. */
   readonly lower: number;
   readonly upper: number;
-  /** What the objective measures the weight from: the source weight for the tracking error, nought for other objectives. */
+  /** What the objective measures the weight from: the source weight for the tracking error, zero for other objectives. */
   readonly centre: number;
   /** Second derivative of the objective by the weight: for the tracking error twice the variance of the name, and the tie-breaking term. */
   readonly stiffness: number;
@@ -71,7 +71,7 @@ export interface NameSolve {
   readonly heldBy: 'free' | 'lower' | 'upper' | 'fixed' | 'kink';
   /** The bound or kink that holds it, null at rest. */
   readonly heldAt: number | null;
-  /** Weight as solved, before weights that are nought but for rounding were taken out. */
+  /** Weight as solved, before weights that are zero but for rounding were taken out. */
   readonly solved: number;
   /** What that multiplied the others by; 1 where there were none. */
   readonly scale: number;

@@ -126,7 +126,7 @@ export function choiceBound(
   return { least, ifHeld, ifDropped };
 }
 
-/** Whether the weights have a fixed sum: moves then add up to nought. */
+/** Whether the weights have a fixed sum: moves then add up to zero. */
 function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: number): boolean {
   for (let r = 0; r < count; r++) {
     if (
@@ -140,7 +140,7 @@ function hasBudget({ count, coefficients, lower, upper, penalty }: Rows, n: numb
 }
 
 /**
- * Diagonal of the inverse, with moves that add up to nought of its projection on them. Infinity where nothing is known.
+ * Diagonal of the inverse, with moves that add up to zero of its projection on them. Infinity where nothing is known.
  */
 function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: boolean): Float64Array {
   const { n } = metric;
@@ -167,7 +167,7 @@ function inverseDiagonal(algebra: DenseAlgebra, metric: Metric, isBudgeted: bool
 }
 
 /**
- * The largest share of the variances that leaves the rest positive definite, a little less for rounding; nought on a
+ * The largest share of the variances that leaves the rest positive definite, a little less for rounding; zero on a
  * singular metric.
  */
 function splitShare(algebra: DenseAlgebra, metric: Metric, variances: Float64Array): number {

@@ -178,7 +178,7 @@ function goalOf(
   });
 }
 
-/** Names that no hard row keeps at nought or below. */
+/** Names that no hard row keeps at zero or below. */
 function eligibleNames(n: number, rows: readonly PlacedRow[]): Uint8Array {
   const eligible = new Uint8Array(n).fill(1);
   for (const { row, origin } of rows)

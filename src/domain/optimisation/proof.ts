@@ -53,7 +53,7 @@ export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): P
 }
 
 /**
- * How far a proof is from losing its force in another assembly of the same rows: nought or less, and it proves nothing
+ * How far a proof is from losing its force in another assembly of the same rows: zero or less, and it proves nothing
  * there.
  */
 export function gapOf({ certificate, crossed }: Proof, { program }: Assembled): number {

@@ -140,7 +140,7 @@ export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'in
 /** Weights below this are none. */
 const DUST = 1e-9;
 
-/** Sets weights that are nought but for rounding to nought and scales the rest to the sum they had. */
+/** Sets weights that are zero but for rounding to zero and scales the rest to the sum they had. */
 function withoutDust(x: Float64Array): Float64Array {
   let sum = 0;
   let rest = 0;
@@ -167,7 +167,7 @@ function exceededNorms(problem: Problem, weights: Float64Array, options: Assembl
   );
 }
 
-/** How far a norm is above its limit, nought within rounding. */
+/** How far a norm is above its limit, zero within rounding. */
 function excessOf(problem: Problem, placed: PlacedRow, weights: Float64Array, { changes }: Assembly): number {
   const row = placed.row as NormRow; // normRows gives no others.
   const radius = movedRadius(row, placed.origin, changes);

@@ -92,7 +92,7 @@ export function marketColumns(
   mapping: Mapping | null = null,
 ): MarketColumns {
   if (mapping !== null) return mappedMarketColumns(mapping, columns);
-  const held = columns.filter(({ name }) => {
+  const dataColumns = columns.filter(({ name }) => {
     const known = columnName('market', name);
     return known === 'identifier' || known === 'date' || !isPartitionOnly(files, name);
   });
@@ -100,26 +100,29 @@ export function marketColumns(
   const names = namedColumns(
     'market',
     'market',
-    held.map(({ name }) => name),
+    dataColumns.map(({ name }) => name),
     problems,
   );
   const areRefused = problems.errors > before;
   if (names === undefined) return { kind: 'refused', rest: { identifier: undefined, date: undefined, fields: [] } };
-  if (refuseTypes(names, held, problems) || areRefused) return { kind: 'refused', rest: soundColumns(names, held) };
-  return typedColumns(names, held) ?? { kind: 'cells', columns: held.map(({ name }) => name) };
+  if (refuseTypes(names, dataColumns, problems) || areRefused)
+    return { kind: 'refused', rest: soundColumns(names, dataColumns) };
+  return typedColumns(names, dataColumns) ?? { kind: 'cells', columns: dataColumns.map(({ name }) => name) };
 }
 
 /** Columns that can be read as they are typed; undefined where any of them needs to be read cell by cell. */
 function typedColumns(
   names: readonly string[],
-  held: readonly TypedColumn[],
+  dataColumns: readonly TypedColumn[],
 ): Extract<MarketColumns, { kind: 'typed' }> | undefined {
-  const identifier = held[names.indexOf('identifier')];
-  const date = held[names.indexOf('date')];
+  const identifier = dataColumns[names.indexOf('identifier')];
+  const date = dataColumns[names.indexOf('date')];
   const isKey = (name: string) => name === 'identifier' || name === 'date';
-  const isTyped = names.every((name, i) => isKey(name) || name === '' || NUMERIC.test(held[i]!.type));
+  const isTyped = names.every((name, i) => isKey(name) || name === '' || NUMERIC.test(dataColumns[i]!.type));
   if (!isTyped || identifier?.type !== 'VARCHAR' || date === undefined || !isOfDays(date.type)) return undefined;
-  const fields = names.flatMap((name, i) => (isKey(name) || name === '' ? [] : [{ name, column: held[i]!.name }]));
+  const fields = names.flatMap((name, i) =>
+    isKey(name) || name === '' ? [] : [{ name, column: dataColumns[i]!.name }],
+  );
   return { kind: 'typed', identifier: identifier.name, date, fields };
 }
 
@@ -134,16 +137,16 @@ function mappedMarketColumns(mapping: Mapping, columns: readonly TypedColumn[]):
   return (isSound && isAdjusted ? typedColumns(names, columns) : undefined) ?? { kind: 'cells', columns: written };
 }
 
-function soundColumns(names: readonly string[], held: readonly TypedColumn[]): CheckedColumns {
-  const at = (name: string) => held[names.indexOf(name)];
+function soundColumns(names: readonly string[], dataColumns: readonly TypedColumn[]): CheckedColumns {
+  const at = (name: string) => dataColumns[names.indexOf(name)];
   const date = at('date');
   return {
     identifier: at('identifier')?.name,
     date: date !== undefined && isOfDays(date.type) ? date : undefined,
     fields: names.flatMap((name, i) =>
-      name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(held[i]!.type)
+      name === '' || name === 'identifier' || name === 'date' || !NUMERIC.test(dataColumns[i]!.type)
         ? []
-        : [{ name, column: held[i]!.name }],
+        : [{ name, column: dataColumns[i]!.name }],
     ),
   };
 }
@@ -157,9 +160,9 @@ const NO_NUMBERS = /^(BOOLEAN|BLOB|BIT|DATE|TIME|INTERVAL|UUID|STRUCT|MAP|UNION)
 const DATES = /^(DATE|TIMESTAMP)/;
 
 /** Whether a column is of a type that cannot hold what it is for, with a finding. */
-function refuseTypes(names: readonly string[], held: readonly TypedColumn[], problems: Problems): boolean {
+function refuseTypes(names: readonly string[], dataColumns: readonly TypedColumn[], problems: Problems): boolean {
   const before = problems.errors;
-  held.forEach(({ name, type }, i) => {
+  dataColumns.forEach(({ name, type }, i) => {
     const known = names[i]!;
     if (known === 'identifier' || known === '') return;
     if (known === 'date') {

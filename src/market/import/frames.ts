@@ -34,15 +34,15 @@ export function readFrames(
       accepted: TABLE_KINDS,
     });
   }
-  const held = TABLE_KINDS.filter((tableKind) => Object.hasOwn(tables, tableKind));
-  if (!held.includes('market') && mapped.length === 0)
+  const present = TABLE_KINDS.filter((tableKind) => Object.hasOwn(tables, tableKind));
+  if (!present.includes('market') && mapped.length === 0)
     problems.error({
       code: 'EMPTY_DATASET',
       path: 'market',
       message: 'The table market is missing; it is required.',
     });
-  for (const name of [...mapped, ...held]) {
-    const tableKind = held.find((each) => each === name) ?? 'market';
+  for (const name of [...mapped, ...present]) {
+    const tableKind = present.find((each) => each === name) ?? 'market';
     const frame = tables[name]!;
     const addRow = beginFile(tableKind, name, frame.columns);
     if (addRow !== undefined)

@@ -206,7 +206,7 @@ describe('the rows of a class mean what the class says', () => {
     expect(l1(weightsAt(1e-9), free)).toBeLessThan(1e-5);
   });
 
-  test('a missing datapoint counts as the mean, as nought, or not at all', () => {
+  test('a missing datapoint counts as the mean, as zero, or not at all', () => {
     const values = Float64Array.of(10, NaN, 30, 40);
     const index = Float64Array.of(0.4, 0.3, 0.2, 0.1);
     const rowOf = (type: string, params: object) => {

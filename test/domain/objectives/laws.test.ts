@@ -171,13 +171,13 @@ describe('costs', () => {
     { type: 'risk_parity' },
   ];
 
-  test.each(objectives)('of nought change nothing: $type', (objective) => {
+  test.each(objectives)('of zero change nothing: $type', (objective) => {
     const free = solved(market(objective, { rows: CAPS, hasPrevious: true })).weights;
     const costless = solved(market(objective, { rows: CAPS, hasPrevious: true, costs: { bps: 0, impact: 0 } })).weights;
     expect(distance(free, costless)).toBeLessThan(1e-9);
   });
 
-  // Of risk parity a cost is taken off its evenness, which falls without bound as a weight goes to nought.
+  // Of risk parity a cost is taken off its evenness, which falls without bound as a weight goes to zero.
   test.each(objectives.slice(0, -1))('beyond all gain leave what is held: $type', (objective) => {
     const problem = market(objective, { hasPrevious: true, costs: { bps: 9000, impact: 0 } });
     expect(distance(solved(problem).weights, problem.previous!.weights)).toBeLessThan(1e-9);

@@ -82,7 +82,7 @@ describe('a row with a priority gives way', () => {
           ).not.toBe('solved');
         }
         expect(given(problemOf([first!, ...others])), `${place} without a priority`).toBeNull();
-        expect(given(problemOf([withPriority(first!, 0), ...others])), `${place} with priority nought`).toBeNull();
+        expect(given(problemOf([withPriority(first!, 0), ...others])), `${place} with priority zero`).toBeNull();
       }
     },
     60_000,

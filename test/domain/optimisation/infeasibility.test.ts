@@ -52,7 +52,7 @@ describe('explainInfeasibility', () => {
     expect(infeasibilitySentence(detail)).toBe('Row pos and the full-investment budget cannot hold together.');
   });
 
-  test('rows of higher priority give way first, rows of priority nought never', () => {
+  test('rows of higher priority give way first, rows of priority zero never', () => {
     const rows = (first: number, second: number) => [
       { id: 'a', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.6, priority: first } },
       { id: 'b', type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S1'], lower: 0.5, priority: second } },

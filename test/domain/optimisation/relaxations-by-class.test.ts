@@ -154,8 +154,8 @@ describe('a weighted average that nothing reaches', () => {
     expect(average({ upper: 2, relative: true }, [-10, -20])[0]!.to).toBeCloseTo(4 / 3, 8);
   });
 
-  test('a name without a value counts as nought, or is left out of the average', () => {
-    // At most a third in each: nought, 10 and 20 have the average 10; without the unknown name it is 15.
+  test('a name without a value counts as zero, or is left out of the average', () => {
+    // At most a third in each: zero, 10 and 20 have the average 10; without the unknown name it is 15.
     const third = row('PositionBounds', { upper: 1 / 3 });
     const to = (missing: string) =>
       average({ upper: 5, missing }, [10, 20, Number.NaN], third).find(({ index }) => index === 0)!.to;

@@ -78,7 +78,7 @@ export function certify(program: Program, point: Point): Certified {
 }
 
 /**
- * Least value over the box of a certificate's weighted left sides less its bounds, from the definition: above nought, no point satisfies
+ * Least value over the box of a certificate's weighted left sides less its bounds, from the definition: above zero, no point satisfies
  * rows, limits and norms. A norm is replaced by its tangent at the certificate's point, scaled by its length there.
  */
 export function farkasMargin(

@@ -5,7 +5,7 @@ import { inflateSync } from 'node:zlib';
 export interface MatMatrix {
   readonly rows: number;
   readonly columns: number;
-  /** Entries that are not nought: row, column, value. */
+  /** Entries that are not zero: row, column, value. */
   readonly entries: readonly (readonly [number, number, number])[];
 }
 

@@ -90,7 +90,7 @@ function randomMetric(random: () => number, n: number) {
   return denseMetric(matrix, n);
 }
 
-/** Weights that sum to one; some of them nought. */
+/** Weights that sum to one; some of them zero. */
 export function onSimplex(random: () => number, n: number, absent = 0): Float64Array {
   const raw = Float64Array.from({ length: n }, () => (random() < absent ? 0 : random()));
   const total = raw.reduce((sum, value) => sum + value, 0) || 1;

@@ -86,7 +86,7 @@ test('equal budgets are equal risk', () => {
   weightsOf(metric, new Float64Array(n).fill(1 / n)).forEach((weight, i) => expect(weight).toBeCloseTo(equal[i]!, 11));
 });
 
-test('a budget or a variance of nought is a fault', () => {
+test('a budget or a variance of zero is a fault', () => {
   const metric = factorMetric(new Float64Array(0), Float64Array.of(0.1, 0.1));
   const run = (own: Metric, budgets: Float64Array) => () =>
     riskBudgetWeights(createCurvature(plainAlgebra), own, budgets, new Float64Array(2));

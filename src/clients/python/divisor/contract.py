@@ -3484,7 +3484,7 @@ class _LinearConstraintParams(t.TypedDict):
 
 
 class LinearConstraintParams(_LinearConstraintParams, total=False):
-    """A weighted sum of weights lies between two bounds; names without a coefficient count nought."""
+    """A weighted sum of weights lies between two bounds; names without a coefficient count as zero."""
 
     #: Smallest sum.
     lower: t.Optional[float]
@@ -3964,7 +3964,7 @@ class NameSolve(t.TypedDict):
     held_at: t.Optional[float]
     #: free_weight or held_at.
     solved_weight: float
-    #: What weights taken out as nought but for rounding left to the others; 1 where there were none.
+    #: What weights taken out as zero but for rounding left to the others; 1 where there were none.
     scale: float
 
 
@@ -7338,7 +7338,7 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     upper: t.Optional[float]
     #: Bounds are multiples of the average of the index.
     relative: bool
-    #: A missing value counts as nought, or its name is left out of the average.
+    #: A missing value counts as zero, or its name is left out of the average.
     missing: t.Literal["zero", "renormalise"]
     #: Penalty added to the objective per unit of violation; null makes the row hard.
     soft: t.Optional[float]

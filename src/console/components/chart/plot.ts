@@ -8,7 +8,7 @@ export interface PlotOptions {
   readonly height: number;
   readonly isLog: boolean;
   readonly isStacked: boolean;
-  /** Whether nought is always in sight. */
+  /** Whether zero is always in sight. */
   readonly hasZero: boolean;
   readonly marks: readonly Mark[];
   /** Charts of one name have one cursor. */

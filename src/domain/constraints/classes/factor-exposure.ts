@@ -49,7 +49,7 @@ export const factorExposure = constraintClass({
 });
 
 /**
- * Values with the mean in the gaps; z-scores by the population deviation when standardised, nought when it is nought.
+ * Values with the mean in the gaps; z-scores by the population deviation when standardised, zero when it is zero.
  */
 function exposures(values: Float64Array, standardise: boolean): Float64Array {
   const known = values.filter((value) => !Number.isNaN(value));

@@ -9,7 +9,7 @@ const side = z.number().nullable().default(null);
 export const linearConstraint = constraintClass({
   type: 'LinearConstraint',
   label: 'Linear constraint',
-  help: 'A weighted sum of weights lies between two bounds; names without a coefficient count nought.',
+  help: 'A weighted sum of weights lies between two bounds; names without a coefficient count as zero.',
   kind: 'ineq',
   unit: 'value',
   convex: true,

@@ -14,7 +14,9 @@ const View = z
   .strictObject({
     weights: z
       .record(AssetIdentifier, z.number().min(-1e6).max(1e6))
-      .refine((weights) => Object.values(weights).some((weight) => weight !== 0), { error: 'has no weight but nought' })
+      .refine((weights) => Object.values(weights).some((weight) => weight !== 0), {
+        error: 'has no weight other than zero',
+      })
       .refine((weights) => Object.keys(weights).length <= LEGS_MAX, { error: `has more than ${LEGS_MAX} names` })
       .meta({
         description:

@@ -19,7 +19,7 @@ export interface NextName {
 export const NEXT_NAMES_MAX = 10;
 
 /**
- * The names that would be held next: those that nothing but their lower bound of nought keeps out, those nearest to a
+ * The names that would be held next: those that nothing but their lower bound of zero keeps out, those nearest to a
  * weight first. A name is held once its expected return exceeds `entryReturn`, the others staying as they are.
  * @cost of a product with the covariance
  * @source Boyd & Vandenberghe (2004), Convex Optimization, section 5.5.3: the gradient at a bound.

@@ -87,7 +87,7 @@ function boundsOf(sides: readonly RowSide[]): Bound[] {
     const parameter = limit?.parameter ?? null;
     if (!isBinding || shadowPrice === 0 || origin.index === null || limit === null || parameter === null) continue;
     const from = origin.params[parameter];
-    // Names that a lower bound of nought keeps out are the next names.
+    // Names that a lower bound of zero keeps out are the next names.
     if (typeof from !== 'number' || (row.form === 'name' && side === 'lower' && from === 0)) continue;
     const key = `${origin.index} ${parameter}`;
     const price = shadowPrice * slopeOf(row, limit);

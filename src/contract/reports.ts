@@ -6,6 +6,9 @@ import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
 
+/** A watch list of one desk: at two pages each, well within the pages of a report. */
+const REPORT_INDICES_MAX = 50;
+
 export const RenderRequest = z
   .strictObject({
     template_id: Id.meta({
@@ -15,6 +18,9 @@ export const RenderRequest = z
     index_id: Id.nullable().default(null).meta({
       description:
         'Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.',
+    }),
+    index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
+      description: 'Several of them in one document, each from a new page; instead of index_id.',
     }),
   })
   .meta({ id: 'RenderRequest' });

@@ -2515,6 +2515,8 @@ export interface HeaderBlock {
   readonly subtitle: string | null;
   /** Whether to print the last date of the run and its terms. */
   readonly stamp: boolean;
+  /** Whether it begins a new page. */
+  readonly new_page: boolean;
 }
 
 export interface HeaderBlockInput {
@@ -2529,6 +2531,8 @@ export interface HeaderBlockInput {
   readonly subtitle?: string | null | undefined;
   /** Whether to print the last date of the run and its terms. */
   readonly stamp?: boolean | undefined;
+  /** Whether it begins a new page. */
+  readonly new_page?: boolean | undefined;
 }
 
 export interface Health {
@@ -4775,6 +4779,8 @@ export interface RenderRequest {
   readonly template_id: string;
   /** Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own. */
   readonly index_id?: string | null | undefined;
+  /** Several of them in one document, each from a new page; instead of index_id. */
+  readonly index_ids?: readonly string[] | null | undefined;
 }
 
 export interface RenderResult {
@@ -6081,8 +6087,8 @@ export interface TableBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`. */
-  readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'literal';
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `literal`: the rows of `frame`. */
+  readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'overlay_parts' | 'literal';
   /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit: number;
   /** The rows of a literal table. */
@@ -6097,8 +6103,8 @@ export interface TableBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`. */
-  readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'literal' | undefined;
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `literal`: the rows of `frame`. */
+  readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'overlay_parts' | 'literal' | undefined;
   /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit?: number | undefined;
   /** The rows of a literal table. */

@@ -15,11 +15,22 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
 
 /** The document of a built-in, its blocks bound to an index; unbound for null. */
 export function builtInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
+  return builtInOver(templateId, [indexId]);
+}
+
+/** The same for several indices, one after the other, each from a new page; what explains words comes once. */
+export function builtInOver(templateId: BuiltInId, indexIds: readonly (string | null)[]): ReportTemplateDocument {
   const document = ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] });
-  return {
-    ...document,
-    blocks: document.blocks.map((block) => ({ ...block, index_id: block.kind === 'text' ? null : indexId })),
-  };
+  const words = document.blocks.filter(({ kind }) => kind === 'text');
+  const figures = document.blocks.filter(({ kind }) => kind !== 'text');
+  const bound = indexIds.flatMap((indexId, k) =>
+    figures.map((block) => ({
+      ...block,
+      index_id: indexId,
+      ...(block.kind === 'header' ? { new_page: k > 0 } : {}),
+    })),
+  );
+  return { ...document, blocks: [...bound, ...words] };
 }
 
 const MARGIN = 48;
@@ -67,6 +78,7 @@ const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => 
   { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: drawdown },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 10 },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 4 },
+  { kind: 'table', title: 'What the overlay earned', source: 'overlay_parts' },
   { kind: 'text', title: 'Definitions', text: DEFINITIONS },
 ];
 

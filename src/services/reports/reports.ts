@@ -10,7 +10,7 @@ import { RenderDocument } from '#domain/documents/render-document.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { boundIndices, runUseOf } from '#domain/reports/block-kinds.js';
-import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
+import { BUILT_IN_IDS, builtInOver, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -103,16 +103,27 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   async function boundTemplate({
     template_id: templateId,
     index_id: indexId,
+    index_ids: indexIds,
   }: RenderRequest): Promise<ReportTemplateDocument> {
     const { template } = await requireTemplate(templateId);
     if (isBuiltIn(templateId)) {
-      if (indexId === null)
+      if (indexId !== null && indexIds !== null)
+        throw refuseWithFindings('request', [
+          {
+            severity: 'error',
+            code: 'OUT_OF_RANGE',
+            path: 'index_ids',
+            message: 'Only one of index_id and index_ids may be given.',
+          },
+        ]);
+      const bound = indexIds ?? (indexId === null ? [] : [indexId]);
+      if (bound.length === 0)
         throw new Refusal(
           'INDEX_REQUIRED',
           `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`,
           null,
         );
-      return builtInTemplate(templateId, indexId);
+      return builtInOver(templateId, [...new Set(bound)]);
     }
     if (template.blocks.length === 0)
       throw new Refusal('TEMPLATE_EMPTY', `The report template ${templateId} has no blocks.`, {

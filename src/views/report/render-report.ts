@@ -69,8 +69,9 @@ export function renderReport({ template, figures, renderedAt, fonts, report }: R
 
 /** A report whose head is bound bears the name of the index beside its own. */
 function titleOf({ name, blocks }: ReportTemplateDocument, figures: ReportInput['figures']): string {
-  const header = blocks.find(({ kind }) => kind === 'header');
-  const run = header?.index_id == null ? undefined : figures.get(header.index_id);
+  const heads = new Set(blocks.flatMap(({ kind, index_id }) => (kind === 'header' ? [index_id] : [])));
+  const [first = null] = heads;
+  const run = first === null || heads.size > 1 ? undefined : figures.get(first);
   return cleanLine(run === undefined ? name : `${run.overview.name} - ${name}`);
 }
 

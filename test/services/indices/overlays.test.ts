@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { readPdf } from '../../views/report/read-pdf.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
@@ -71,6 +73,24 @@ test('it explains itself, and a variant of it can be swept', async () => {
   const returns = new Map(sweep.rows.map(({ patch, metrics }) => [JSON.stringify(patch), metrics?.total_return]));
   const top = await levelsOf('TOP', 'price');
   expect(returns.get('{"/document/overlay/factor":1}')).toBeCloseTo(top.at(-1)! / top[0]! - 1, 12);
+});
+
+test('a report of several indices begins each on a new page, with the parts of overlays', async () => {
+  const rendered = await client.run('renderReport', {
+    body: { template_id: 'FACTSHEET-A4', index_ids: ['TOP', 'DOUBLE'] },
+  });
+  const answer = await service.download(`/reports/renders/${rendered.render_id}`);
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  if (process.env['REPORT_FILE']) writeFileSync(process.env['REPORT_FILE'], bytes);
+  const { pages } = readPdf(bytes);
+  const textOf = ({ texts }: (typeof pages)[number]): string => texts.map(({ text }) => text).join(' ');
+  expect(pages.map((page) => /Index factsheet/.test(textOf(page)))).toEqual([true, false, true, false]);
+  expect(pages.map((page) => /What the overlay earned/.test(textOf(page)))).toEqual([false, false, false, true]);
+  expect(textOf(pages[2]!)).toMatch(/^Double/);
+  expect(pages.filter((page) => /Definitions/.test(textOf(page)))).toHaveLength(1);
+  await expect(
+    client.run('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id: 'TOP', index_ids: ['TOP'] } }),
+  ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
 test('it leads nowhere back, pays no costs, decides nothing, and goes with the index beneath', async () => {

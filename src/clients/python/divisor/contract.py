@@ -2828,6 +2828,8 @@ class HeaderBlock(t.TypedDict):
     subtitle: t.Optional[str]
     #: Whether to print the last date of the run and its terms.
     stamp: bool
+    #: Whether it begins a new page.
+    new_page: bool
 
 
 class _HeaderBlockInput(t.TypedDict):
@@ -2845,6 +2847,8 @@ class HeaderBlockInput(_HeaderBlockInput, total=False):
     subtitle: t.Optional[str]
     #: Whether to print the last date of the run and its terms.
     stamp: bool
+    #: Whether it begins a new page.
+    new_page: bool
 
 
 class HealthStore(t.TypedDict):
@@ -5285,6 +5289,8 @@ class _RenderRequest(t.TypedDict):
 class RenderRequest(_RenderRequest, total=False):
     #: Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.
     index_id: t.Optional[str]
+    #: Several of them in one document, each from a new page; instead of index_id.
+    index_ids: t.Optional[t.Sequence[str]]
 
 
 class RenderResult(t.TypedDict):
@@ -6629,8 +6635,8 @@ class TableBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "overlay_parts", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: The rows of a literal table.
@@ -6648,8 +6654,8 @@ class TableBlockInput(_TableBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "overlay_parts", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: The rows of a literal table.

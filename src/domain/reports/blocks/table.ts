@@ -11,6 +11,7 @@ export const TABLE_SOURCES = {
   risk: 'contribution of each name held to the volatility, the largest first',
   exposures: 'weight of each sector at the end of each year, the largest first',
   limits: 'the published rules of concentration: headroom, sessions in breach and breaches',
+  overlay_parts: 'contribution of the names beneath an overlay and of its own parts; nothing of another index',
   literal: 'the rows of `frame`',
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;

@@ -20,13 +20,16 @@ interface Table extends TableContent {
 /** A table with its head on every page it reaches. */
 export const drawTable: Drawing<'table'> = (block, context) => {
   const { width, typesetter } = context;
-  const { columns, rows, note } = CONTENTS[block.source](block, context);
+  const content = CONTENTS[block.source](block, context);
+  if (content === null) return { title: null, sections: [] };
+  const { columns, rows, note } = content;
   const sections = rows.length === 0 ? [] : layTable({ columns, rows }, width, typesetter);
   const notes = note === null ? [] : [{ head: null, rows: [notePart(note, width, typesetter)] }];
   return { title: titlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 
-type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table;
+/** Null where the run has nothing of the kind: nothing is printed then, no title either. */
+type Content = (block: BlockOf<'table'>, context: DrawingContext) => Table | null;
 
 const CONTENTS: Record<TableSource, Content> = {
   constituents: ({ limit }, context) =>
@@ -38,6 +41,7 @@ const CONTENTS: Record<TableSource, Content> = {
   risk: ({ limit }, context) => riskTable(requireFigures(context), limit),
   exposures: ({ limit }, context) => exposuresTable(requireFigures(context), limit),
   limits: (_block, context) => limitsTable(requireFigures(context)),
+  overlay_parts: (_block, context) => overlayTable(requireFigures(context)),
   literal: ({ frame, limit }) => literalTable(frame!, limit), // a literal table has its frame: the schema says so
 };
 
@@ -156,6 +160,31 @@ function limitsTable({ limits, overview }: RunFigures): Table {
     rules,
     `Rules of concentration on the weights of ${countText(rules[0]!.dates.length)} sessions, each name its own issuer. Headroom is the distance to the nearest bound, negative beyond it.`,
   );
+}
+
+function overlayTable({ attribution, overview }: RunFigures): Table | null {
+  const { contributions, overlay_parts: parts, total_return: total } = attribution();
+  if (parts === null) return null;
+  const names = contributions.reduce((sum, { contribution }) => sum + contribution, 0);
+  const rows = [
+    { label: 'Names beneath', of: overview.index_id, contribution: names },
+    ...parts.map(({ part, index_id, contribution }) => ({
+      label: `${part.charAt(0).toUpperCase()}${part.slice(1)}`,
+      of: index_id,
+      contribution,
+    })),
+    { label: 'Total return', of: overview.index_id, contribution: total },
+  ];
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Part'), cell: ({ label }) => label },
+    {
+      column: text('Index'),
+      cell: ({ of }) => cleanLine(of),
+      isShown: parts.some((part) => part.index_id !== overview.index_id),
+    },
+    { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
+  ];
+  return toTable(fields, rows, 'Contributions are linked over time: names and parts add up to the total return.');
 }
 
 function annualTable({ annualReturns }: RunFigures, limit: number): Table {

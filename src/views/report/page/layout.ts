@@ -25,6 +25,8 @@ export interface LaidBlock {
   /** Drawn once and never parted from what follows it. */
   readonly title: Part | null;
   readonly sections: readonly Section[];
+  /** Whether it stands at the top of a page. */
+  readonly startsPage?: boolean;
 }
 
 /** A block with its place between the margins. */

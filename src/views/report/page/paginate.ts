@@ -65,6 +65,12 @@ export function paginate(bands: readonly Band[], area: ContentArea): Placement[]
   }
 
   for (const band of bands) {
+    if (cursor.y > 0 && band.some((aligned) => aligned.block.startsPage === true)) cursor = nextPage(cursor);
+    // What prints nothing takes no room.
+    if (band.every(({ block: { title, sections } }) => title === null && sections.length === 0)) {
+      block += band.length;
+      continue;
+    }
     if (cursor.y > 0) cursor = { page: cursor.page, y: cursor.y + SPACE.block };
     const lead = Math.max(...band.map((aligned) => opening(aligned.block, area.height)));
     if (cursor.y > 0 && !fits(Math.min(lead, area.height), cursor)) cursor = nextPage(cursor);

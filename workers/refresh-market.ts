@@ -7,7 +7,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { warnOfMarket } from '#market/content/market-warnings.js';
 import { createProblems } from '#market/content/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
-import { tellSharedNames } from '#market/content/series-rows.js';
+import { reportSharedNames } from '#market/content/series-rows.js';
 import { warnOfSessions } from '#market/content/session-warnings.js';
 import { openedCalendars } from './opened-calendars.js';
 import { keepOpen, openedMarket } from './open-markets.js';
@@ -18,7 +18,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   const { content, report, taken } = refreshContent(before, openMarket(fresh), options, held.taken);
   control.report(0.5, 'checking');
   const problems = createProblems();
-  tellSharedNames(content.identifiers, content.series, problems);
+  reportSharedNames(content.identifiers, content.series, problems);
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
   warnOfMarket(content, problems);
   warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);

@@ -2,11 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
-import { hasModule, pythonUser, tellMissing, type PythonUser } from './python-user.js';
+import { hasModule, pythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
 const hasArrow = hasPandas && hasModule('pyarrow');
-tellMissing("the Python client's frames", { pandas: hasPandas, pyarrow: hasArrow });
+reportMissing("the Python client's frames", { pandas: hasPandas, pyarrow: hasArrow });
 
 const NOTEBOOKS = resolve('data/notebooks');
 const hasJupyter = hasPandas && hasModule('nbclient', 'ipykernel');

@@ -3,11 +3,11 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CLIENTS, hasCommand, hasModule, runPython, tellMissing } from './python-user.js';
+import { CLIENTS, hasCommand, hasModule, runPython, reportMissing } from './python-user.js';
 
 const hasMypy = hasCommand('mypy');
 const canBuild = hasModule('pip') && hasModule('setuptools', 'wheel');
-tellMissing('the Python package', { mypy: hasMypy, 'pip, setuptools and wheel': canBuild });
+reportMissing('the Python package', { mypy: hasMypy, 'pip, setuptools and wheel': canBuild });
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly version: string };
 

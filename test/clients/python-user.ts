@@ -17,7 +17,7 @@ export const hasCommand = (command: string) => runs(command, '--version');
 export const hasModule = (...modules: readonly string[]) => isPythonHere && runs(PYTHON, '-c', FIND, ...modules);
 
 /** Tells what tests are skipped for. */
-export function tellMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {
+export function reportMissing(tests: string, needed: Readonly<Record<string, boolean>>): void {
   const missing = Object.entries(needed).flatMap(([name, isHere]) => (isHere ? [] : [name]));
   if (missing.length > 0) console.log(`Tests of ${tests} are skipped that need ${missing.join(', or ')}.`);
 }

@@ -2,9 +2,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIMITS } from '#domain/limits.js';
-import { CLIENTS, isPythonHere, pythonUser, tellMissing, type PythonUser } from './python-user.js';
+import { CLIENTS, isPythonHere, pythonUser, reportMissing, type PythonUser } from './python-user.js';
 
-tellMissing('the Python client', { python3: isPythonHere });
+reportMissing('the Python client', { python3: isPythonHere });
 
 let user: PythonUser;
 beforeAll(async () => {

@@ -55,11 +55,11 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   if (common.out !== undefined)
     throw new UsageError('divisor bench writes no file: send its output to one. See divisor bench --help');
   const index = flags.text('index');
-  const telling = tellingOn(screenOf(process.stdout), common.json);
+  const reporter = reporterOn(screenOf(process.stdout), common.json);
   if (index !== undefined) {
     return connected(common, environment, async (client) => {
-      await storedWork(client, index, telling.watch);
-      telling.end();
+      await storedWork(client, index, reporter.watch);
+      reporter.end();
       return EXIT.done;
     });
   }
@@ -70,12 +70,12 @@ export async function bench(argv: readonly string[], environment: NodeJS.Process
   const size = { assets: flags.number('assets') ?? SIZE.assets, years: flags.number('years') ?? SIZE.years };
   if (!(size.years >= YEARS_MIN))
     throw new UsageError(`--years must be at least ${YEARS_MIN}: a year of history, and a year to run`);
-  telling.machine(await measureLimits());
-  telling.kernels(timeKernels(await enginesHere()));
+  reporter.machine(await measureLimits());
+  reporter.kernels(timeKernels(await enginesHere()));
   return onThrowAwayHome({ name: 'bench', port: '0', environment }, (url) =>
     connected({ url }, {}, async (client) => {
-      await generatedWork(client, size, telling.watch);
-      telling.end();
+      await generatedWork(client, size, reporter.watch);
+      reporter.end();
       return EXIT.done;
     }),
   );
@@ -87,21 +87,21 @@ async function enginesHere(): Promise<Engine[]> {
   return blas === undefined ? [own] : [own, blas];
 }
 
-interface Telling {
+interface Reporter {
   machine(limits: Limits): void;
   kernels(timings: readonly KernelTiming[]): void;
   readonly watch: WorkWatch;
   end(): void;
 }
 
-function tellingOn(screen: Screen, json: boolean): Telling {
-  return json || !screen.isTerminal ? telledAsJson(screen) : telledAsTables(screen);
+function reporterOn(screen: Screen, json: boolean): Reporter {
+  return json || !screen.isTerminal ? jsonReporter(screen) : tableReporter(screen);
 }
 
 /** Largest memory the process has held, MiB. */
 const peakMebibytes = (): number => Math.round(process.resourceUsage().maxRSS / 1024);
 
-function telledAsJson(screen: Screen): Telling {
+function jsonReporter(screen: Screen): Reporter {
   const line = (event: string, record: object) => screen.write(`${JSON.stringify({ event, ...record })}\n`);
   return {
     machine: (limits) =>
@@ -117,7 +117,7 @@ function telledAsJson(screen: Screen): Telling {
   };
 }
 
-function telledAsTables(screen: Screen): Telling {
+function tableReporter(screen: Screen): Reporter {
   let limits: Limits | undefined;
   let line: Step | undefined;
   return {

@@ -127,12 +127,12 @@ function note(job: JobStatus): void {
   known.value = new Map(known.peek()).set(job.job_id, job);
   const hasEnded = !isUnfinished(job) && (before === undefined || isUnfinished(before));
   if (!hasEnded) return;
-  tellOfEnd(job);
+  announceEnd(job);
   changed();
   void lookAround().catch(() => undefined);
 }
 
-function tellOfEnd(job: JobStatus): void {
+function announceEnd(job: JobStatus): void {
   const link = { address: jobAddress(job), text: 'Open' };
   if (job.status === 'succeeded') say('good', `${jobTitle(job)}: done.`, link);
   else if (job.status === 'failed') say('bad', `${jobTitle(job)}: ${job.error?.message ?? 'failed.'}`, link);

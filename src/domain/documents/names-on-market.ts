@@ -92,7 +92,7 @@ function strangers(names: readonly ListedName[], market: MarketData): Finding[] 
   if (names.length === 0) return [];
   const held = new Set(market.identifiers);
   const unknown = names.filter(({ identifier }) => !held.has(identifier));
-  const told = unknown.slice(0, NAMES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
+  const single = unknown.slice(0, NAMES_LISTED_MAX).map(({ identifier, path, rowId }, i): Finding => ({
     severity: 'warning',
     code: 'UNKNOWN_IDENTIFIER',
     path,
@@ -103,7 +103,7 @@ function strangers(names: readonly ListedName[], market: MarketData): Finding[] 
   const rest = new Map<string, number>();
   for (const { list } of unknown.slice(NAMES_LISTED_MAX)) rest.set(list, (rest.get(list) ?? 0) + 1);
   return [
-    ...told,
+    ...single,
     ...Array.from(rest, ([path, count]): Finding => ({
       severity: 'warning',
       code: 'MORE_FINDINGS',

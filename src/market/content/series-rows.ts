@@ -135,7 +135,7 @@ function seriesOf(identifier: string, { name, currency, closes }: Growing): Pric
 }
 
 /** Reports identifiers that are names of the market and series at once. */
-export function tellSharedNames(
+export function reportSharedNames(
   identifiers: readonly string[],
   series: SeriesTable | undefined,
   problems: Problems,

@@ -25,17 +25,17 @@ export interface NumberedSource {
  * rows that stand twice. Each kind is counted whole and listed as far as findings go.
  * @cost a scan for each key and each field, and a sort of the keys
  */
-export async function tellMarketProblems(duck: DuckDb, source: NumberedSource, problems: Problems): Promise<void> {
+export async function reportMarketProblems(duck: DuckDb, source: NumberedSource, problems: Problems): Promise<void> {
   const { identifier, date, fields } = source.columns;
   const connection = await duck.connect();
-  if (identifier !== undefined) await tellBadIdentifiers(connection, source, identifier, problems);
-  if (date !== undefined) await tellBadDays(connection, source, date, problems);
-  for (const field of fields) await tellBadValues(connection, source, field, problems);
+  if (identifier !== undefined) await reportBadIdentifiers(connection, source, identifier, problems);
+  if (date !== undefined) await reportBadDays(connection, source, date, problems);
+  for (const field of fields) await reportBadValues(connection, source, field, problems);
   if (identifier !== undefined && date !== undefined)
-    await tellRepeatedKeys(connection, source, { identifier, date }, problems);
+    await reportRepeatedKeys(connection, source, { identifier, date }, problems);
 }
 
-async function tellBadIdentifiers(
+async function reportBadIdentifiers(
   connection: DuckDBConnection,
   source: NumberedSource,
   column: string,
@@ -43,12 +43,12 @@ async function tellBadIdentifiers(
 ): Promise<void> {
   const text = `${sqlName(column)}::VARCHAR`;
   const isBad = (value: unknown) => typeof value !== 'string' || !isAssetIdentifier(value.trim());
-  await tellBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
+  await reportBadKeys(connection, source, { value: text, text, isBad, problems }, (path, written) =>
     badIdentifier(`${path}.${column}`, written === null ? null : written.trim() || null),
   );
 }
 
-async function tellBadDays(
+async function reportBadDays(
   connection: DuckDBConnection,
   source: NumberedSource,
   { name }: TypedColumn,
@@ -56,7 +56,7 @@ async function tellBadDays(
 ): Promise<void> {
   const isBad = (value: Parameters<typeof cellOf>[0]) => typeof dayIn(cellOf(value)) !== 'number';
   const text = `${sqlName(name)}::VARCHAR`;
-  await tellBadKeys(connection, source, { value: sqlName(name), text, isBad, problems }, (path, written) =>
+  await reportBadKeys(connection, source, { value: sqlName(name), text, isBad, problems }, (path, written) =>
     badDay(`${path}.${name}`, name, written === null || dayIn(written) === null ? null : written),
   );
 }
@@ -70,7 +70,7 @@ interface KeyCheck {
 }
 
 /** Reports the rows whose key is none: their distinct values are looked through first, which are few. */
-async function tellBadKeys(
+async function reportBadKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
   { value, text, isBad, problems }: KeyCheck,
@@ -92,7 +92,7 @@ async function tellBadKeys(
   if (count === 0) return;
   const isAmong = `${text} IS NULL OR ${text} IN (SELECT written FROM bad_keys WHERE written IS NOT NULL)`;
   const condition = `(${isAmong}) AND EXISTS (SELECT 1 FROM bad_keys WHERE written IS NOT DISTINCT FROM ${text})`;
-  await tellRows(
+  await reportRows(
     connection,
     { selected: text, from: `${numberedScan} WHERE ${condition}`, files },
     problems,
@@ -100,7 +100,7 @@ async function tellBadKeys(
   );
 }
 
-async function tellBadValues(
+async function reportBadValues(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
   { name, column }: NumberColumn,
@@ -109,7 +109,7 @@ async function tellBadValues(
   const value = `${sqlName(column)}::DOUBLE`;
   const sign = PRICE_COLUMNS.has(name) ? `OR ${value} <= 0` : COUNT_COLUMNS.has(name) ? `OR ${value} < 0` : '';
   const from = `${numberedScan} WHERE (isinf(${value}) ${sign}) AND NOT isnan(${value})`;
-  await tellRows(connection, { selected: value, from, files }, problems, (place, [bad]) => {
+  await reportRows(connection, { selected: value, from, files }, problems, (place, [bad]) => {
     const path = `${place}.${column}`;
     if (!Number.isFinite(bad))
       return { code: 'NOT_A_NUMBER', path, message: `${column} is ${String(bad)}, which is not a finite number.` };
@@ -124,7 +124,7 @@ async function tellBadValues(
   });
 }
 
-async function tellRepeatedKeys(
+async function reportRepeatedKeys(
   connection: DuckDBConnection,
   { numberedScan, files }: NumberedSource,
   { identifier, date }: { readonly identifier: string; readonly date: TypedColumn },
@@ -133,7 +133,7 @@ async function tellRepeatedKeys(
   const name = `trim(${sqlName(identifier)}::VARCHAR)`;
   const numbered = `SELECT filename, file_row_number, ${name} AS name, ${dayExpressionIfAny(date)} AS day FROM ${numberedScan}`;
   const from = `(SELECT *, row_number() OVER (PARTITION BY name, day ORDER BY filename, file_row_number) AS occurrence FROM (${numbered}) WHERE name <> '' AND day IS NOT NULL) WHERE occurrence > 1`;
-  await tellRows(connection, { selected: 'name, day', from, files }, problems, (path, [repeated, day]) =>
+  await reportRows(connection, { selected: 'name, day', from, files }, problems, (path, [repeated, day]) =>
     repeatedKey(path, String(repeated), Number(day)),
   );
 }
@@ -147,7 +147,7 @@ interface BadRows {
 }
 
 /** Reports the rows of a query: as many as are listed each, the last of them standing for all that follow. */
-async function tellRows(
+async function reportRows(
   connection: DuckDBConnection,
   { selected, from, files }: BadRows,
   problems: Problems,

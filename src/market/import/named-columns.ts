@@ -26,7 +26,7 @@ export function namedColumns(
   const names = written.map((column) => columnName(table, column));
   const isRepeated = (name: string, i: number) => name !== '' && names.indexOf(name) !== i;
   const missing = REQUIRED_COLUMNS[table].filter((column) => !names.includes(column));
-  tellMissing({ dataset: table, label, written, missing }, problems);
+  reportMissing({ dataset: table, label, written, missing }, problems);
   for (const column of new Set(names.filter(isRepeated))) {
     problems.error({
       code: 'DUPLICATE_KEY',
@@ -56,7 +56,7 @@ interface Missing {
   readonly missing: readonly string[];
 }
 
-function tellMissing({ dataset: table, label, written, missing }: Missing, problems: Problems): void {
+function reportMissing({ dataset: table, label, written, missing }: Missing, problems: Problems): void {
   const others = written.filter((column) => !isKnownColumn(table, column));
   for (const column of missing) {
     const near = nearestName(column, others);

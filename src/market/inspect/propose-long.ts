@@ -64,10 +64,10 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
 
 /** The column of each role that a header has, those that are said before those that are found. */
 function rolesIn({ answers }: Draft, header: readonly string[]): Partial<Record<Role, string>> {
-  const told = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
+  const given = Object.entries({ ...answers.columns, adjusted: answers.adjusted_close ?? '' });
   const roles: Partial<Record<Role, string>> = {
     ...rolesOf(header),
-    ...Object.fromEntries(told.filter(([, name]) => name !== '' && header.includes(name))),
+    ...Object.fromEntries(given.filter(([, name]) => name !== '' && header.includes(name))),
   };
   if (answers.adjusted_close === null && roles.CLOSE !== undefined) delete roles.adjusted;
   if (answers.identifier_from?.startsWith('file:') === true) delete roles.identifier;

@@ -35,7 +35,7 @@ export function mappedColumns(
     if (positionOf(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
     problems.error(missingColumn({ label, written, takes: name, from, column: from || name }));
   }
-  tellAdjusted(mapping, { label, written, names }, problems);
+  reportAdjusted(mapping, { label, written, names }, problems);
   if (problems.errors > before) return undefined;
   const kept = names.flatMap((name, i) => (name === '' ? [] : [i]));
   const known = namedColumns(
@@ -66,7 +66,7 @@ function isMissed({ name, from, written, names, needed }: UnfoundColumn): boolea
   return needed.includes(column) || names.includes(column) || didYouMean(from, written) !== '';
 }
 
-function tellAdjusted(
+function reportAdjusted(
   { adjusted_close: from }: Mapping,
   {
     label,

@@ -57,7 +57,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const numberOf = mapping.decimal === ',' ? commaNumberIn : numberIn;
   /** By the name of the datapoint: whether it has a number, and the texts it has. */
   const numbered = new Set<string>();
-  const wordy = new Map<string, Wordy>();
+  const textColumns = new Map<string, Wordy>();
   let fileRow = 0;
 
   function beginFile(label: string, written: readonly string[], table?: string): MarketFile | undefined {
@@ -181,7 +181,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   }
 
   /**
-   * Texts of a column that nobody asked for are reported once all rows are read: there may be no number in it at all.
+   * Text in a column that the mapping does not name is reported once all rows are read: the column may hold no number.
    */
   function refuseNumber(file: MarketFile, column: number, text: string): void {
     const name = (file as MappedFile).names[column]!; // as above
@@ -190,11 +190,11 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       rows.refuseNumber(file, column, text);
       return;
     }
-    const held = wordy.get(name) ?? { first: [], count: 0 };
-    wordy.set(name, held);
-    held.count += 1;
-    if (held.first.length < ALIKE_MAX)
-      held.first.push({
+    const refused = textColumns.get(name) ?? { first: [], count: 0 };
+    textColumns.set(name, refused);
+    refused.count += 1;
+    if (refused.first.length < ALIKE_MAX)
+      refused.first.push({
         code: 'NOT_A_NUMBER',
         path: cellPath(file.label, fileRow, file.written[column]!),
         message: `${file.written[column]!} is ${quoted(text)}, which ${notANumber(text)}.`,
@@ -202,8 +202,8 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       });
   }
 
-  function tellWordy(): void {
-    for (const [name, { first, count }] of wordy) {
+  function reportTextColumns(): void {
+    for (const [name, { first, count }] of textColumns) {
       if (!numbered.has(name))
         problems.warning({
           code: 'COLUMN_IGNORED',
@@ -247,10 +247,10 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   }
 
   function toPanels(): Panels | undefined {
-    tellWordy();
+    reportTextColumns();
     const panels = rows.toPanels();
     if (panels === undefined) return undefined;
-    const fields = new Map([...panels.fields].filter(([name]) => !wordy.has(name)));
+    const fields = new Map([...panels.fields].filter(([name]) => !textColumns.has(name)));
     if (fields.has('CLOSE')) return { ...panels, fields };
     problems.error({
       code: 'MISSING_COLUMN',

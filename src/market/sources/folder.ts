@@ -91,7 +91,7 @@ export async function folderFiles(
         locations,
         problems,
       });
-    else tellAbsent(table, names, problems);
+    else reportAbsent(table, names, problems);
   }
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   if (count <= FILES_MAX) return files;
@@ -104,7 +104,7 @@ export async function folderFiles(
 }
 
 /** Reports that the market is absent, and what may be a dataset under a misspelt name. */
-function tellAbsent(table: TableKind, names: readonly string[], problems: Problems): void {
+function reportAbsent(table: TableKind, names: readonly string[], problems: Problems): void {
   const near = names.find(
     (name) => !TABLE_KINDS.some((other) => isCalled(name, other)) && nearestName(stemOf(name), [table]) !== undefined,
   );

@@ -6,7 +6,7 @@ import { cellOf, chunksOf, reasonOf, sqlName } from './duckdb.js';
 import type { SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
-import { tellMarketProblems } from '../formats/parquet-problems.js';
+import { reportMarketProblems } from '../formats/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
 import type { TableRows } from '../content/table-rows.js';
 import type { Reading } from './source-read.js';
@@ -32,7 +32,7 @@ export async function readParquetMarket(
     const scan = scanOf(files, { withRows: false });
     const columns = marketColumns(files, await columnsOf(connection, scan), problems, terms.mapping);
     if (columns.kind === 'refused') {
-      await tellMarketProblems(
+      await reportMarketProblems(
         duck,
         { files, numberedScan: scanOf(files, { withRows: true }), columns: columns.rest },
         problems,

@@ -15,7 +15,7 @@ import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
-import { createSeriesRows, tellSharedNames } from '../content/series-rows.js';
+import { createSeriesRows, reportSharedNames } from '../content/series-rows.js';
 import type { TableRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
 import type { SourceRead, ReadOptions, Reading } from './source-read.js';
@@ -60,7 +60,7 @@ export async function readSource(
     for (const { label } of await changedFiles(files))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) {
-      tellSharedNames(identifiers, series.table, problems);
+      reportSharedNames(identifiers, series.table, problems);
       return undefined;
     }
     const complete = completeContent(

@@ -8,7 +8,7 @@ import { cellOf, chunksOf, integersOf, sqlName, sqlText, type DuckDb } from './d
 import { refuseSize } from '../content/market-limits.js';
 import { noPanels, withoutEmptyLines, type Panels } from '../serving/panels.js';
 import { dayExpression, type MarketColumns, type TypedColumn } from '../formats/parquet.js';
-import { tellMarketProblems, type NumberedSource } from '../formats/parquet-problems.js';
+import { reportMarketProblems, type NumberedSource } from '../formats/parquet-problems.js';
 import type { Problems } from '../content/problems.js';
 import { scatterRows, type DayFollower } from '../content/scatter-rows.js';
 
@@ -50,7 +50,7 @@ export async function readTypedMarket(
   const names = [...new Set(spellings.texts.map((text) => text.trim()))].sort(compareText);
   source.onNames?.(names);
   if (!spellings.isSound || rowsByDay === undefined) {
-    await tellMarketProblems(duck, source, problems);
+    await reportMarketProblems(duck, source, problems);
     return undefined;
   }
   const total = [...rowsByDay.values()].reduce((sum, rows) => sum + rows, 0);
@@ -88,7 +88,7 @@ export async function readTypedMarket(
     follower,
   );
   if (!scattered.isSound) {
-    await tellMarketProblems(duck, source, problems);
+    await reportMarketProblems(duck, source, problems);
     if (problems.errors === 0)
       problems.error({ code: 'UNREADABLE_FILE', path: 'market', message: 'The files changed while they were read.' });
     return undefined;

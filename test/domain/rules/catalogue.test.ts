@@ -51,8 +51,8 @@ const CONTRACT: Readonly<Record<string, string>> = {
 describe('the catalogue', () => {
   test('it holds the classes of the contract in their order', () => {
     expect(classes.map(({ type }) => type)).toEqual(Object.keys(CONTRACT));
-    expect(ruleTypes().selection).toHaveLength(22);
-    expect(ruleTypes().weighting).toHaveLength(11);
+    expect(ruleTypes().selection).toHaveLength(SELECTION_CLASSES.length);
+    expect(ruleTypes().weighting).toHaveLength(WEIGHTING_CLASSES.length);
   });
 
   test.each(specs.map((spec) => [spec.type, spec] as const))(

@@ -41,7 +41,7 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
         // After the first drawing, for who measures it.
         ready: [() => performance.measure('chart', { start: started })],
         setCursor: [(u) => options.onCursor(u.cursor.idx ?? null)],
-        setSelect: [(u) => tellRange(u, options)],
+        setSelect: [(u) => reportRange(u, options)],
         draw: [(u) => drawMarks(u, options.marks, style)],
       },
     },
@@ -132,7 +132,7 @@ function cursorOf({ sync, isStacked }: PlotOptions): uPlot.Cursor {
 
 const SELECTED_MIN = 6;
 
-function tellRange(plot: uPlot, { onRange }: PlotOptions): void {
+function reportRange(plot: uPlot, { onRange }: PlotOptions): void {
   const { left, width } = plot.select;
   if (width >= SELECTED_MIN)
     onRange({ from: dateOf(plot.posToVal(left, 'x')), to: dateOf(plot.posToVal(left + width, 'x')) });

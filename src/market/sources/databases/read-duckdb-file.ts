@@ -3,10 +3,10 @@ import { rowsByTable, type TableKind } from '../../content/table-kinds.js';
 import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from '../duckdb.js';
 import { createContentRows } from '../../content/content-rows.js';
-import { tellSharedNames } from '../../content/series-rows.js';
+import { reportSharedNames } from '../../content/series-rows.js';
 import { completeContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import { columnsOf, marketColumns } from '../../formats/parquet.js';
-import { tellMarketProblems } from '../../formats/parquet-problems.js';
+import { reportMarketProblems } from '../../formats/parquet-problems.js';
 import type { Problems } from '../../content/problems.js';
 import type { ReadOptions, SourceRead } from '../source-read.js';
 import { readTypedMarket } from '../read-typed-market.js';
@@ -75,7 +75,7 @@ async function readTables(
   const columns = marketColumns([], await columnsOf(duck.connection, scan), problems, reading.terms.mapping);
   const numberedScan = `(SELECT 'market' AS filename, row_number() OVER () - 1 AS file_row_number, * FROM ${scan})`;
   if (columns.kind === 'refused') {
-    await tellMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
+    await reportMarketProblems(duck, { files: [], numberedScan, columns: columns.rest }, problems);
     rows.toTables();
     return undefined;
   }
@@ -93,7 +93,7 @@ async function readTables(
     reading.follower,
   );
   const beside = rows.toTables();
-  if (market === undefined) tellSharedNames(names, beside.series, problems);
+  if (market === undefined) reportSharedNames(names, beside.series, problems);
   const complete = market && completeContent(market.panels, beside, reading.terms, problems);
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {

@@ -9,15 +9,18 @@ import { finished, processorTime, settled, startOn, type RunningService } from '
  * are asked in turns (old, new, new, old), so that other work on the machine meets both. Prints the median of each and
  * of the ratios of the pairs.
  *
- *     npm run bench:trees -- OLD [--new TREE] [--pairs 7] [words of the questions]
+ *     npm run bench:trees -- OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]
  *
- * OLD is another checkout with its `dist`; the new one is this one unless given.
+ * OLD is another checkout with its `dist`; the new one is this one unless given. Jobs are counted from their request to
+ * their end, one at a time.
  */
 interface Question {
   readonly what: string;
   /** Requests of one turn: about half a second of processor. */
   readonly requests: number;
   ask(url: string, serial: number): Promise<Response>;
+  /** Requests at once, 8 unless given. */
+  readonly atOnce?: number;
 }
 
 /** Watchlists of 3 KiB: together more than a cache of documents holds. */
@@ -25,7 +28,7 @@ const DOCUMENTS = 4000;
 const NAMES = Array.from({ length: 250 }, (_, i) => `NAME${String(i).padStart(5, '0')}`);
 const CONCURRENCY = 8;
 
-const { old, now, pairs, words } = readArguments(process.argv.slice(2));
+const { old, now, pairs, assets, words } = readArguments(process.argv.slice(2));
 const questions = questionsOf().filter(({ what }) => words.every((word) => what.includes(word)));
 const services = await Promise.all([old, now].map(startOf));
 try {
@@ -40,13 +43,13 @@ async function startOf(tree: string): Promise<RunningService> {
   return startOn(await mkdtemp(join(tmpdir(), 'bench-')), ['--workers', '1'], join(tree, 'dist/src/main.js'));
 }
 
-async function compare({ what, requests, ask }: Question): Promise<void> {
+async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question): Promise<void> {
   const times = services.map((): number[] => []);
   for (let pair = -1; pair < pairs; pair++) {
     for (const side of pair % 2 === 0 ? [0, 1] : [1, 0]) {
       const service = services[side]!;
       const before = processorTime(service);
-      await spread(requests, async (serial) => {
+      await spread(requests, atOnce, async (serial) => {
         const answer = await ask(service.url, serial + (pair + 1) * requests);
         await answer.arrayBuffer();
         if (!answer.ok) throw new Error(`${what}: ${answer.status}`);
@@ -69,10 +72,10 @@ async function compare({ what, requests, ask }: Question): Promise<void> {
 }
 
 /** Runs something so often, a few at a time. */
-async function spread(count: number, run: (serial: number) => Promise<void>): Promise<void> {
+async function spread(count: number, atOnce: number, run: (serial: number) => Promise<void>): Promise<void> {
   let serial = 0;
   await Promise.all(
-    Array.from({ length: CONCURRENCY }, async () => {
+    Array.from({ length: atOnce }, async () => {
       while (serial < count) await run(serial++);
     }),
   );
@@ -97,21 +100,48 @@ function questionsOf(): readonly Question[] {
     at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}`),
     at('views: weights with risk', 1500, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}&risk=true`),
     at('views: attribution', 1200, (serial) => `/analytics/BIG/attribution?start=${day(serial)}&end=2019-12-27`),
+    ...jobQuestions(),
   ];
+}
+
+/** Jobs whose answer is large: each is asked for and waited for. */
+function jobQuestions(): readonly Question[] {
+  const job = (what: string, requests: number, id: string, path: string, body: unknown): Question => ({
+    what: `jobs: ${what}`,
+    requests,
+    atOnce: 1,
+    async ask(url) {
+      await made(sent(url, 'POST', path, body));
+      return ended(url, id);
+    },
+  });
+  const costs = Array.from({ length: 24 }, (_, bps) => bps);
+  const sweep = { sweep_id: 'SWEEP', index_id: 'BIG', grid: { '/request/transaction_cost_bps': costs } };
+  return [
+    job('a backtest', 6, 'backtest:BIG', '/analytics/BIG/backtest', {}),
+    job('a risk model', 6, 'risk:MODEL', '/risk-models/MODEL/estimate', { index_id: 'BIG', start: '2010-01-04' }),
+    job('a sweep of 24', 1, 'sweep:SWEEP', '/analytics/sweeps', sweep),
+  ];
+}
+
+/** The status of a job at its end, without its result. */
+async function ended(url: string, id: string): Promise<Response> {
+  await finished({ url }, id);
+  return fetch(`${url}/health/live`);
 }
 
 function putWatchlist(url: string, serial: number): Promise<Response> {
   return sent(url, 'PUT', `/data/watchlists/w${serial}`, { name: `List ${serial}`, identifiers: NAMES });
 }
 
-/** A market of 100 names over 20 years, a run on it, and watchlists. */
+/** A market over 20 years, a run on it, and watchlists. */
 async function prepare(service: RunningService): Promise<void> {
   const { url } = service;
   await made(
     sent(url, 'POST', '/data/synthetic', {
       store_id: 'market',
       seed: 7,
-      assets: 100,
+      assets,
       start: '2000-01-03',
       end: '2019-12-31',
     }),
@@ -123,7 +153,7 @@ async function prepare(service: RunningService): Promise<void> {
   await made(sent(url, 'POST', '/indices', index));
   await made(sent(url, 'POST', '/analytics/BIG/backtest', {}));
   await finished(service, 'backtest:BIG');
-  await spread(DOCUMENTS, async (serial) => made(putWatchlist(url, serial)));
+  await spread(DOCUMENTS, CONCURRENCY, async (serial) => made(putWatchlist(url, serial)));
   await settled(service);
 }
 
@@ -145,8 +175,9 @@ function readArguments(argv: readonly string[]) {
   };
   const newer = option('--new', '.');
   const count = Number(option('--pairs', '7'));
+  const names = Number(option('--assets', '100'));
   const [older, ...others] = rest;
   if (older === undefined || !Number.isSafeInteger(count) || count < 1)
-    throw new Error('bench:trees OLD [--new TREE] [--pairs 7] [words of the questions]');
-  return { old: resolve(older), now: resolve(newer), pairs: count, words: others };
+    throw new Error('bench:trees OLD [--new TREE] [--pairs 7] [--assets 100] [words of the questions]');
+  return { old: resolve(older), now: resolve(newer), pairs: count, assets: names, words: others };
 }

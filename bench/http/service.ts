@@ -84,7 +84,7 @@ export function processorTime({ pid }: RunningService): number {
 }
 
 /** Follows a job to its success. */
-export async function finished({ url }: RunningService, jobId: string): Promise<void> {
+export async function finished({ url }: Pick<RunningService, 'url'>, jobId: string): Promise<void> {
   for (;;) {
     const { status, error } = (await (await fetch(`${url}/jobs/${jobId}?wait=30`)).json()) as {
       status: string;

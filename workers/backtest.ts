@@ -6,6 +6,7 @@ import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { type FullRunReason, CannotResume } from '#domain/backtest/extend/reasons.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
+import { newMemory, type Memory } from '#domain/backtest/run-file/placed.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
@@ -20,7 +21,11 @@ import { onEngine } from './numerics.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
+import { createRunMemory } from './run-memory.js';
 import { outputContent, writeOutputs } from './task-outputs.js';
+
+/** Of this thread, which does one task at a time. */
+const memory = createRunMemory();
 
 /**
  * A backtest: the stored run extended where that gives the same, else a whole one. The definition run, simulated,
@@ -31,6 +36,7 @@ export const backtest: Task<'backtest'> = async (input, control) => {
   control.report(0.95);
   const plan = outputContent(canonicalJson(input.plan));
   const { snapshots, ...files } = await writeOutputs(input.outputs, { plan, ...contents });
+  memory.giveBack();
   return { ...made, ...files, snapshots: { at: snapshotsAt, text: snapshots } };
 };
 
@@ -65,7 +71,7 @@ function wholeRun(
   const { plan, engineVersion, market: handle } = input;
   const { outputs, run, written, runHash, storeContentHash, runAt, start, end } = runForDataset(
     engine,
-    { ...input, extension: { extendedFrom: null, fullRunReason } },
+    { ...input, memory: memory.take, extension: { extendedFrom: null, fullRunReason } },
     control,
   );
   const { result, snapshots, overview, columns } = outputs;
@@ -84,7 +90,7 @@ function wholeRun(
       result: outputContent(result),
       snapshots: outputContent(snapshots.text),
       overview: outputContent(overview),
-      columns: outputContent(columns),
+      columns,
       checkpoint: state && outputContent(state),
     },
     snapshotsAt: snapshots.at,
@@ -133,12 +139,14 @@ function extendedRun(
 export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs'> & {
   readonly stamp?: RunStamp;
   readonly extension?: Pick<RunStamp, 'extendedFrom' | 'fullRunReason'>;
+  /** Memory of its columns: what is made of it is read no more once the next run takes it. */
+  readonly memory?: Memory;
 };
 
 /** Runs a plan and serialises everything that is stored of it. */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, engineVersion, stamp: given, extension = {} }: RunOrder,
+  { market: handle, plan, models, engineVersion, stamp: given, extension = {}, memory = newMemory }: RunOrder,
   control: TaskControl,
 ) {
   const market = openedMarket(handle);
@@ -149,7 +157,7 @@ export function runForDataset(
     models: openedModels(models),
     createDecider: indexDeciders(engine),
     engine,
-    inPlace: true,
+    memory,
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');

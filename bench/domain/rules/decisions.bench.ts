@@ -6,6 +6,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
+import { newMemory } from '#domain/backtest/run-file/placed.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { toPreviewResponse } from '#views/preview.js';
@@ -111,7 +112,7 @@ const backtest = (market: MarketData): void => {
     market,
     calendars,
     createDecider: indexDecider,
-    inPlace: true,
+    memory: newMemory,
     report: () => undefined,
     plan: {
       runId: 'BENCH',

@@ -11,6 +11,7 @@ import { hasAnyBar } from './simulate/due-rebalances.js';
 import { followBook } from './simulate/follow-book.js';
 import { overlayPortfolio } from './simulate/overlay-portfolio.js';
 import { bookDays, indexBook, indexTerms, type IndexRun } from './simulate/index-run.js';
+import type { Memory } from './run-file/placed.js';
 import { roomForColumns } from './run-file/room.js';
 import { simulateBook } from './simulate/simulate-book.js';
 import { requestedRange, type CalendarCoverage } from './simulate/window.js';
@@ -29,7 +30,7 @@ export function computeRun({
   createDecider,
   engine = referenceEngine,
   report,
-  inPlace = false,
+  memory,
   composer: known,
 }: ComputeInput): ComputedRun {
   const { indexId, request, documents } = plan;
@@ -51,7 +52,7 @@ export function computeRun({
   const compositions = composer.compositions(indexId);
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
-  const index = runIndex(compositions, { from, to, coverage: range.coverage, inPlace });
+  const index = runIndex(compositions, { from, to, coverage: range.coverage, memory });
   const { own, warnings, solves } = ownTerms(index, {
     plan,
     composer,
@@ -146,15 +147,15 @@ interface IndexSpan {
   readonly from?: number;
   readonly to: number;
   readonly coverage: CalendarCoverage | null;
-  readonly inPlace?: boolean;
+  readonly memory?: Memory | undefined;
 }
 
-export function runIndex(compositions: Compositions, { from, to, coverage, inPlace = false }: IndexSpan): IndexRun {
+export function runIndex(compositions: Compositions, { from, to, coverage, memory }: IndexSpan): IndexRun {
   const book = indexBook({
     compositions,
     to,
     ...(from === undefined ? {} : { followedFrom: from }),
-    ...(inPlace ? { roomForWeights: (cells: number) => roomForColumns(compositions, { cells, to }) } : {}),
+    ...(memory ? { roomForWeights: (cells: number) => roomForColumns(compositions, { memory, cells, to }) } : {}),
   });
   return { compositions, book, days: bookDays(book), coverage };
 }

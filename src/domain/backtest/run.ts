@@ -1,3 +1,4 @@
+import type { Memory } from './run-file/placed.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Calendars } from '../calendars/calendar.js';
 import type { IndexDocument } from '../documents/index-document.js';
@@ -92,8 +93,8 @@ export interface RunInput {
   /** The stored risk models of the plan; absent where it has none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
-  /** Makes room around the weights for the columns of the run: see `runToColumns`. */
-  readonly inPlace?: boolean;
+  /** Memory for the weights with room around them for the columns of the run: see `runToColumns`. */
+  readonly memory?: Memory;
   /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
   readonly engine?: Engine;
   /** Progress, 0 to 1; stops the run by throwing. */

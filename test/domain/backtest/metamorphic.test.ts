@@ -9,6 +9,7 @@ import type { IndexDocument } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { runResultJson } from '#views/run-json.js';
+import { createRunMemory } from '#workers/run-memory.js';
 import { cut as rowsUpTo } from './extend/extended.js';
 import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
@@ -167,17 +168,19 @@ describe('on random markets', () => {
     );
   });
 
-  test('columns written around the weights have the blocks of columns written apart', () => {
+  test('columns written around the weights, in the memory of the run before, have the blocks of columns written apart', () => {
+    const memory = createRunMemory();
     let placed = 0;
     fc.assert(
       fc.property(randomMarket, randomDocument, randomSignedRequest, ({ market }, document, request) => {
         const apart = tryRun(market, document, request);
-        const around = tryRun(market, document, { ...request, inPlace: true });
+        const around = tryRun(market, document, { ...request, memory: memory.take });
         if (!apart || !around) return;
         const expected = blocksOf(runToColumns(apart, { contentHash: 's' }));
         const bytes = runToColumns(around, { contentHash: 's', inPlace: true });
         if (bytes.buffer === around.portfolio.weights.buffer) placed++;
         expect(blocksOf(bytes)).toEqual(expected);
+        memory.giveBack();
       }),
       { numRuns: RUNS },
     );

@@ -1,3 +1,4 @@
+import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { fc } from '../../fast-check.js';
 import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
@@ -57,7 +58,7 @@ export const randomDecider = fc.constantFrom(plainDecider, plainDecider, ...SIGN
 export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
   readonly strategy?: StrategyTerms;
-  readonly inPlace?: boolean;
+  readonly memory?: Memory;
   readonly createDecider?: DeciderFactory;
 }
 
@@ -69,13 +70,13 @@ export function runOn(
   calendars: Calendars,
   market: MarketData,
   document: IndexDocument,
-  { documents = {}, strategy, inPlace = false, createDecider = plainDecider, ...request }: RunRequest = {},
+  { documents = {}, strategy, memory, createDecider = plainDecider, ...request }: RunRequest = {},
 ): Run {
   return runBacktest({
     market,
     calendars,
     createDecider,
-    inPlace,
+    ...(memory === undefined ? {} : { memory }),
     report: () => {},
     plan: {
       runId: document.id,

@@ -9,11 +9,19 @@ export function padded(bytes: number): number {
   return Math.ceil(bytes / 8) * 8;
 }
 
-/** Room for a panel of so many cells with zeros around it, of which a file can be made in place. */
-export function placedPanel(
-  cells: number,
-  { before, after }: { readonly before: number; readonly after: number },
-): Float64Array {
+/** Gives memory of at least so many bytes, all zero. */
+export type Memory = (bytes: number) => ArrayBuffer;
+
+export const newMemory: Memory = (bytes) => new ArrayBuffer(bytes);
+
+/** Bytes around a panel. */
+export interface Surroundings {
+  readonly before: number;
+  readonly after: number;
+}
+
+/** A panel of so many cells with zeros around it, of which a file can be made in place. */
+export function placedPanel(memory: Memory, cells: number, { before, after }: Surroundings): Float64Array {
   const offset = padded(PREAMBLE_BYTES + before);
-  return new Float64Array(new ArrayBuffer(offset + 8 * cells + padded(after)), offset, cells);
+  return new Float64Array(memory(offset + 8 * cells + padded(after)), offset, cells);
 }

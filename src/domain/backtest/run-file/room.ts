@@ -1,6 +1,6 @@
 import { LIMITS } from '../../limits.js';
 import type { Compositions } from '../simulate/compositions.js';
-import { placedPanel } from './placed.js';
+import { placedPanel, type Memory } from './placed.js';
 
 /** Bytes of a header beside its names and rebalances, and of one of each. */
 const HEADER_BYTES = 16_384;
@@ -22,7 +22,7 @@ const DESCRIPTION_BYTES = 1 << 18;
  */
 export function roomForColumns(
   { sm, list, first }: Compositions,
-  { cells, to }: { readonly cells: number; readonly to: number },
+  { memory, cells, to }: { readonly memory: Memory; readonly cells: number; readonly to: number },
 ): Float64Array {
   const dates = to - first + 1;
   const names = cells / dates;
@@ -37,5 +37,6 @@ export function roomForColumns(
     POSITION_BYTES * LIMITS.MAX_POSITION_ROWS +
     4 * NAME_BYTES * names +
     DESCRIPTION_BYTES;
-  return placedPanel(cells, { before: HEADER_BYTES + NAME_BYTES * names + REBALANCE_BYTES * list.length, after });
+  const before = HEADER_BYTES + NAME_BYTES * names + REBALANCE_BYTES * list.length;
+  return placedPanel(memory, cells, { before, after });
 }

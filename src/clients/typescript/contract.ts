@@ -2515,8 +2515,8 @@ export interface HeaderBlock {
   readonly subtitle: string | null;
   /** Whether to print the last date of the run and its terms. */
   readonly stamp: boolean;
-  /** Whether it begins a new page. */
-  readonly new_page: boolean;
+  /** Whether it begins a new page; it does not by default. */
+  readonly new_page?: boolean | undefined;
 }
 
 export interface HeaderBlockInput {
@@ -2531,7 +2531,7 @@ export interface HeaderBlockInput {
   readonly subtitle?: string | null | undefined;
   /** Whether to print the last date of the run and its terms. */
   readonly stamp?: boolean | undefined;
-  /** Whether it begins a new page. */
+  /** Whether it begins a new page; it does not by default. */
   readonly new_page?: boolean | undefined;
 }
 

@@ -27,7 +27,7 @@ export function builtInOver(templateId: BuiltInId, indexIds: readonly (string | 
     figures.map((block) => ({
       ...block,
       index_id: indexId,
-      ...(block.kind === 'header' ? { new_page: k > 0 } : {}),
+      ...(block.kind === 'header' && k > 0 ? { new_page: true } : {}),
     })),
   );
   return { ...document, blocks: [...bound, ...words] };

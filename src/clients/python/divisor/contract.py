@@ -2816,7 +2816,7 @@ class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     group_caps: t.Sequence[GroupCapInput]
 
 
-class HeaderBlock(t.TypedDict):
+class _HeaderBlock(t.TypedDict):
     kind: t.Literal["header"]
     #: Printed above the block.
     title: t.Optional[str]
@@ -2828,7 +2828,10 @@ class HeaderBlock(t.TypedDict):
     subtitle: t.Optional[str]
     #: Whether to print the last date of the run and its terms.
     stamp: bool
-    #: Whether it begins a new page.
+
+
+class HeaderBlock(_HeaderBlock, total=False):
+    #: Whether it begins a new page; it does not by default.
     new_page: bool
 
 
@@ -2847,7 +2850,7 @@ class HeaderBlockInput(_HeaderBlockInput, total=False):
     subtitle: t.Optional[str]
     #: Whether to print the last date of the run and its terms.
     stamp: bool
-    #: Whether it begins a new page.
+    #: Whether it begins a new page; it does not by default.
     new_page: bool
 
 

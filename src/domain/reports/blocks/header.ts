@@ -12,7 +12,7 @@ export const header = blockKind({
         .boolean()
         .default(true)
         .meta({ description: 'Whether to print the last date of the run and its terms.' }),
-      new_page: z.boolean().default(false).meta({ description: 'Whether it begins a new page.' }),
+      new_page: z.boolean().optional().meta({ description: 'Whether it begins a new page; it does not by default.' }),
     })
     .meta({ id: 'HeaderBlock' }),
   example: { kind: 'header', title: 'Large hundred', subtitle: 'Index factsheet', index_id: 'LARGE-100', stamp: true },

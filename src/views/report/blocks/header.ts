@@ -48,7 +48,7 @@ function stampsOf(figures: RunFigures): string[] {
 
 /** The head of a report: a bar, the title in large type, and at the right what the figures speak of. */
 export const drawHeader: Drawing<'header'> = (
-  { title, subtitle, stamp, new_page: startsPage },
+  { title, subtitle, stamp, new_page: startsPage = false },
   { width, typesetter, figures, reportName },
 ) => {
   const stamps = (stamp && figures !== null ? stampsOf(figures) : []).flatMap((line) =>

@@ -136,7 +136,10 @@ function statusOf({ code, status }: DivisorError): number {
 
 /** The sentence of the error, one line per finding below it, and what only this machine may say about them. */
 function explain({ message, findings }: DivisorError, settings: Settings | undefined): string {
-  const lines = findings.map((finding) => `  ${finding.severity} ${finding.code} ${finding.path}: ${finding.message}`);
+  const lines = findings.map(({ severity, code, path, message: said, file }) => {
+    const where = file === undefined || path.includes(file) ? path : `${file} ${path}`;
+    return `  ${severity} ${code} ${where}: ${said}`;
+  });
   const isAboutPlace = findings.some(({ code }) => code === 'LOCATION_NOT_ALLOWED');
   return [message, ...lines, ...(isAboutPlace ? [`  ${allowedPlaces(settings)}`] : [])].join('\n');
 }

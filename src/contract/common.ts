@@ -34,6 +34,7 @@ export const Finding = z
     value: z.unknown().optional(),
     count: z.int().min(1).optional(),
     places: z.array(z.string()).optional(),
+    file: z.string().optional(),
   })
   .meta({ id: 'Finding', description: 'What a check has to say about one place.' });
 

@@ -18,6 +18,8 @@ export interface Finding {
   readonly count?: number;
   /** The first places of them. */
   readonly places?: readonly string[];
+  /** File, sheet or member of an archive that it is in, as it is called where it lies. */
+  readonly file?: string;
 }
 
 export type Severity = 'error' | 'warning' | 'info';

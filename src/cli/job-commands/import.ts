@@ -5,7 +5,7 @@ import { table } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { choices, inspected, type Reading } from './inspect.js';
+import { choices, findingsTable, inspected, type Reading } from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
@@ -63,7 +63,12 @@ export const importMarket: JobCommand<Imported> = {
     const store = await client.call('createStore', { body: { ...common, kind, location } });
     return { result: { ...store, read_as } };
   },
-  show: (store) => [imported(store), ...(store.read_as === null ? [] : [readAs(store.read_as)])].join('\n'),
+  show: (store) =>
+    [
+      imported(store),
+      ...(store.read_as === null ? [] : [readAs(store.read_as)]),
+      ...(store.findings === undefined || store.findings.length === 0 ? [] : [findingsTable(store.findings)]),
+    ].join('\n'),
 };
 
 const imported = (store: DataStore) =>

@@ -49,6 +49,13 @@ export function choices({ basis, unsure }: Pick<InspectResult, 'basis' | 'unsure
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...asked];
 }
 
+/** The first findings, each with its file. */
+export function findingsTable(findings: InspectResult['findings']): string {
+  const rows = findings.slice(0, SHOWN_MAX).map(({ code, path, message, file }) => [code, file ?? '', path, message]);
+  const more = findings.length - rows.length;
+  return `Findings${more > 0 ? `, the first ${SHOWN_MAX} of ${findings.length}` : ''}\n${table(rows)}`;
+}
+
 function shown({ mapping, preview, findings, questions: _sentences, ...rest }: InspectResult): string {
   const said = Object.entries(mapping).filter(([, value]) => {
     const isEmpty = value === null || (typeof value === 'object' && Object.keys(value).length === 0);
@@ -64,9 +71,7 @@ function shown({ mapping, preview, findings, questions: _sentences, ...rest }: I
     ]),
     `Mapping\n${table(said.map(([member, value]) => [member, typeof value === 'string' ? value : JSON.stringify(value)]))}`,
     `Taken, where the data does not say it\n${table(choices(rest).map((line) => [line]))}`,
-    ...(findings.length === 0
-      ? []
-      : [`Findings\n${table(findings.slice(0, SHOWN_MAX).map(({ code, path, message }) => [code, path, message]))}`]),
+    ...(findings.length === 0 ? [] : [findingsTable(findings)]),
     ...(preview.data.length === 0
       ? []
       : [`As read\n${table([preview.columns, ...preview.data.slice(0, SHOWN_MAX).map((row) => row.map(cell))])}`]),

@@ -2098,6 +2098,8 @@ export interface Finding {
   readonly count?: number | undefined;
   /** Where the first ten of them are. */
   readonly places?: readonly string[] | undefined;
+  /** File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path. */
+  readonly file?: string | undefined;
 }
 
 /** Weights given by name; constituents without one are not held. */

@@ -10,6 +10,8 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   'Finding.count':
     'Problems that this finding stands for: more than 20 of one code and column of data are one finding, with the first as an example.',
   'Finding.places': 'Where the first ten of them are.',
+  'Finding.file':
+    'File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.',
   detail: 'Members that go with the code, or null.',
   error: 'The error.',
   findings: 'Findings, worst first.',

@@ -17,6 +17,8 @@ export interface Problem {
   readonly message: string;
   /** Column concerned, where the path has no row that it follows. */
   readonly column?: string;
+  /** Path that says the file, where the own one does not. */
+  readonly at?: string;
   readonly value?: unknown;
   readonly accepted?: readonly string[];
 }
@@ -27,6 +29,11 @@ export interface Problem {
  * severity are listed in served order; a MORE_FINDINGS finding counts the rest.
  */
 export interface Problems {
+  /**
+   * Says what the file is called that paths begin with a label of.
+   * @param label of a table or a file, or `market[AAPL` for all of one name
+   */
+  nameFile(label: string, file: string): void;
   /** @param times how many problems this one stands for: itself, and others alike that are not added */
   error(problem: Problem, times?: number): void;
   warning(problem: Problem): void;
@@ -52,6 +59,7 @@ interface Collected {
 }
 
 export function createProblems(): Problems {
+  const files = new Map<string, string>();
   const collected: Record<Severity, Collected> = { error: empty(), warning: empty(), info: empty() };
 
   function add(finding: Finding, column: string | undefined, times: number): void {
@@ -72,9 +80,10 @@ export function createProblems(): Problems {
 
   function addProblem(
     severity: Severity,
-    { code, path, message, value, accepted, column }: Problem,
+    { code, path, message, value, accepted, column, at = path }: Problem,
     times: number,
   ): void {
+    const file = fileOf(at, files);
     add(
       {
         severity,
@@ -83,6 +92,7 @@ export function createProblems(): Problems {
         path,
         ...(accepted ? { accepted } : {}),
         ...(value === undefined ? {} : smallValue(value)),
+        ...(file === undefined ? {} : { file }),
       },
       column,
       times,
@@ -90,6 +100,7 @@ export function createProblems(): Problems {
   }
 
   return {
+    nameFile: (label, file) => void files.set(label, file),
     error: (problem, times = 1) => addProblem('error', problem, times),
     warning: (problem) => addProblem('warning', problem, 1),
     take(findings) {
@@ -149,6 +160,21 @@ function asOne({ place, first, count }: Alike): Finding {
 /** Where in a table: the label of its file or sheet, the data row counted from 1, the column as written. */
 export function cellPath(label: string, row: number, column: string): string {
   return column === '' ? `${label}[row ${row}]` : `${label}[row ${row}].${column}`;
+}
+
+/** The file of a path: that of its label, else that of the name whose bar it is. */
+function fileOf(path: string, files: ReadonlyMap<string, string>): string | undefined {
+  if (files.size === 0) return undefined;
+  const opening = path.indexOf('[');
+  if (opening >= 0)
+    return (
+      files.get(path.slice(0, opening)) ?? files.get(path.slice(0, path.lastIndexOf(' ', path.indexOf(']', opening))))
+    );
+  for (let end = path.length; end > 0; end = path.lastIndexOf('.', end - 1)) {
+    const file = files.get(path.slice(0, end));
+    if (file !== undefined) return file;
+  }
+  return undefined;
 }
 
 /** The table and column of a path: those of its dataset, whichever of its files and rows it names. */

@@ -79,6 +79,7 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
       }
       read.add(name);
       const label = labelOf(table, name);
+      problems.nameFile(label, sheet);
       const addRow = rows.beginCells(table, label, columns, name);
       return (
         addRow &&
@@ -125,6 +126,7 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
     }
     names.add(name);
     const label = labelOf(table, name);
+    problems.nameFile(label, member.name);
     try {
       await readCsv(
         member.open(),

@@ -82,7 +82,10 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     const from = mapping.identifier_from;
     if (from?.startsWith('file:') !== true) return undefined;
     const identifier = identifierOfFile(from, name) ?? '';
-    if (isAssetIdentifier(identifier)) return rows.codeOf(file, identifier);
+    if (isAssetIdentifier(identifier)) {
+      problems.nameFile(`market[${identifier}`, name);
+      return rows.codeOf(file, identifier);
+    }
     problems.error({
       code: 'BAD_IDENTIFIER',
       path: file.label,
@@ -208,6 +211,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
         problems.warning({
           code: 'COLUMN_IGNORED',
           path: `market.${name}`,
+          at: first[0]!.path,
           column: name,
           message: `The column ${name} holds no number, as ${JSON.stringify(String(first[0]!.value).slice(0, 80))}; it is not read.`,
         });

@@ -174,6 +174,10 @@ async function mappedFiles(
 
 const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);
 
+/** What a file is called in its folder. @param label `market`, or `market/` and its path below the place of the table */
+export const fileName = (label: string, path: string) =>
+  label.includes('/') ? label.slice(label.indexOf('/') + 1) : basename(path);
+
 /** The files at some places, and in the folders there. @param places with what findings call them */
 async function filesAt(
   places: readonly (readonly [path: string, label: string])[],
@@ -217,6 +221,7 @@ async function filesAt(
       for (const name of names.toSorted(compareText)) await visit(join(real, name), `${label}/${name}`, depth + 1);
     } else {
       const format = formatOf(basename(place));
+      problems.nameFile(label, fileName(label, place));
       if (format === undefined || !status.isFile()) {
         problems.error({
           code: 'UNREADABLE_FILE',

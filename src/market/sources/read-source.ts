@@ -10,7 +10,7 @@ import { createMarketRecords } from '../formats/csv.js';
 import { rowsByTable, type TableKind } from '../content/table-kinds.js';
 import { type FileDigest, digestFiles } from './digest-file.js';
 import { openDuckDb, type DuckDb } from './duckdb.js';
-import { identityOfFile, type TableFiles, type SourceFile } from './folder.js';
+import { fileName, identityOfFile, type TableFiles, type SourceFile } from './folder.js';
 import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
@@ -34,9 +34,8 @@ export async function readSource(
   onProgress: Progress,
   { isPart = false, known = {}, follower, terms = PLAIN_TERMS }: ReadOptions = {},
 ): Promise<SourceRead | undefined> {
-  const paths = TABLE_KINDS.flatMap((tableKind) =>
-    files[tableKind].flatMap(({ format, path }) => (format === 'parquet' ? [path] : [])),
-  );
+  const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
+  for (const { label, path } of all) problems.nameFile(label, fileName(label, path));
   let duck: Promise<DuckDb> | undefined;
   const reading: Reading = {
     digests: [],
@@ -45,7 +44,7 @@ export async function readSource(
     known,
     follower,
     terms,
-    duck: () => (duck ??= openDuckDb({ files: paths })),
+    duck: () => (duck ??= openDuckDb({ files: parquetPaths(all) })),
   };
   try {
     onProgress(0, 'reading market');
@@ -90,6 +89,9 @@ export async function readSource(
     ); // one that did not open is reported where it was wanted
   }
 }
+
+const parquetPaths = (files: readonly SourceFile[]) =>
+  files.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
 
 /** Files that are no longer what they were when they were listed. */
 async function changedFiles(files: TableFiles): Promise<SourceFile[]> {

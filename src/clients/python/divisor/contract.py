@@ -2349,6 +2349,8 @@ class Finding(_Finding, total=False):
     count: int
     #: Where the first ten of them are.
     places: t.Sequence[str]
+    #: File, sheet or member of an archive that it is in, as it is called where it lies; of many the first. The row stands in the path.
+    file: str
 
 
 class _FixedWeightParams(t.TypedDict):

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { warnOfMarket } from '#market/content/market-warnings.js';
+import { createProblems } from '#market/content/problems.js';
+import { writeWorkbook } from '#market/formats/workbook-writer.js';
+import { writeZip } from '#market/formats/zip-writer.js';
+import { readImport, type ImportSource } from '#market/import/read-import.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { readSource } from '#market/sources/read-source.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { writeFiles } from '../store-folder.js';
+
+const temporaryFolder = temporaryFolders();
+const BY_FILE = Mapping.parse({ identifier_from: 'file:{identifier}_data.csv' });
+
+async function foundIn(files: Record<string, string>, tables: object, mapping: Mapping | null) {
+  const folder = await temporaryFolder();
+  await writeFiles(folder, files);
+  const problems = createProblems();
+  const listed = await folderFiles(folder, { tables, mapping }, createLocations([folder]), problems);
+  const terms = { mapping, adjustment: 'none' } as const;
+  const read = await readSource(listed, problems, () => {}, { terms });
+  if (read !== undefined) warnOfMarket(read.content, problems);
+  return problems.findings().map(({ code, path, file }) => [code, file, path]);
+}
+
+const HEAD = 'date,identifier,CLOSE\n';
+
+test('a finding of a file names it and its row, whatever the file is called', async () => {
+  const bad = `${HEAD}2024-01-02,A,10\n2024-01-03,A,x\n`;
+  expect(await foundIn({ 'bars.csv': bad }, { market: 'bars.csv' }, null)).toEqual([
+    ['NOT_A_NUMBER', 'bars.csv', 'market[row 2].CLOSE'],
+  ]);
+  expect(await foundIn({ 'bars.csv': HEAD.replace('CLOSE', 'PRICE') }, { market: 'bars.csv' }, null)).toEqual([
+    ['MISSING_COLUMN', 'bars.csv', 'market.CLOSE'],
+  ]);
+  const years = { 'market/year=2024/a.csv': bad, 'market/year=2023/a.csv': `${HEAD}2023-01-03,A,9\n` };
+  expect(await foundIn(years, {}, null)).toEqual([
+    ['NOT_A_NUMBER', 'year=2024/a.csv', 'market/year=2024/a.csv[row 2].CLOSE'],
+  ]);
+});
+
+test('so does a finding about many rows, one about a column, and a doubt about the bars of a name', async () => {
+  const rows = (closes: readonly unknown[], note = '') =>
+    `date,CLOSE,NOTE\n${closes.map((close, t) => `2024-01-${String(t + 2).padStart(2, '0')},${String(close)},${note}\n`).join('')}`;
+  const closes = Array.from({ length: 25 }, () => 10);
+  expect(await foundIn({ 'A_data.csv': rows(closes), 'B_data.csv': rows(closes.map(() => 'x')) }, {}, BY_FILE)).toEqual(
+    [['NOT_A_NUMBER', 'B_data.csv', 'market.CLOSE']],
+  );
+  expect(await foundIn({ 'A_data.csv': rows(closes), 'B_data.csv': rows(closes, 'text') }, {}, BY_FILE)).toEqual([
+    ['COLUMN_IGNORED', 'B_data.csv', 'market.NOTE'],
+  ]);
+  expect(
+    await foundIn({ 'A_data.csv': rows(closes), 'B_data.csv': rows(closes.with(9, 30).fill(30, 9)) }, {}, BY_FILE),
+  ).toEqual([['PRICE_JUMP', 'B_data.csv', 'market[B 2024-01-11].CLOSE']]);
+});
+
+test.each<[string, ImportSource, string]>([
+  [
+    'a zip',
+    { kind: 'csv', bytes: writeZip([{ name: 'x/market.csv', text: `${HEAD}2024-01-02,A,-\n` }]) },
+    'x/market.csv',
+  ],
+  [
+    'a workbook',
+    {
+      kind: 'xlsx',
+      bytes: writeWorkbook([
+        {
+          name: 'Market',
+          rows: [
+            ['date', 'identifier', 'CLOSE'],
+            ['2024-01-02', 'A', 'x'],
+          ],
+        },
+      ]),
+    },
+    'Market',
+  ],
+])('and one of %s the member or the sheet', async (_, source, file) => {
+  const problems = createProblems();
+  await readImport(source, problems);
+  expect(problems.findings()).toMatchObject([{ code: 'NOT_A_NUMBER', file, path: 'market[row 1].CLOSE' }]);
+});

@@ -50,13 +50,12 @@ async function unpacked(): Promise<string> {
   return path;
 }
 
-/** Why no browser can start here, null where one does. With REQUIRE_BROWSER that is a failure and no reason to skip. */
-export async function whyNone(): Promise<string | null> {
+/** A browser, or why none can start here. With REQUIRE_BROWSER that is a failure and no reason to skip. */
+export async function tryBrowser(): Promise<{ readonly browser: Browser } | { readonly why: string }> {
   try {
-    await (await openBrowser()).close();
-    return null;
+    return { browser: await openBrowser() };
   } catch (failure) {
     if (process.env['REQUIRE_BROWSER'] !== undefined) throw failure;
-    return String(failure).split('\n')[0]!;
+    return { why: String(failure).split('\n')[0]! };
   }
 }

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
-import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { runService, type RunningService } from '../services/running-service.js';
-import { openBrowser } from './browser.js';
 
 /** Longest wait for a state, on a machine that does other things as well. */
 export const WAIT_MS = 60_000;
@@ -28,9 +27,9 @@ export interface Desk {
 const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
 
 /** A service that comes back to the same address when it is started again, and the browser of all tests. */
-export async function openDesk(): Promise<Desk> {
+export async function openDesk(browser: Browser): Promise<Desk> {
   const flags = ['--port', String(await freePort())];
-  const [service, browser] = await Promise.all([runService(flags), openBrowser()]);
+  const service = await runService(flags);
   const complaints: string[] = [];
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ viewport: { width: 1280, height: 820 }, locale: 'en-GB', ...options });

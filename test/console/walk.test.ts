@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { runService } from '../services/running-service.js';
-import { whyNone } from './browser.js';
+import { tryBrowser } from './browser.js';
 import { openDesk, WAIT_MS, type Desk } from './desk.js';
 import { describeCrowd } from './walk/crowd.js';
 import { describeData } from './walk/data.js';
@@ -16,8 +16,8 @@ import { describeStudies } from './walk/studies.js';
 // A test waits for several states.
 vi.setConfig({ testTimeout: 5 * WAIT_MS, hookTimeout: 2 * WAIT_MS });
 
-const why = await whyNone();
-if (why !== null) process.stderr.write(`The console is not walked through: ${why}\n`);
+const tried = await tryBrowser();
+if ('why' in tried) process.stderr.write(`The console is not walked through: ${tried.why}\n`);
 
 test('it can be left away', async () => {
   const service = await runService(['--console', 'off']);
@@ -28,11 +28,11 @@ test('it can be left away', async () => {
 });
 
 /** In this order: each part goes on from what the one before it has made. */
-describe.skipIf(why !== null)('the console', () => {
+describe.skipIf('why' in tried)('the console', () => {
   let opened: Desk;
   const desk = () => opened;
   beforeAll(async () => {
-    opened = await openDesk();
+    if ('browser' in tried) opened = await openDesk(tried.browser);
   });
   afterAll(() => opened?.close());
 

@@ -158,6 +158,7 @@ function Guarded({ children }: { readonly children: ComponentChildren }) {
   if (failure === undefined) return <>{children}</>;
   return (
     <PageFrame title="The page failed">
+      <p>It met something that it does not know how to show. Every other page works as before.</p>
       <Problem trouble={troubleOf(failure)} onRetry={() => location.reload()} />
     </PageFrame>
   );

@@ -1,5 +1,5 @@
-import { useEffect, useState } from 'preact/hooks';
-import type { Json } from '../words/paths.js';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { isObject, type Json, type JsonObject } from '../words/paths.js';
 import { parameter, setParameters } from './place.js';
 
 /** Longest text that an address carries, encoded: proxies and the service refuse lines of 16 KB. */
@@ -38,4 +38,17 @@ export function jsonIn(text: string | null): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** An object that stands in the address while it is not what it began with. */
+export function useAddressedObject(name: string, first: JsonObject): readonly [JsonObject, (next: JsonObject) => void] {
+  const { text, put } = useAddressed(name);
+  const value = useMemo(() => jsonIn(text), [text]);
+  return [
+    isObject(value) ? value : first,
+    (next) => {
+      const written = JSON.stringify(next);
+      put(written === JSON.stringify(first) ? null : written);
+    },
+  ];
 }

@@ -17,7 +17,9 @@ const noting: typeof fetch = async (input, init) => {
   try {
     const response = await fetch(input, init);
     isReached.value = true;
-    if (response.status === 401) keyWanted.value = await sentenceOf(response.clone());
+    // The answer of a request that was given up meanwhile cannot be read: what another one said stays.
+    if (response.status === 401)
+      keyWanted.value = (await sentenceOf(response.clone())) ?? keyWanted.value ?? 'The service asks for a key.';
     return response;
   } catch (failure) {
     if (init?.signal?.aborted !== true) isReached.value = false;
@@ -25,9 +27,9 @@ const noting: typeof fetch = async (input, init) => {
   }
 };
 
-async function sentenceOf(response: Response): Promise<string> {
+async function sentenceOf(response: Response): Promise<string | undefined> {
   const body = (await response.json().catch(() => null)) as { readonly error?: { readonly message?: string } } | null;
-  return body?.error?.message ?? 'The service asks for a key.';
+  return body?.error?.message;
 }
 
 /** The service that served this page. */

@@ -100,9 +100,17 @@ async function settled(page: Page): Promise<void> {
 /** Rows of a table are made alike: the first ones tell of all. */
 const ALIKE = ['[role=row]:nth-child(n + 6)', 'tbody > tr:nth-child(n + 6)', '.methodology > li:nth-child(n + 6)'];
 
+/** What stands around every page: it is looked at once in each theme and width. */
+const AROUND = ['.rail', '.top-bar'];
+
+interface Looked {
+  readonly rules?: readonly string[];
+  readonly isFirst: boolean;
+}
+
 /** What axe-core has to say, a line each; of some rules alone, or of all. */
-function violations(page: Page, rules?: readonly string[]): Promise<readonly string[]> {
-  const context = JSON.stringify({ exclude: ALIKE });
+function violations(page: Page, { rules, isFirst }: Looked): Promise<readonly string[]> {
+  const context = JSON.stringify({ exclude: isFirst ? ALIKE : [...ALIKE, ...AROUND] });
   const options = JSON.stringify({ resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) });
   return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
@@ -172,6 +180,11 @@ async function tabProblems(page: Page): Promise<readonly string[]> {
   return tabbed(page);
 }
 
+/** Charts without a table for those who do not see them. */
+const UNTOLD = `[...document.querySelectorAll('[role=application]')]
+  .filter((chart) => !chart.closest('.chart')?.querySelector('table caption'))
+  .map((chart) => 'no table of ' + chart.getAttribute('aria-label'))`;
+
 /** What holds of every page. */
 export function describePages(desk: () => Desk): void {
   /** Filled while all pages are visited, which is done once. */
@@ -186,22 +199,25 @@ export function describePages(desk: () => Desk): void {
     const note = (where: string, lines: readonly string[]) => {
       if (lines.length > 0) found[where] = lines;
     };
-    for (const address of await addresses(desk())) {
+    const all = await addresses(desk());
+    for (const address of all) {
+      const isFirst = address === all[0];
       await visit(page, address);
-      note(`${address} light`, await violations(page));
+      note(`${address} light`, await violations(page, { isFirst }));
+      note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
       await page.setViewportSize(NARROW);
       if (IS_SOAK) {
         await settled(page);
-        note(`${address} narrow`, await violations(page, OF_WIDTHS));
+        note(`${address} narrow`, await violations(page, { rules: OF_WIDTHS, isFirst }));
       }
       await page.emulateMedia({ colorScheme: 'dark' });
       await settled(page);
-      note(`${address} dark narrow`, await violations(page, OF_WIDTHS));
+      note(`${address} dark narrow`, await violations(page, { rules: OF_WIDTHS, isFirst }));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       await page.setViewportSize(WIDE);
       await settled(page);
-      note(`${address} dark`, await violations(page, OF_COLOURS));
+      note(`${address} dark`, await violations(page, { rules: OF_COLOURS, isFirst }));
       await page.emulateMedia({ colorScheme: 'light' });
       const problems = await tabProblems(page);
       if (problems.length > 0) unreached[address] = problems;

@@ -46,7 +46,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
     await page.getByRole('heading', { name: 'Point 3 of' }).waitFor();
     await picture(page, 'frontier');
-    const run = page.url().split('/').at(-1);
+    const run = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<OptimisationRunResult>('GET', `/optimise/runs/${run}`);
     expect(await page.getByLabel('Figures of the optimisation').textContent()).toContain(
       `${(100 * body.tracking_error).toFixed(2)}%`,
@@ -104,7 +104,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
     await picture(page, 'sweep');
-    const id = page.url().split('/').at(-1);
+    const id = new URL(page.url()).pathname.split('/').at(-1);
     const { body } = await service.ask<{ result: { rows: { patch: object }[] } }>('GET', `/jobs/sweep:${id}`);
     const best = Object.values(body.result.rows[0]!.patch)[0];
     await page.getByRole('row', { name: new RegExp(`^1 ${best} `) }).waitFor();

@@ -47,7 +47,8 @@ interface DoubtListProps {
 }
 
 function DoubtList({ store, doubts, total }: DoubtListProps) {
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const picked = parameter('repairs');
+  const chosen: ReadonlySet<string> = new Set(picked === null ? [] : picked.split(','));
   const open = parameter('doubt');
   const shown = doubts.find(({ id }) => id === open);
   const repairable = doubts.filter(({ repair }) => repair !== null);
@@ -57,7 +58,7 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
       if (isIn) next.add(id);
       else next.delete(id);
     }
-    setChosen(next);
+    setParameters({ repairs: next.size === 0 ? null : [...next].join() });
   };
   return (
     <div class="data-part">

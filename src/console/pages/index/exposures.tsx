@@ -85,8 +85,8 @@ function Datapoint({ view, field }: { readonly view: ExposuresView; readonly fie
         ? []
         : [
             { id: 'mean', label: 'Weighted mean', values: own.mean, colour: 1 },
-            { id: 'p25', label: '25 %', values: own.percentiles.p25, colour: 3 },
-            { id: 'p75', label: '75 %', values: own.percentiles.p75, colour: 3 },
+            { id: 'p25', label: '25 %', values: own.percentiles.p25, colour: 3, isDashed: true },
+            { id: 'p75', label: '75 %', values: own.percentiles.p75, colour: 3, isDashed: true },
             ...(own.benchmark === null
               ? []
               : [{ id: 'benchmark', label: view.benchmark ?? 'Benchmark', values: own.benchmark.mean, colour: 2 }]),

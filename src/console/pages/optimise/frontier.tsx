@@ -1,8 +1,8 @@
 import type { FrontierPayload } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { axisTexts, PERCENT } from '../../components/chart/series.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { decimal, percent } from '../../words/numbers.js';
 
 type Point = FrontierPayload['points'][number];
@@ -14,7 +14,8 @@ const BELOW = 34;
 
 /** Portfolios of most return for their risk within the constraints; a click on one tells its figures. */
 export function Frontier({ frontier: { points, tangency } }: { readonly frontier: FrontierPayload }) {
-  const [chosen, setChosen] = useState(0);
+  const chosen = Math.max(0, Number(parameter('point') ?? 1) - 1);
+  const setChosen = (at: number) => setParameters({ point: at === 0 ? null : String(at + 1) });
   const all = tangency === null ? points : [...points, tangency];
   const x = scaleOf(
     all.map(({ volatility }) => volatility),

@@ -144,22 +144,25 @@ function Result({ id }: { readonly id: string }) {
   );
 }
 
+/** Runs that an earlier version stored say nothing of their objective: it was the only one. */
+const objectiveOf = (run: Partial<OptimisationRunResult>): string => run.objective_type ?? 'min_tracking_error';
+
 function Figures({ run }: { readonly run: OptimisationRunResult }) {
   return (
     <Metrics
       label="Figures of the optimisation"
       metrics={[
         {
-          term: run.objective_type.replaceAll('_', ' '),
+          term: objectiveOf(run).replaceAll('_', ' '),
           value: figure(run.objective_value),
           help: 'The objective in its own terms, costs included',
         },
         { term: 'Tracking error', value: percent(run.tracking_error), help: 'Against the index, annualised' },
         { term: 'Volatility', value: percent(run.volatility), help: 'Annualised, by the risk model of the run' },
-        ...(run.expected_return === null
+        ...(run.expected_return == null
           ? []
           : [{ term: 'Expected return', value: percent(run.expected_return), help: 'Annualised, before costs' }]),
-        ...(run.costs === null
+        ...(run.costs == null
           ? []
           : [{ term: 'Costs', value: percent(run.costs, 4), help: 'Of the trades, fraction of value' }]),
         { term: 'Turnover', value: percent(run.turnover), help: 'One-way, against the index weights' },

@@ -12,9 +12,11 @@ import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
+import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
 import { saveFile } from '../../state/files.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { count, decimal, percent } from '../../words/numbers.js';
@@ -33,9 +35,9 @@ interface OrdersProps {
 
 /** The orders that bring accounts to the index as of this rebalance; nothing is stored. */
 export function Orders({ id, asOf }: OrdersProps) {
-  const [isOpen, setOpen] = useState(false);
+  const [isOpen, setOpen] = useState(parameter('orders') !== null);
   return (
-    <details class="designer-part" onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <h2>Orders of accounts</h2>
       </summary>
@@ -45,7 +47,7 @@ export function Orders({ id, asOf }: OrdersProps) {
 }
 
 function Pack({ id, asOf }: OrdersProps) {
-  const [asked, setAsked] = useState<JsonObject>(FIRST);
+  const [asked, setAsked] = useAddressedObject('orders', FIRST);
   const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service says what is wrong with it.
   const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
   const pack = useOneAtATime(isEmpty ? null : `${id} ${JSON.stringify(body)}`, () =>
@@ -192,7 +194,7 @@ function Account({ account, findings, at, onChange }: AccountProps) {
 type Packing = RebalancePack['accounts'][number];
 
 function Packed({ pack }: { readonly pack: RebalancePack }) {
-  const [chosen, setChosen] = useState<string | null>(null);
+  const chosen = parameter('account');
   const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
   const { days_to_trade: days, liquidation, capacity, findings, basis, effective } = pack;
   return (
@@ -225,7 +227,7 @@ function Packed({ pack }: { readonly pack: RebalancePack }) {
           label="Account"
           options={pack.accounts.map(({ name }) => ({ value: name, text: name }))}
           value={account.name}
-          onChoose={setChosen}
+          onChoose={(name) => setParameters({ account: name })}
         />
       )}
       {account !== undefined && <Trades account={account} />}

@@ -11,14 +11,14 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { JobStatus } from '#clients/typescript/divisor.js';
+import { useAddressedObject } from '../../state/addressed.js';
 import { noteJob } from '../../state/live.js';
-import { go } from '../../state/place.js';
+import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { riskModelAddress } from '../../words/addresses.js';
 import { count, decimal } from '../../words/numbers.js';
-import type { JsonObject } from '../../words/paths.js';
 import '../designer/designer.css';
 
 /** Covariances that are estimated once and used by their id. */
@@ -62,8 +62,9 @@ const OTHERS = ['target', 'intensity', 'threshold', 'lags', 'repair', 'returns',
 function Estimate() {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const ids = indices.data?.indices.filter(({ has_run: hasRun }) => hasRun).map(({ id }) => id) ?? [];
-  const [id, setId] = useState('');
-  const [asked, setAsked] = useState<JsonObject>({});
+  const id = parameter('id') ?? '';
+  const setId = (typed: string) => setParameters({ id: typed === '' ? null : typed });
+  const [asked, setAsked] = useAddressedObject('estimate', {});
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const estimate = async () => {
     setTrouble(null);

@@ -1,7 +1,7 @@
 import type { BacktestMetrics, SweepRow } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
 import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { decimal, percent } from '../../words/numbers.js';
 import { patchText, pointerLabel } from './values.js';
 
@@ -21,9 +21,9 @@ const METRICS = [
 
 /** A metric over two parameters; where there are more, a cell has the best of the others by rank. */
 export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
-  const [across, setAcross] = useState(pointers[0] ?? '');
-  const [down, setDown] = useState(pointers[1] ?? '');
-  const [metric, setMetric] = useState<keyof BacktestMetrics>(rankBy);
+  const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
+  const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
+  const metric = METRICS.find((one) => one === parameter('metric')) ?? rankBy;
   const columns = valuesOf(rows, across);
   const lines = down === '' ? [''] : valuesOf(rows, down);
   const known = rows.flatMap(({ metrics }) => metrics?.[metric] ?? []);
@@ -45,15 +45,29 @@ export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
       aside={
         <>
           {pointers.length > 1 && (
-            <Select label="Across" isLabelShown options={named} value={across} onChoose={setAcross} />
+            <Select
+              label="Across"
+              isLabelShown
+              options={named}
+              value={across}
+              onChoose={(chosen) => setParameters({ across: chosen })}
+            />
           )}
-          {pointers.length > 1 && <Select label="Down" isLabelShown options={named} value={down} onChoose={setDown} />}
+          {pointers.length > 1 && (
+            <Select
+              label="Down"
+              isLabelShown
+              options={named}
+              value={down}
+              onChoose={(chosen) => setParameters({ down: chosen })}
+            />
+          )}
           <Select
             label="Metric"
             isLabelShown
             options={METRICS.map((value) => ({ value, text: value.replaceAll('_', ' ') }))}
             value={metric}
-            onChoose={(chosen: keyof BacktestMetrics) => setMetric(chosen)}
+            onChoose={(chosen) => setParameters({ metric: chosen })}
           />
         </>
       }

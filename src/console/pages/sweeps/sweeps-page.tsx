@@ -1,5 +1,5 @@
 import type { IndexDocument, RuleTypes, SweepRequest } from '#clients/typescript/divisor.js';
-import { useMemo, useState } from 'preact/hooks';
+import { useMemo } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -8,13 +8,14 @@ import { Icon } from '../../components/icon.js';
 import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
+import { useAddressedObject } from '../../state/addressed.js';
 import { start } from '../../state/actions.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { counted } from '../../words/numbers.js';
-import type { Json, JsonObject } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { parseValues, variedIn, type Varied } from './parameters.js';
 import '../designer/designer.css';
 import './sweeps.css';
@@ -69,7 +70,7 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
           isLabelShown
           options={ids.map((value) => ({ value, text: value }))}
           value={id}
-          onChoose={(chosen) => setParameters({ index: chosen })}
+          onChoose={(chosen) => setParameters({ index: chosen, sweep: null })}
         />
       </header>
       <Answered resource={document} what="the definition">
@@ -95,11 +96,20 @@ const RANKS = [
 ] as const;
 const AXES_MAX = 4;
 
+/** What a sweep is asked with before anything is chosen. */
+const FIRST: JsonObject = { axes: {}, costs: 5, rank: 'sharpe_ratio' };
+
+const axesIn = ({ axes }: JsonObject): readonly Axis[] =>
+  Object.entries(isObject(axes) ? axes : {}).map(([pointer, text]) => ({ pointer, text: String(text) }));
+
 function SweepForm({ index, types }: { readonly index: IndexDocument; readonly types: RuleTypes }) {
   const varied = useMemo(() => variedIn(index as unknown as JsonObject, types), [index, types]);
-  const [axes, setAxes] = useState<readonly Axis[]>([]);
-  const [costs, setCosts] = useState<Json | undefined>(5);
-  const [rank, setRank] = useState<Json | undefined>('sharpe_ratio');
+  const [asked, setAsked] = useAddressedObject('sweep', FIRST);
+  const { costs, rank } = asked;
+  const axes = axesIn(asked);
+  const put = (name: string, value: Json | undefined) => setAsked({ ...asked, [name]: value });
+  const setAxes = (next: readonly Axis[]) =>
+    put('axes', Object.fromEntries(next.map((one) => [one.pointer, one.text])));
   const variants = axes.reduce((product, { text }) => product * parseValues(text).length, axes.length === 0 ? 0 : 1);
   const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
   const submit = async () => {
@@ -145,13 +155,13 @@ function SweepForm({ index, types }: { readonly index: IndexDocument; readonly t
           }}
           value={costs}
           findings={[]}
-          onChange={setCosts}
+          onChange={(value) => put('costs', value)}
         />
         <Field
           spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
           value={rank}
           findings={[]}
-          onChange={setRank}
+          onChange={(value) => put('rank', value)}
         />
       </FieldGrid>
       <div class="sweep-start">

@@ -19,6 +19,7 @@ import { reportRoutes } from './reports.js';
 import { riskModelRoutes } from './risk-models.js';
 import { rollingRiskRoutes } from './rolling-risk.js';
 import { simulationRoutes } from './simulations.js';
+import { dataVersionRoutes } from './stores/data-versions.js';
 import { storeRoutes } from './stores/routes.js';
 import { strategyRoutes } from './strategies.js';
 import { runRoutes } from './analytics/runs.js';
@@ -55,6 +56,7 @@ export const API = {
   ...derivativeRoutes,
   ...strategyRoutes,
   ...storeRoutes,
+  ...dataVersionRoutes,
   ...dataRoutes,
   ...watchlistRoutes,
   ...versionRoutes,

@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import { AsKnownOnText } from '#domain/documents/as-known-on.js';
 import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { TableFrame } from './common.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
 import { routes } from './route.js';
 
-/** Identifiers of one batch. */
-const BATCH_MAX = 1000;
+const BATCH_MAX = 1000; // Identifiers of one batch.
 
 const date = (help: string) => IsoDate.optional().meta({ description: help });
 
@@ -136,6 +136,7 @@ const assetParams = z.strictObject({
 });
 
 const pricesQuery = z.strictObject({
+  as_known_on: AsKnownOnText,
   store_id: Id.optional().meta({
     description: 'The store; the served one unless given. Another one is read for the occasion.',
   }),
@@ -157,6 +158,7 @@ const pricesQuery = z.strictObject({
 export type PricesQuery = z.infer<typeof pricesQuery>;
 
 const batchQuery = z.strictObject({
+  as_known_on: AsKnownOnText,
   identifiers: z
     .array(AssetIdentifier)
     .min(1)
@@ -171,6 +173,7 @@ const batchQuery = z.strictObject({
 export type BatchQuery = z.infer<typeof batchQuery>;
 
 const actionsQuery = z.strictObject({
+  as_known_on: AsKnownOnText,
   start: date('First ex_date.'),
   end: date('Last ex_date.'),
   as_of: date('Date the trailing figures end on; default the last date held.'),
@@ -218,6 +221,8 @@ export const dataRoutes = routes({
       media: ['text/csv', 'application/vnd.apache.arrow.stream'],
     },
     errors: [
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
       'IDENTIFIER_NOT_FOUND',
       'INVALID_RANGE',
       'NO_DATA_SOURCE',
@@ -242,7 +247,7 @@ export const dataRoutes = routes({
       schema: BatchReferenceResponse,
       media: ['text/csv'],
     },
-    errors: ['NO_DATA_SOURCE'],
+    errors: ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'OVERLOADED', 'NO_DATA_SOURCE'],
   },
   getAssetReference: {
     method: 'GET',
@@ -251,9 +256,19 @@ export const dataRoutes = routes({
     tag: 'data',
     summary: 'Reference data and universes of one name.',
     params: assetParams,
-    query: z.strictObject({ as_of: date('Values as known on this date; the latest unless given.') }),
+    query: z.strictObject({
+      as_of: date('Values as known on this date; the latest unless given.'),
+      as_known_on: AsKnownOnText,
+    }),
     success: { status: 200, description: 'The reference data.', schema: ReferenceResponse },
-    errors: ['IDENTIFIER_NOT_FOUND', 'NO_DATA_SOURCE'],
+    errors: [
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'OVERLOADED',
+      'IDENTIFIER_NOT_FOUND',
+      'NO_DATA_SOURCE',
+    ],
   },
   getCorporateActions: {
     method: 'GET',
@@ -264,7 +279,15 @@ export const dataRoutes = routes({
     params: assetParams,
     query: actionsQuery,
     success: { status: 200, description: 'The actions.', schema: CorporateActionsResponse },
-    errors: ['IDENTIFIER_NOT_FOUND', 'INVALID_RANGE', 'NO_DATA_SOURCE'],
+    errors: [
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'OVERLOADED',
+      'IDENTIFIER_NOT_FOUND',
+      'INVALID_RANGE',
+      'NO_DATA_SOURCE',
+    ],
   },
   getCoverage: {
     method: 'GET',

@@ -92,6 +92,8 @@ export const riskModelRoutes = routes({
     },
     success: { status: 202, description: 'The job; see Location.', schema: RiskModelJobStatus },
     errors: [
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
       'UNIVERSE_REQUIRED',
       'INVALID_RANGE',
       'DOCUMENT_UNREADABLE',

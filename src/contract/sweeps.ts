@@ -4,6 +4,7 @@ import { BacktestMetrics } from './analytics/metrics.js';
 import { ErrorDetail } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
+import { asKnownErrors } from './stores/data-versions.js';
 
 const probability = (description: string) => z.number().min(0).max(1).meta({ description });
 
@@ -120,6 +121,6 @@ export const sweepRoutes = routes({
       },
     },
     success: { status: 202, description: 'The job; see Location.', schema: SweepJobStatus },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE', 'JOB_RUNNING'],
+    errors: ['INDEX_NOT_FOUND', ...asKnownErrors, 'NO_DATA_SOURCE', 'JOB_RUNNING'],
   },
 });

@@ -73,6 +73,10 @@ export const ERRORS = {
   CALENDAR_NOT_COVERED: { status: 422, help: 'The calendar covers nothing of the range.' },
   NO_DATA_IN_RANGE: { status: 422, help: 'The served store holds no price in the range.' },
   NO_DATA_AT_DATE: { status: 422, help: 'There is nothing at or before the date.' },
+  NO_DATA_KNOWN: {
+    status: 422,
+    help: 'No content of the data store was known at the time, or that of the version cannot be had again.',
+  },
   NO_COMMON_DATES: { status: 422, help: 'The series share fewer than two dates.' },
   UNIVERSE_REQUIRED: { status: 422, help: 'Neither identifiers nor an index were given.' },
   EXPIRY_NOT_AFTER_AS_OF: { status: 422, help: 'The expiry is not after the valuation date.' },

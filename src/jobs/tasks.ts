@@ -41,6 +41,12 @@ import type {
   SweepPartInput,
   SweepPartOutput,
 } from './tasks/runs.js';
+import type {
+  ContentChangeInput,
+  ContentChangeOutput,
+  DataDifferenceInput,
+  EarlierMarketInput,
+} from './tasks/data-versions.js';
 import type { RollingRiskInput, RunViewInput } from './tasks/views.js';
 import type {
   BacktestOrder,
@@ -106,6 +112,12 @@ export interface Tasks {
   coverage: { input: { readonly market: MarketHandle }; output: AnswerBytes };
   /** The next version of a store from the one held and what its source has now. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
+  /** How a content is made from the one that came after it, as bytes to keep. */
+  'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
+  /** An earlier content of a data store. */
+  'earlier-market': { input: EarlierMarketInput; output: { readonly handle: MarketHandle } };
+  /** Values that two contents of a data store have otherwise: a DataDifference as JSON. */
+  'data-difference': { input: DataDifferenceInput; output: AnswerBytes };
   /** What is probably wrong in a market. */
   'audit-market': { input: { readonly market: MarketHandle }; output: MarketAudit };
   /** A market with repairs applied, written as a store of its own. */

@@ -27,6 +27,8 @@ export const DOCUMENT_KINDS = [
   'publication',
   'publication-head',
   'signing-key',
+  'data-version',
+  'data-history',
   'audit',
   'audit-head',
 ] as const;

@@ -35,7 +35,12 @@ export const STORY: readonly string[] = [
 ];
 
 /** Operations whose example needs a store of another kind than the one that the document names. */
-const OTHER_STORES: Readonly<Record<string, string>> = { refreshStore: 'market', repairStore: 'doubtful' };
+const OTHER_STORES: Readonly<Record<string, string>> = {
+  refreshStore: 'market',
+  listDataVersions: 'market',
+  diffDataVersions: 'market',
+  repairStore: 'doubtful',
+};
 
 /** Daily prices of a name that was split three for one, told by nobody. */
 function withoutItsSplit() {

@@ -10,6 +10,7 @@ import { createData, type Data } from '#services/data/data.js';
 import { createLocalActivations, createSharedActivations, type Activations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createDatasetJobs, type DatasetJobs } from '#services/datasets/jobs.js';
+import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
 import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
 import type { Home } from '#store/home/home.js';
@@ -22,6 +23,7 @@ export interface MarketRooms {
   readonly activations: Activations;
   readonly datasets: Datasets;
   readonly data: Data;
+  readonly dataVersions: DataVersions;
   /** Handlers of the jobs that change them. */
   readonly jobKinds: DatasetJobs;
 }
@@ -38,7 +40,7 @@ export function composeMarket(rooms: {
   /** Called when another market is served. */
   readonly onServe: () => void;
 }): MarketRooms {
-  const { home, settings, documents, jobs, calendars, onServe } = rooms;
+  const { home, settings, documents, artifacts, jobs, calendars, onServe } = rooms;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(Date.now());
   const locations = createLocations([...settings.dataRoots, home.stores]);
@@ -49,6 +51,7 @@ export function composeMarket(rooms: {
   const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, calendarsInUse: inUse, timestamp });
+  const versions = createDataVersions({ documents, artifacts, jobs, markets, timestamp });
   const kinds = createDatasetJobs({
     documents,
     markets,
@@ -57,6 +60,7 @@ export function composeMarket(rooms: {
     folders,
     calendars,
     calendarsInUse: inUse,
+    versions,
     timestamp,
   });
   const datasets = createDatasets({
@@ -71,6 +75,7 @@ export function composeMarket(rooms: {
     folders,
     calendars,
     calendarsInUse: inUse,
+    versions,
     timestamp,
   });
   /** The market of any store; another than the served one is read for the occasion, and let go. */
@@ -79,8 +84,15 @@ export function composeMarket(rooms: {
     if (served?.handle.datasetId === datasetId) return served;
     return servedMarket(await datasets.panels(datasetId), timestamp());
   }
-  const data = createData({ markets, jobs, marketOf, served: () => datasets.servedDataset(), now: Date.now });
-  return { markets, activations, datasets, data, jobKinds: kinds };
+  const data = createData({
+    markets,
+    jobs,
+    dataVersions: versions,
+    marketOf,
+    served: () => datasets.servedDataset(),
+    now: Date.now,
+  });
+  return { markets, datasets, data, dataVersions: versions, jobKinds: kinds };
 }
 
 function sharedActivations(

@@ -7,6 +7,7 @@ import { healthHandlers } from '#http/routes/health.js';
 import { jobHandlers } from '#http/routes/jobs.js';
 import { metricsHandlers } from '#http/routes/metrics.js';
 import { principalHandlers } from '#http/routes/principal.js';
+import { dataVersionHandlers } from '#http/routes/data-versions.js';
 import { datasetHandlers } from '#http/routes/stores.js';
 import { watchlistHandlers } from '#http/routes/watchlists.js';
 import { createWatchlists } from '#services/datasets/watchlists.js';
@@ -27,6 +28,7 @@ export function composeDatasets(rooms: Rooms, removals: Removals) {
     kinds: rooms.jobKinds,
     handlers: {
       ...datasetHandlers(rooms.datasets, removals),
+      ...dataVersionHandlers(rooms.dataVersions),
       ...dataHandlers(rooms.data),
       ...watchlistHandlers(watchlists, removals),
     },

@@ -99,16 +99,8 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   open.push({ close: () => jobs.stop() });
   const deliveries = openDeliveries({ settings, documents, log });
   open.push(deliveries);
-  const market = composeMarket({
-    home,
-    settings,
-    documents,
-    artifacts,
-    log,
-    jobs,
-    calendars,
-    onServe: () => warmUp?.wake(),
-  });
+  const onServe = () => warmUp?.wake();
+  const market = composeMarket({ home, settings, documents, artifacts, log, jobs, calendars, onServe });
   open.push(market.datasets);
   const { markets } = market;
   if (settings.warmUp) warmUp = openWarmUp({ settings, log, store, markets, pool });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AsKnownOn } from '#domain/documents/as-known-on.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { BenchmarkName, BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 
@@ -21,6 +22,7 @@ export const BacktestRequest = z
     end: terms.end.unwrap().optional().meta(given(terms.end)),
     initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
     transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
+    as_known_on: AsKnownOn,
     if_stale: z.boolean().default(false).meta({
       description:
         'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.',
@@ -32,4 +34,4 @@ export const BacktestRequest = z
       'A field that is not given is that of the strategy, when one is run, else its default; with `if_stale` that of the stored run first.',
   });
 /** The request of a run, whether or not it has to be computed. */
-export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale'>;
+export type BacktestRequest = Omit<z.infer<typeof BacktestRequest>, 'if_stale' | 'as_known_on'>;

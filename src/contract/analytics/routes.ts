@@ -53,6 +53,9 @@ export const analyticsRoutes = routes({
       schema: BacktestRunResult,
     },
     errors: [
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
       'INDEX_NOT_FOUND',
       'BENCHMARK_NOT_FOUND',
       'INVALID_RANGE',

@@ -16,6 +16,7 @@ export const StoredRun = z
     end: z.string(),
     index_version: z.int().nullable().meta({ description: 'Version of the index or strategy; null of earlier runs.' }),
     store_id: z.string().nullable(),
+    store_version: z.int().nullable().meta({ description: 'Version of its data; null where it is not known.' }),
     store_content_hash: z.string(),
     engine_version: z.string(),
     request: z.unknown().meta({ description: 'The request, with its defaults.' }),

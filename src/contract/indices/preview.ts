@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AsKnownOn } from '#domain/documents/as-known-on.js';
 import { IsoDate } from '#domain/shape.js';
 import { Finding } from '../common.js';
 import { IndexDocumentBody } from './definition.js';
@@ -8,6 +9,7 @@ export const PreviewRequest = z
     as_of: IsoDate.nullable().default(null).meta({
       description: 'Decision date; default the base date of the index, or the first rebalance of a derived one.',
     }),
+    as_known_on: AsKnownOn,
   })
   .meta({ id: 'PreviewRequest' });
 
@@ -17,6 +19,7 @@ export const PreviewDocumentRequest = z
     as_of: IsoDate.nullable().default(null).meta({
       description: 'Decision date; default the base date of the document, or the first rebalance of a derived one.',
     }),
+    as_known_on: AsKnownOn,
   })
   .meta({ id: 'PreviewDocumentRequest' });
 

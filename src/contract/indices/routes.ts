@@ -4,6 +4,7 @@ import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { routes } from '../route.js';
+import { asKnownErrors } from '../stores/data-versions.js';
 import {
   SavedIndex,
   IndexCollection,
@@ -84,7 +85,7 @@ export const indexRoutes = routes({
     summary: 'Composes a definition as sent on one date; nothing is stored.',
     body: { schema: PreviewDocumentRequest, document: true, example: { document: example, as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
-    errors: compositionErrors,
+    errors: [...asKnownErrors, ...compositionErrors],
   },
   whatIf: {
     method: 'POST',
@@ -98,7 +99,7 @@ export const indexRoutes = routes({
       example: { index_id: 'LARGE-100', patch: { pipeline: { weighting: { cap: 0.05 } } } },
     },
     success: { status: 200, description: 'Names added, removed and changed.', schema: WhatIfResponse },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', ...compositionErrors],
+    errors: [...asKnownErrors, 'INDEX_NOT_FOUND', ...compositionErrors],
   },
   getIndex: {
     method: 'GET',
@@ -143,7 +144,7 @@ export const indexRoutes = routes({
     params: indexPath,
     body: { schema: PreviewRequest, optional: true, example: { as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', ...compositionErrors],
+    errors: [...asKnownErrors, 'INDEX_NOT_FOUND', ...compositionErrors],
   },
   explainName: {
     method: 'GET',

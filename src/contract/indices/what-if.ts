@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AsKnownOn } from '#domain/documents/as-known-on.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { Finding } from '../common.js';
 import { IndexDocumentBody } from './definition.js';
@@ -16,6 +17,7 @@ export const WhatIfRequest = z
     as_of: IsoDate.nullable()
       .default(null)
       .meta({ description: 'Decision date of both; default the latest date of the store.' }),
+    as_known_on: AsKnownOn,
   })
   .meta({
     id: 'WhatIfRequest',

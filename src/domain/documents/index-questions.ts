@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { AsKnownOn } from './as-known-on.js';
 import { Id, IsoDate } from '../shape.js';
 
 /** Requests that carry a whole index document: its own checks word what is wrong with it. */
 const Document = z.record(z.string(), z.unknown());
 const asOf = IsoDate.nullable().default(null);
 
-export const DocumentQuestion = z.strictObject({ document: Document, as_of: asOf });
+export const DocumentQuestion = z.strictObject({ document: Document, as_of: asOf, as_known_on: AsKnownOn });
 export type DocumentQuestion = z.infer<typeof DocumentQuestion>;
 
 export const WhatIfQuestion = z
@@ -15,6 +16,7 @@ export const WhatIfQuestion = z
     patch: Document.nullable().default(null),
     changed: Document.nullable().default(null),
     as_of: asOf,
+    as_known_on: AsKnownOn,
   })
   .superRefine((question, context) => {
     for (const [one, other] of [

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-covariance.js';
 import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
+import { AsKnownOn } from './as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../shape.js';
 
 /** Estimators by their names on the wire. */
@@ -41,6 +42,7 @@ export const RiskModelRequest = z
       .default(null)
       .meta({ description: 'First day of the window; the whole stored history by default.' }),
     end: IsoDate.nullable().default(null).meta({ description: 'Last day of the window.' }),
+    as_known_on: AsKnownOn,
     ...estimatorFields,
     intensity: z
       .number()

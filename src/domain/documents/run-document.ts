@@ -27,6 +27,10 @@ export const RunDocument = z.strictObject({
   store_id: z.string().optional(),
   adjustment: Adjustment.optional(),
   store_content_hash: z.string(),
+  /** Version of the data; absent in runs stored before there were versions, null where it was not known. */
+  store_version: z.int().nullable().optional(),
+  /** The version, where it was asked for; absent where the last one was. */
+  as_known_on: z.int().optional(),
   /** Currency that the store declared; null where it declared none, absent in runs stored before it could. */
   declared_currency: CurrencyCode.nullable().optional(),
   engine_version: z.string(),

@@ -17,6 +17,9 @@ import type { Patch, SweepBase } from '../sweeps/variants.js';
  */
 const accepted = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
 
+/** Version of the data, where another than the last was asked for. */
+const dataVersion = { data_version: z.int().optional() };
+
 export const BacktestPayload = z.object({
   plan: accepted<BacktestPlan>(),
   /** The request as it was sent, where a strategy filled it in. */
@@ -24,6 +27,7 @@ export const BacktestPayload = z.object({
   engine_version: z.string(),
   /** Version of the index or strategy; absent in jobs of before there were versions. */
   index_version: z.int().nullable().optional(),
+  ...dataVersion,
 });
 export type BacktestPayload = Readonly<z.infer<typeof BacktestPayload>>;
 
@@ -52,6 +56,7 @@ export const SweepPayload = z.object({
   models: accepted<PlannedModels>().optional(),
   rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
   partitions: z.int(),
+  ...dataVersion,
   engine_version: z.string(),
 });
 export type SweepPayload = Readonly<z.infer<typeof SweepPayload>>;
@@ -78,6 +83,7 @@ export const OptimisationPayload = z.object({
 export type OptimisationPayload = Readonly<z.infer<typeof OptimisationPayload>>;
 
 export const RiskModelPayload = z.object({
+  ...dataVersion,
   model_id: z.string(),
   request: RiskModelRequest,
   /** Names asked for, ascending and each once; null takes those of the run. */

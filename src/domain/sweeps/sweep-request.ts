@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AsKnownOn } from '../documents/as-known-on.js';
 import { BacktestFields } from '../documents/backtest-fields.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
 import { LIMITS } from '../limits.js';
@@ -33,6 +34,7 @@ export const SweepRequest = z
     sweep_id: Id.nullable()
       .default(null)
       .meta({ description: 'Second half of the id of the job; made up by default.' }),
+    as_known_on: AsKnownOn,
     index_id: Id.nullable().default(null).meta({ description: 'A stored index as the base.' }),
     document: z
       .record(z.string(), z.unknown())

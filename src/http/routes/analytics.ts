@@ -12,16 +12,17 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
   return {
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
-      const { if_stale: isIfStale, ...said } = body();
+      const { if_stale: isIfStale, as_known_on: asKnownOn, ...said } = body();
+      const isCurrentAsked = isIfStale && asKnownOn === undefined;
       const request = isIfStale ? await analytics.onStoredTerms(params.index_id, said) : said;
-      const current = isIfStale ? await analytics.currentResult(params.index_id, request) : undefined;
+      const current = isCurrentAsked ? await analytics.currentResult(params.index_id, request) : undefined;
       if (current) return { status: 200, stream: await current.open(), length: current.length };
-      const status = await analytics.start(params.index_id, request, origin);
+      const status = await analytics.start(params.index_id, { request, asKnownOn }, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     async startBacktests({ body, origin }) {
-      const { ids, if_stale: isIfStale, ...request } = body();
-      return { json: await batches.start({ ids, request, isIfStale }, origin) };
+      const { ids, if_stale: isIfStale, as_known_on: asKnownOn, ...request } = body();
+      return { json: await batches.start({ ids, request, asKnownOn, isIfStale }, origin) };
     },
     listBacktests: async ({ query }) => ({ json: await analytics.list(query) }),
     async compareRuns({ query, media, signal }) {

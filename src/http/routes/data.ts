@@ -11,14 +11,14 @@ export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
       const bytes = await data.prices(params.identifier, query, FORMATS[media] ?? 'json', signal);
       return media === JSON_TYPE ? { bytes } : { bytes, type: media === CSV_TYPE ? CSV_CONTENT_TYPE : media };
     },
-    getAssetReference: ({ params, query }) => ({ json: data.reference(params.identifier, query) }),
-    getAssetReferences({ query, media }) {
-      const batch = data.referenceBatch(query);
+    getAssetReference: async ({ params, query }) => ({ json: await data.reference(params.identifier, query) }),
+    async getAssetReferences({ query, media }) {
+      const batch = await data.referenceBatch(query);
       return media === CSV_TYPE
         ? { bytes: new TextEncoder().encode(referenceCsv(batch)), type: CSV_CONTENT_TYPE }
         : { json: batch };
     },
-    getCorporateActions: ({ params, query }) => ({ json: data.corporateActions(params.identifier, query) }),
+    getCorporateActions: async ({ params, query }) => ({ json: await data.corporateActions(params.identifier, query) }),
     getCoverage: async () => ({ json: await data.coverage() }),
     getCoverageHistory: async ({ signal }) => ({ bytes: await data.coverageHistory(signal) }),
     getDataSource: () => ({ json: data.source() }),

@@ -37,6 +37,8 @@ export interface ServedMarkets extends Markets {
   handleOf(identity: MarketIdentity): MarketHandle;
   /** Whether the content of an identity is in this process. */
   holds(identity: MarketIdentity): boolean;
+  /** Makes an earlier content one that is found by its identity, for as long as somebody holds it. */
+  hold(market: ServedMarket): void;
   /** Serves a market from now on. */
   serve(market: ServedMarket): void;
   /**
@@ -118,6 +120,7 @@ export function createServedMarkets(onServe: () => void = () => {}): ServedMarke
         market: { ...market, ...declared },
       });
     },
+    hold: contents.add,
     serve,
     settle(failure) {
       expected = undefined;

@@ -19,6 +19,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { NameBars, SeriesRequest } from '#market/serving/price-series.js';
+import type { DataVersions } from '../datasets/data-versions.js';
 import { unknownIdentifier, window, assertKnown } from './window.js';
 import { referenceOf, referenceBatchOf } from './reference.js';
 import { corporateActionsOf } from './actions.js';
@@ -29,6 +30,7 @@ import { searchNames, searchSeries } from './search.js';
 export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
   /**
    * The market of any store: the served one, or loaded for this call.
    * @throws Refusal STORE_NOT_FOUND, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED when it cannot be read
@@ -38,6 +40,11 @@ export interface DataDependencies {
   readonly served: () => Promise<ServedDataset | undefined>;
   /** ms since 1970. */
   readonly now: () => number;
+}
+
+interface ReferenceQuery {
+  readonly as_of?: string | undefined;
+  readonly as_known_on?: string | undefined;
 }
 
 export interface Data {
@@ -52,11 +59,11 @@ export interface Data {
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>>;
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND */
-  reference(identifier: string, query: { readonly as_of?: string | undefined }): ReferenceResponse;
+  reference(identifier: string, query: ReferenceQuery): Promise<ReferenceResponse>;
   /** @throws Refusal NO_DATA_SOURCE, VALIDATION_FAILED */
-  referenceBatch(query: BatchQuery): BatchReferenceResponse;
+  referenceBatch(query: BatchQuery): Promise<BatchReferenceResponse>;
   /** @throws Refusal NO_DATA_SOURCE, IDENTIFIER_NOT_FOUND, INVALID_RANGE */
-  corporateActions(identifier: string, query: ActionsQuery): CorporateActionsResponse;
+  corporateActions(identifier: string, query: ActionsQuery): Promise<CorporateActionsResponse>;
   coverage(): Promise<CoverageResponse>;
   /** A CoverageHistoryResponse as JSON. @throws Refusal NO_DATA_SOURCE, OVERLOADED */
   coverageHistory(signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
@@ -72,7 +79,7 @@ export interface Data {
 /** Columns in the order in which people read bars; others follow in the order of the files. */
 const USUAL_COLUMNS = ['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME', 'SHARES_OUTSTANDING', 'FREE_FLOAT'];
 
-export function createData({ markets, jobs, marketOf, served, now }: DataDependencies): Data {
+export function createData({ markets, jobs, dataVersions, marketOf, served, now }: DataDependencies): Data {
   const today = (): Day => Math.floor(now() / 86_400_000);
 
   async function prices(
@@ -82,7 +89,8 @@ export function createData({ markets, jobs, marketOf, served, now }: DataDepende
     signal: AbortSignal,
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { store_id: storeId } = query;
-    const { market, handle } = storeId === undefined ? markets.require() : await marketOf(storeId);
+    const { market, handle } =
+      storeId === undefined ? (await dataVersions.at(query.as_known_on)).served : await marketOf(storeId);
     const lookup = lookupOf(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
@@ -104,9 +112,11 @@ export function createData({ markets, jobs, marketOf, served, now }: DataDepende
 
   return {
     prices,
-    reference: (identifier, { as_of }) => referenceOf(markets.require(), identifier, { as_of, today: today() }),
-    referenceBatch: (query) => referenceBatchOf(markets.require(), query),
-    corporateActions: (identifier, query) => corporateActionsOf(markets.require(), identifier, query),
+    reference: async (identifier, { as_of, as_known_on }) =>
+      referenceOf((await dataVersions.at(as_known_on)).served, identifier, { as_of, today: today() }),
+    referenceBatch: async (query) => referenceBatchOf((await dataVersions.at(query.as_known_on)).served, query),
+    corporateActions: async (identifier, query) =>
+      corporateActionsOf((await dataVersions.at(query.as_known_on)).served, identifier, query),
     async coverage() {
       const current = markets.current();
       return coverageOf(current, await served(), now());

@@ -3,6 +3,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { Activations } from './activations.js';
 import { servedFields } from './served-content.js';
+import { recordDataVersion, type PreparedVersion } from './data-versions.js';
 import { allDatasets } from './documents.js';
 
 /** A store that is to be the active one, and its market. */
@@ -11,6 +12,8 @@ export interface Activation {
   /** Prepared before the transaction. */
   readonly served: ServedMarket;
   readonly activations: Pick<Activations, 'activate'>;
+  /** What it adds to the history of its store; null where that ends with it already. */
+  readonly version: PreparedVersion | null;
 }
 
 /**
@@ -19,11 +22,17 @@ export interface Activation {
  */
 export async function activateIn(
   tx: DocumentTransaction,
-  { document, served, activations }: Activation,
+  { document, served, activations, version }: Activation,
 ): Promise<void> {
   for (const other of await allDatasets(tx))
     if (other.active && other.store_id !== document.store_id)
       await tx.put('store', other.store_id, { ...other, active: false });
   await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
+  if (version !== null) await recordDataVersion(tx, version, rowsOf(document));
   await activations.activate(tx, served);
+}
+
+/** Rows of all tables of a store. */
+export function rowsOf({ rows }: Pick<DatasetDocument, 'rows'>): number {
+  return Object.values(rows ?? {}).reduce((sum, count) => sum + count, 0);
 }

@@ -20,6 +20,7 @@ import type { ServedDataset } from '../data/coverage.js';
 import { createGate } from '../shared/gate.js';
 import { placedAt, refusedData } from './refused-data.js';
 import type { Activations } from './activations.js';
+import type { DataVersions } from './data-versions.js';
 import { createDatasetActivity } from './activity.js';
 import { createDatasetAudits } from './audits.js';
 import { readDataset, toListedDataset } from './documents.js';
@@ -44,6 +45,7 @@ export interface DatasetsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly versions: Pick<DataVersions, 'prepare'>;
   readonly timestamp: () => string;
 }
 

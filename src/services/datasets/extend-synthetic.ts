@@ -4,6 +4,8 @@ import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import { servedFields } from './served-content.js';
+import { rowsOf } from './activate.js';
+import { recordDataVersion } from './data-versions.js';
 import { requireDataset } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
 import { syntheticSpec } from './synthetic-dataset.js';
@@ -12,7 +14,7 @@ import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** Extends a synthetic market by later sessions. */
 export function createExtension(dependencies: DatasetJobsDependencies) {
-  const { markets, activations, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
+  const { markets, activations, loading, folders, calendars, calendarsInUse, versions, timestamp } = dependencies;
 
   /** Makes the same market again with later sessions: its earlier bars come out the same. */
   async function extendSynthetic(
@@ -57,6 +59,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
       const next = isServed ? await servedMarket(made.handle!, at) : undefined;
+      const version = next === undefined ? null : await versions.prepare(next, 'synthetic');
       if (next !== undefined) await activations.prepare(next);
       return {
         result: { value: { store_id: datasetId, ...report } },
@@ -67,6 +70,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
             ...changes,
             ...(next === undefined ? {} : servedFields(next)),
           });
+          if (version !== null) await recordDataVersion(tx, version, rowsOf({ rows: made.summary.rows }));
           if (next !== undefined && stored.active) await activations.activate(tx, next);
           if (document.location !== null)
             tx.publish({ type: 'folder-replaced', store_id: datasetId, folder: document.location });

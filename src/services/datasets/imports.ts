@@ -22,6 +22,8 @@ import { placedAt, refusedData, asFindings } from './refused-data.js';
 import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
 import { blankDataset, requireDataset, slugOf, toDataStore } from './documents.js';
+import type { DataSource } from '#domain/documents/data-version-document.js';
+import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { loadedFields } from './loading.js';
@@ -41,6 +43,7 @@ export interface DatasetImportsDependencies {
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
+  readonly versions: Pick<DataVersions, 'prepare'>;
 }
 
 /** The body of an import. */
@@ -63,8 +66,19 @@ export interface DatasetImports {
 }
 
 export function createDatasetImports(dependencies: DatasetImportsDependencies): DatasetImports {
-  const { documents, activity, activations, locations, folders, readers, uploads, closing, calendarsInUse, timestamp } =
-    dependencies;
+  const {
+    documents,
+    activity,
+    activations,
+    locations,
+    folders,
+    readers,
+    uploads,
+    closing,
+    calendarsInUse,
+    versions,
+    timestamp,
+  } = dependencies;
 
   async function importData(body: ImportedBody, by?: Authorship): Promise<ImportResult> {
     let work:
@@ -93,7 +107,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
         result.handle === null
           ? null
           : { ...result.handle, datasetId, adjustment: document.adjustment, currency: document.currency };
-      await commit(document, handle, { previous, by });
+      const source = previous === undefined ? 'import' : header.on_exists === 'append' ? 'append' : 'replace';
+      await commit(document, handle, { previous, source, by });
       return importResult(
         toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined }),
         result.summary,
@@ -220,14 +235,15 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   async function commit(
     document: DatasetDocument,
     handle: MarketHandle | null,
-    { previous, by }: { readonly previous?: DatasetDocument | undefined; readonly by: Authorship | undefined },
+    { previous, source, by }: CommitTerms,
   ): Promise<void> {
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
+    const version = served === undefined ? null : await versions.prepare(served, source);
     if (served !== undefined) await activations.prepare(served);
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
       if (served === undefined) await tx.put('store', document.store_id, document);
-      else await activateIn(tx, { document, served, activations });
+      else await activateIn(tx, { document, served, activations, version });
     };
     await documents.transaction(write, { by });
     // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
@@ -247,11 +263,19 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       on_exists: 'refuse',
     } as const;
     const document = importedDataset(datasetId, header, undefined, folder, summary);
-    await commit(document, handle, { by });
+    await commit(document, handle, { source: 'repair', by });
     return toDataStore(document, { isServed: activity.isServed(datasetId), activity: undefined });
   }
 
   return { importData, register };
+}
+
+interface CommitTerms {
+  /** The store that is replaced. */
+  readonly previous?: DatasetDocument | undefined;
+  /** What made the content. */
+  readonly source: DataSource;
+  readonly by: Authorship | undefined;
 }
 
 type OnImport = (header: ImportHeader) => Promise<ImportAnswer>;

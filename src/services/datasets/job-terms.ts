@@ -3,6 +3,7 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Activations } from './activations.js';
+import type { DataVersions } from './data-versions.js';
 import type { DatasetLoading } from './loading.js';
 
 export interface DatasetJobsDependencies {
@@ -14,5 +15,6 @@ export interface DatasetJobsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
+  readonly versions: Pick<DataVersions, 'prepare'>;
   readonly timestamp: () => string;
 }

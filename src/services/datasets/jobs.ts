@@ -23,7 +23,7 @@ export interface DatasetJobs {
 }
 
 export function createDatasetJobs(dependencies: DatasetJobsDependencies): DatasetJobs {
-  const { documents, activations, loading, folders, calendars, calendarsInUse, timestamp } = dependencies;
+  const { documents, activations, loading, folders, calendars, calendarsInUse, versions, timestamp } = dependencies;
 
   async function runLoad({ store_id: datasetId }: LoadPayload, attempt: Attempt): Promise<Completion> {
     const { document } = await requireDataset(documents, datasetId);
@@ -33,12 +33,13 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const { summary, served } = loaded;
       const fields = reloadedFields(document, { summary, served: served! }, timestamp()); // it was to be served
       const after = { ...document, ...fields };
+      const version = await versions.prepare(served!, 'refresh');
       await activations.prepare(served!);
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
         async effect(tx) {
           const document = { ...(await requireDataset(tx, datasetId)).document, ...fields };
-          await activateIn(tx, { document, served: served!, activations });
+          await activateIn(tx, { document, served: served!, activations, version });
         },
       };
     } catch (failure) {
@@ -69,11 +70,12 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         location: folder,
         active: served !== undefined,
       };
+      const version = served === undefined ? null : await versions.prepare(served, 'synthetic');
       return {
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         async effect(tx) {
           if (served === undefined) await tx.put('store', datasetId, after);
-          else await activateIn(tx, { document: after, served, activations });
+          else await activateIn(tx, { document: after, served, activations, version });
         },
       };
     } catch (failure) {

@@ -16,7 +16,7 @@ import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** The job that brings a store up to date: later sessions of a source, or of a synthetic market. */
 export function createRefresh(dependencies: DatasetJobsDependencies) {
-  const { documents, markets, activations, loading, calendarsInUse, timestamp } = dependencies;
+  const { documents, markets, activations, loading, calendarsInUse, versions, timestamp } = dependencies;
   const extendSynthetic = createExtension(dependencies);
 
   async function runRefresh(payload: RefreshPayload, attempt: Attempt): Promise<Completion> {
@@ -61,13 +61,14 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       ({ dataset: table }) => (lastDay === null && report.left_out === null) || table !== 'market',
     );
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
+    const version = await versions.prepare(served, 'refresh');
     await activations.prepare(served);
     return {
       result: { value: { store_id: datasetId, ...report } },
       async effect(tx) {
         const { document: stored } = await requireDataset(tx, datasetId);
         if (!stored.active) throw notServed(datasetId); // another store was activated in the meantime
-        await activateIn(tx, { document: { ...stored, ...changes }, served, activations });
+        await activateIn(tx, { document: { ...stored, ...changes }, served, activations, version });
       },
     };
   }

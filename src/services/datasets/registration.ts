@@ -26,6 +26,7 @@ import {
   toDataStore,
   withoutPassword,
 } from './documents.js';
+import { forgetDataVersions, type DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { loadedFields, type DatasetLoading } from './loading.js';
@@ -44,6 +45,7 @@ export interface DatasetRegistrationDependencies {
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
   readonly timestamp: () => string;
+  readonly versions: Pick<DataVersions, 'prepare'>;
 }
 
 /** The list of stores: folders and databases come on it, their entries change, and stores of any kind leave it. */
@@ -85,6 +87,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     folders,
     readers,
     closing,
+    versions,
     timestamp,
   } = dependencies;
 
@@ -120,12 +123,13 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...blankDataset,
         ...loadedFields(loaded.summary, at),
       };
+      const version = loaded.served === undefined ? null : await versions.prepare(loaded.served, 'import');
       if (loaded.served !== undefined) await activations.prepare(loaded.served);
       const write = async (tx: DocumentTransaction): Promise<void> => {
         await activity.assertFree(datasetId, tx);
         await assertUnregistered(source, tx);
         if (loaded.served === undefined) await tx.put('store', datasetId, document);
-        else await activateIn(tx, { document, served: loaded.served, activations });
+        else await activateIn(tx, { document, served: loaded.served, activations, version });
       };
       await documents.transaction(write, { by });
       return toDataStore(document, { isServed: request.activate, activity: undefined });
@@ -229,6 +233,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const forget = async (tx: DocumentTransaction): Promise<void> => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       await tx.delete('store', datasetId);
+      await forgetDataVersions(tx, datasetId);
       await forgetJobsAbout(tx, jobs, deleted);
     };
     await documents.transaction(forget, { by });

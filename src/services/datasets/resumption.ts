@@ -7,6 +7,7 @@ import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.j
 import type { DocumentStore } from '#store/port.js';
 import { resumedFields } from './served-content.js';
 import type { Activations } from './activations.js';
+import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
 import { allDatasets, requireDataset } from './documents.js';
 import { forgetUnwritten } from './synthetic-dataset.js';
@@ -23,6 +24,7 @@ export interface DatasetResumptionDependencies {
   readonly folders: ManagedFolders;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
+  readonly versions: Pick<DataVersions, 'prepare'>;
   readonly timestamp: () => string;
 }
 
@@ -35,7 +37,7 @@ export interface DatasetResumption {
 }
 
 export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
-  const { documents, activity, jobs, markets, activations, loading, folders, closing, timestamp } = dependencies;
+  const { documents, activity, jobs, markets, activations, loading, folders, closing, versions, timestamp } = dependencies;
 
   async function announce(): Promise<void> {
     const active = (await allDatasets(documents)).find((store) => store.active);
@@ -70,6 +72,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
+      const version = loaded.kind === 'refused' ? null : await versions.prepare(loaded.served!, 'refresh');
       if (loaded.kind === 'loaded') await activations.prepare(loaded.served!); // it was to be served
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
@@ -78,7 +81,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         else if (document.active && markets.served() === undefined) {
           const { summary, served } = loaded;
           const fields = resumedFields(document, { summary, served: served! }, timestamp()); // it was to be served
-          await activateIn(tx, { document: { ...document, ...fields }, served: served!, activations });
+          await activateIn(tx, { document: { ...document, ...fields }, served: served!, activations, version });
         }
       });
       return error === null ? undefined : failedBy(error);

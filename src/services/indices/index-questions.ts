@@ -1,5 +1,6 @@
 import type { Methodology } from '#contract/indices/methodology.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import type { AsKnownOn } from '#domain/documents/as-known-on.js';
 import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { DocumentQuestion, mergePatch, WhatIfQuestion } from '#domain/documents/index-questions.js';
@@ -16,6 +17,7 @@ import { checkShape } from '#domain/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
+import type { DataVersions } from '../datasets/data-versions.js';
 import { modelFiles } from '../risk/used-models.js';
 import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
 import { withWatchlist } from './watchlist-universes.js';
@@ -28,7 +30,7 @@ type Json = Promise<Uint8Array<ArrayBuffer>>;
 /** Questions about definitions that are answered at once and stored nowhere. */
 export interface IndexQuestions {
   /** A PreviewResponse. @throws Refusal VALIDATION_FAILED, NO_DATA_SOURCE, EMPTY_INDEX, FX_MISSING, OVERLOADED */
-  previewStored(indexId: string, request: () => { readonly as_of: string | null }, signal: AbortSignal): Json;
+  previewStored(indexId: string, request: () => PreviewTerms, signal: AbortSignal): Json;
   /** A PreviewResponse of the document in the body. */
   previewDocument(body: Body, signal: AbortSignal): Json;
   /** A WhatIfResponse. @throws Refusal INDEX_NOT_FOUND beside those of a preview */
@@ -42,6 +44,11 @@ export interface IndexQuestions {
   rebalancePack(indexId: string, asked: PackAsked, signal: AbortSignal): Json;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   methodology(indexId: string): Promise<Methodology>;
+}
+
+interface PreviewTerms {
+  readonly as_of: string | null;
+  readonly as_known_on?: AsKnownOn | undefined;
 }
 
 export interface PackAsked {
@@ -60,6 +67,7 @@ export interface IndexQuestionsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly calendars: Calendars;
 }
 
@@ -68,6 +76,7 @@ export function createIndexQuestions({
   artifacts,
   jobs,
   markets,
+  dataVersions,
   calendars,
 }: IndexQuestionsDependencies): IndexQuestions {
   /** A document with those it reaches and the stored risk models that they use. */
@@ -97,11 +106,11 @@ export function createIndexQuestions({
     ];
   }
 
-  async function preview(document: IndexDocument, asOf: string | null, signal: AbortSignal): Json {
+  async function preview(document: IndexDocument, terms: PreviewTerms, signal: AbortSignal): Json {
     assertDecides(document);
-    const { handle, market } = markets.require();
+    const { handle, market } = (await dataVersions.at(terms.as_known_on)).served;
     await onMarket(document, market);
-    const question = { market: handle, ...(await reached(document)), indexId: document.id, asOf };
+    const question = { market: handle, ...(await reached(document)), indexId: document.id, asOf: terms.as_of };
     const { bytes } = await jobs.query('preview', question, signal);
     return bytes;
   }
@@ -109,13 +118,13 @@ export function createIndexQuestions({
   return {
     async previewStored(indexId, request, signal) {
       const { document } = await requireIndex(documents, indexId);
-      const { as_of } = request();
-      return preview((await checked(document)).document, as_of, signal);
+      const terms = request();
+      return preview((await checked(document)).document, terms, signal);
     },
     async previewDocument(body, signal) {
       const { value, findings } = checkShape(DocumentQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
-      return preview((await checked(value.document)).document, value.as_of, signal);
+      return preview((await checked(value.document)).document, value, signal);
     },
     async whatIf(body, signal) {
       const { value, findings } = checkShape(WhatIfQuestion, body);
@@ -124,7 +133,7 @@ export function createIndexQuestions({
       const before = (await checked(base as Body)).document;
       assertDecides(before);
       const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
-      const { handle, market } = markets.require();
+      const { handle, market } = (await dataVersions.at(value.as_known_on)).served;
       await onMarket(before, market);
       assertDecides(after.document);
       const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);

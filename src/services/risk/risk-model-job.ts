@@ -5,15 +5,21 @@ import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { RiskUniverseOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
+import type { DataVersions } from '../datasets/data-versions.js';
 import { columnsOf, requireRun } from '../runs/run-documents.js';
 
 export interface RiskModelJobDependencies {
   readonly documents: DocumentStore;
   readonly markets: Markets;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
 }
 
 /** The kind of job that estimates risk models: the model is replaced in the transaction that ends the job. */
-export function createRiskModelJob({ documents, markets }: RiskModelJobDependencies): JobKind<RiskModelPayload> {
+export function createRiskModelJob({
+  documents,
+  markets,
+  dataVersions,
+}: RiskModelJobDependencies): JobKind<RiskModelPayload> {
   async function universeOf({ identifiers, run }: RiskModelPayload): Promise<RiskUniverseOrder> {
     if (identifiers !== null) return { kind: 'names', identifiers };
     const { run_id, ...terms } = run!; // one of the two was given
@@ -22,7 +28,7 @@ export function createRiskModelJob({ documents, markets }: RiskModelJobDependenc
 
   return jobKind('risk', async (payload, attempt) => {
     await markets.settled(); // An estimate of the last process waits for the data that is on its way.
-    const { identity } = markets.require();
+    const { identity } = (await dataVersions.at(payload.data_version)).served;
     const output = await attempt.compute('estimate-risk-model', {
       market: identity,
       universe: await universeOf(payload),

@@ -12,10 +12,10 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
-import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload } from '#domain/jobs/payloads.js';
+import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { requireRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 import { findIndex } from '../indices/stored-indices.js';
@@ -26,7 +26,7 @@ export interface RiskModelsDependencies {
   readonly artifacts: ArtifactStore;
   readonly jobs: Jobs;
   readonly kind: JobKind<RiskModelPayload>;
-  readonly markets: Markets;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly states: Pick<RunStates, 'requireMarket'>;
 }
 
@@ -69,7 +69,7 @@ export function createRiskModels({
   artifacts,
   jobs,
   kind,
-  markets,
+  dataVersions,
   states,
 }: RiskModelsDependencies): RiskModels {
   const stored = (modelId: string) => requireModel(documents, modelId);
@@ -173,11 +173,12 @@ export function createRiskModels({
       const { start, end } = request;
       if (start !== null && end !== null && start > end)
         throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
-      const { market } = markets.require();
+      const known = await dataVersions.at(request.as_known_on);
+      const { market } = known.served;
       const payload = await payloadOf(modelId, request, market);
       return jobs.submit({
         kind,
-        payload,
+        payload: { ...payload, ...versionOf(request, known) },
         request: asked,
         estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
         origin,

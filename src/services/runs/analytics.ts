@@ -18,15 +18,16 @@ import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import { type ArtifactRef, type ArtifactStore, type DocumentStore, lengthOf } from '#store/port.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
+import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { forgetRuns } from './kept-runs.js';
 import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
-import type { StoredBytes } from './stored-bytes.js';
+import type { CheckedBytes, RunRecordReader, StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
 import { onTermsOf, type RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
-import { versionedPlan, type RunnablePlan } from './versioned-plan.js';
+import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, contentFindings } from './compared-runs.js';
 import { measuringModel, modelFiles } from '../risk/used-models.js';
@@ -41,20 +42,8 @@ export interface AnalyticsDependencies {
   readonly calendars: Calendars;
   readonly maker: ViewMaker;
   readonly states: RunStates;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly engineVersion: string;
-}
-
-/** Stored bytes that were read and are what was written. */
-export interface CheckedBytes {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly etag: string;
-}
-
-/** The record of a run, which is written when it is asked for. */
-export interface RunRecordReader {
-  readonly etag: string;
-  /** @throws Refusal DOCUMENT_UNREADABLE when the files of the run are damaged */
-  read(): Promise<StoredBytes>;
 }
 
 /** Backtests and the views over their stored runs. Views are made by workers from stored columns. */
@@ -66,7 +55,7 @@ export interface Analytics {
    * @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE, VALIDATION_FAILED, INVALID_RANGE, BENCHMARK_NOT_FOUND, JOB_RUNNING,
    * NO_DATA_SOURCE, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
    */
-  start(runId: string, request: BacktestRequest, origin: Origin | null): Promise<JobStatus>;
+  start(runId: string, asked: AskedBacktest, origin: Origin | null): Promise<JobStatus>;
   /** A request with the terms of the stored run where it says none. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
@@ -113,7 +102,8 @@ const CHECKED_BYTES_MAX = 256 * 1024;
 const ROWS_PER_TURN = 32;
 
 export function createAnalytics(dependencies: AnalyticsDependencies): Analytics {
-  const { documents, artifacts, jobs, kind, markets, calendars, maker, states, engineVersion } = dependencies;
+  const { documents, artifacts, jobs, kind, markets, calendars, maker, states, dataVersions, engineVersion } =
+    dependencies;
 
   const plans = createBacktestPlans(documents);
   const stored = (ref: ArtifactRef): StoredBytes => ({
@@ -142,12 +132,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     (await states.isOtherDataset(run, market)) ? undefined : market;
 
   /** The resolved request, after every check that needs no run. */
-  async function runnable(runId: string, given: BacktestRequest): Promise<RunnablePlan> {
+  async function runnable(runId: string, { request: given, asKnownOn }: AskedBacktest): Promise<RunnablePlan> {
     await assertSubject(documents, runId);
     const { plan, version } = await versionedPlan({ documents, plans, runId, given });
-    const { market } = markets.require();
+    const known = await dataVersions.at(asKnownOn);
+    const { market } = known.served;
     assertRunnable(plan, { market, calendars });
-    return { plan, version, market };
+    return { plan, version, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
   }
 
   /** Rows of a listing. After a change of definitions those of many runs are compared again: others have their turn in between. */
@@ -169,13 +160,14 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
   return {
     assertSubject: (runId) => assertSubject(documents, runId),
 
-    async start(runId, given, origin) {
-      const { plan, version, market } = await runnable(runId, given);
-      const asked = plan.strategy === undefined ? {} : { asked: given };
+    async start(runId, asking, origin) {
+      const { plan, version, market, dataVersion } = await runnable(runId, asking);
+      const asked = plan.strategy === undefined ? {} : { asked: asking.request };
+      const knownOn = asking.asKnownOn === undefined ? {} : { as_known_on: asking.asKnownOn };
       return jobs.submit({
         kind,
-        payload: { plan, ...asked, engine_version: engineVersion, index_version: version },
-        request: plan.request,
+        payload: { plan, ...asked, ...dataVersion, engine_version: engineVersion, index_version: version },
+        request: { ...plan.request, ...knownOn },
         estimatedBytes: estimatedBytes(market),
         message: 'waiting for a worker',
         origin,
@@ -184,7 +176,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
 
     onStoredTerms: async (runId, given) => onTermsOf(await findRun(documents, runId), given),
     async currentResult(runId, given) {
-      const { plan } = await runnable(runId, given);
+      const { plan } = await runnable(runId, { request: given });
       const run = await findRun(documents, runId);
       // Results of earlier versions, whose store is not known, may lack what a result has today.
       if (run?.store_id === undefined || (await states.staleOf(run)) !== null) return undefined;

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BacktestBatch } from '#contract/analytics/batch.js';
+import type { AsKnownOn } from '#domain/documents/as-known-on.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
 import type { Origin } from '#jobs/origin.js';
@@ -19,6 +20,7 @@ export interface BacktestBatches {
 export interface BatchOrder {
   readonly ids: readonly string[];
   readonly request: BacktestRequest;
+  readonly asKnownOn?: AsKnownOn | undefined;
   readonly isIfStale: boolean;
 }
 
@@ -29,14 +31,14 @@ export function createBacktestBatches(
 ): BacktestBatches {
   async function entryOf(
     indexId: string,
-    { request: said, isIfStale }: BatchOrder,
+    { request: said, asKnownOn, isIfStale }: BatchOrder,
     origin: Origin | null,
   ): Promise<Entry> {
     try {
       const request = isIfStale ? await analytics.onStoredTerms(indexId, said) : said;
-      if (isIfStale && (await analytics.currentResult(indexId, request)) !== undefined)
+      if (isIfStale && asKnownOn === undefined && (await analytics.currentResult(indexId, request)) !== undefined)
         return { index_id: indexId, outcome: 'current', job: null, error: null };
-      return queued(indexId, await analytics.start(indexId, request, origin));
+      return queued(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));
     } catch (thrown) {
       if (!(thrown instanceof Refusal) || isOfService(thrown)) throw thrown;
       return { index_id: indexId, outcome: 'refused', job: null, error: thrown.toDetail() as Entry['error'] };

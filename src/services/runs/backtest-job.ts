@@ -15,6 +15,7 @@ import type { ArtifactInset, ArtifactRef, ArtifactStore, DocumentStore } from '#
 import { columnsOf, earlierFiles, findRun, readRun, referenceTo } from './run-documents.js';
 import { modelReferences, plannedFiles } from '../risk/used-models.js';
 import { putRun } from './kept-runs.js';
+import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
@@ -24,6 +25,7 @@ export interface BacktestJobDependencies {
   readonly markets: Markets;
   /** How many runs of an index stay, beside those that were published. */
   readonly runsKept: number;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
 }
 
 /** A stored run that can be extended. */
@@ -163,6 +165,7 @@ export function createBacktestJob({
   artifacts,
   markets,
   runsKept,
+  dataVersions,
 }: BacktestJobDependencies): JobKind<BacktestPayload> {
   /**
    * The stored run to extend; the reason when it cannot be extended, which no file of it is read for; null when there
@@ -224,10 +227,11 @@ export function createBacktestJob({
   return jobKind('backtest', async (payload, attempt) => {
     const { plan, asked, engine_version: engineVersion } = payload;
     await markets.settled(); // A run of the last process waits for the data that is on its way.
-    const { identity } = markets.require();
+    const known = await dataVersions.at(payload.data_version);
+    const { identity } = known.served;
     const matrices = await plannedFiles(documents, plan.models);
     const task = { market: identity, plan, ...modelReferences(plan.models, matrices), engineVersion };
-    const stored = await storedRun(payload, identity);
+    const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
     const isContinuable = stored !== null && typeof stored !== 'string';
     const { output, before } = isContinuable
       ? await resumed(attempt, { artifacts, stored, task })
@@ -255,6 +259,8 @@ export function createBacktestJob({
       store_id: identity.datasetId,
       adjustment: identity.adjustment,
       store_content_hash: output.storeContentHash,
+      store_version: known.version,
+      ...(payload.data_version === undefined ? {} : { as_known_on: payload.data_version }),
       declared_currency: identity.currency ?? null,
       engine_version: engineVersion,
       ...(payload.index_version === undefined ? {} : { index_version: payload.index_version }),

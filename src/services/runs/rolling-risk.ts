@@ -7,7 +7,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { ComparedWith } from '#jobs/tasks/views.js';
 import { modelFiles } from '../risk/used-models.js';
-import type { CheckedBytes } from './analytics.js';
+import type { CheckedBytes } from './stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { columnsFile, requireRun, type RunName } from './run-documents.js';
 import type { RunStates } from './run-states.js';

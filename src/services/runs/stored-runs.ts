@@ -43,6 +43,7 @@ export function createStoredRuns({ documents, maker }: StoredRunsDependencies): 
         end: run.end,
         index_version: run.index_version ?? null,
         store_id: run.store_id ?? null,
+        store_version: run.store_version ?? null,
         store_content_hash: run.store_content_hash,
         engine_version: run.engine_version,
         request: run.request,

@@ -6,12 +6,14 @@ import type { SweepPayload } from '#domain/jobs/payloads.js';
 import { jobKind, type JobKind } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
+import type { DataVersions } from '../datasets/data-versions.js';
 import { modelReferences, plannedFiles } from '../risk/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 
 export interface SweepJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
   readonly markets: Markets;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
   /** Threads of the pool. */
   readonly workers: number;
 }
@@ -22,7 +24,12 @@ const VARIANTS_PER_PART = 8;
 const SUMMING = 0.05;
 
 /** The kind of job that runs variants in parts and ranks them. Parts are as many at once as keep every thread busy. */
-export function createSweepJob({ documents: stored, markets, workers }: SweepJobDependencies): JobKind<SweepPayload> {
+export function createSweepJob({
+  documents: stored,
+  markets,
+  dataVersions,
+  workers,
+}: SweepJobDependencies): JobKind<SweepPayload> {
   return jobKind(
     'sweep',
     async (
@@ -35,12 +42,13 @@ export function createSweepJob({ documents: stored, markets, workers }: SweepJob
         models,
         rank_by: rankBy,
         partitions,
+        data_version: dataVersion,
         engine_version: engineVersion,
       },
       attempt,
     ) => {
       await markets.settled();
-      const { identity: market } = markets.require();
+      const { identity: market } = (await dataVersions.at(dataVersion)).served;
       const references = modelReferences(models, await plannedFiles(stored, models));
       const outcomes: VariantOutcome[] = [];
       const parts = partsOf(patches);

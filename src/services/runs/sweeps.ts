@@ -20,9 +20,9 @@ import {
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
-import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
+import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { withWatchlist } from '../indices/watchlist-universes.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
@@ -31,7 +31,7 @@ import { plannedModels } from '../risk/used-models.js';
 export interface SweepsDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
-  readonly markets: Markets;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly calendars: Calendars;
   readonly kind: JobKind<SweepPayload>;
   readonly engineVersion: string;
@@ -58,7 +58,7 @@ const BATCH_MS = 10;
 export function createSweeps({
   documents,
   jobs,
-  markets,
+  dataVersions,
   calendars,
   kind,
   engineVersion,
@@ -132,7 +132,8 @@ export function createSweeps({
     async start(request, origin) {
       const base = await baseOf(request);
       assertNoErrors('sweep', sizeFindings(request));
-      const { market } = markets.require();
+      const known = await dataVersions.at(request.as_known_on);
+      const { market } = known.served;
       const patches = patchesOf(request);
       const reached = await checkVariants(base, patches, {
         market,
@@ -149,6 +150,7 @@ export function createSweeps({
           ...reached,
           rank_by: request.rank_by,
           partitions: request.partitions,
+          ...versionOf(request, known),
           engine_version: engineVersion,
         },
         request,

@@ -1,9 +1,16 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { AsKnownOn } from '#domain/documents/as-known-on.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { headOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import type { BacktestPlans } from './backtest-plans.js';
+
+/** A backtest as it is asked for. */
+export interface AskedBacktest {
+  readonly request: BacktestRequest;
+  readonly asKnownOn?: AsKnownOn | undefined;
+}
 
 export interface VersionedPlan {
   readonly plan: BacktestPlan;
@@ -14,6 +21,8 @@ export interface VersionedPlan {
 /** A plan that a market has the data for. */
 export interface RunnablePlan extends VersionedPlan {
   readonly market: MarketData;
+  /** Of the data, where another than the last was asked for. */
+  readonly dataVersion: { readonly data_version?: number };
 }
 
 export interface VersionedPlanInput {

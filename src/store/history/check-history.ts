@@ -1,3 +1,4 @@
+import { DataHistoryDocument, DataVersionDocument } from '#domain/documents/data-version-document.js';
 import { HistoryDocument } from '#domain/documents/version-document.js';
 import { readVersion } from './history.js';
 
@@ -16,6 +17,9 @@ export interface HistoryCheck {
   gaps(): readonly { readonly name: string; readonly reason: string }[];
 }
 
+/** How the data of a store is told from documents: their ids begin with their kind. */
+const dataOf = (datasetId: string): string => `data ${datasetId}`;
+
 export function createHistoryCheck(): HistoryCheck {
   const heads = new Map<string, number>();
   const counts = new Map<string, number>();
@@ -25,6 +29,16 @@ export function createHistoryCheck(): HistoryCheck {
         const head = HistoryDocument.safeParse(body).data;
         if (head === undefined) return 'it is no head of a history';
         heads.set(id, head.latest);
+      }
+      if (kind === 'data-history') {
+        const head = DataHistoryDocument.safeParse(body).data;
+        if (head === undefined) return 'it is no head of a history';
+        heads.set(dataOf(id), head.latest);
+      }
+      if (kind === 'data-version') {
+        const store = dataOf(id.slice(0, id.lastIndexOf('/')));
+        counts.set(store, (counts.get(store) ?? 0) + 1);
+        return DataVersionDocument.safeParse(body).success ? undefined : 'it is no version of data';
       }
       if (kind !== 'version') return undefined;
       const subject = id.slice(0, id.lastIndexOf('/'));

@@ -124,7 +124,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
       name: `entry ${fault.seq}`,
       reason: fault.reason,
     });
-  for (const gap of histories.gaps()) byKind.get('history')!.damaged.push(gap);
+  for (const gap of histories.gaps()) (byKind.get('history') ?? byKind.get('data-history'))!.damaged.push(gap);
   return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
 }
 

@@ -89,6 +89,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
   const activations = createLocalActivations(markets);
   followDatasetEvents({ documents, markets, activations, folders });
   const jobs = createDatasetJobs({
+    versions: { prepare: async () => null },
     documents,
     markets,
     activations,

@@ -65,6 +65,7 @@ function worldWith(isThere: () => boolean) {
     require: () => market,
     settled: async () => undefined,
   };
+  const dataVersions = { at: async () => ({ served: market, version: null }) };
   const attempt = {
     jobId: 'j',
     compute: async (task: string) => ANSWERS[task],
@@ -76,7 +77,7 @@ function worldWith(isThere: () => boolean) {
   } as unknown as Attempt;
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
-      kind: createBacktestJob({ documents, artifacts, markets, runsKept: 20 }),
+      kind: createBacktestJob({ documents, artifacts, markets, runsKept: 20, dataVersions }),
       payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' },
     },
     replay: {
@@ -88,7 +89,7 @@ function worldWith(isThere: () => boolean) {
       payload: { run_id: 'I', request: { method: 'bootstrap' }, calendar: 'XNYS', dates: [] },
     },
     sweep: {
-      kind: createSweepJob({ documents, markets, workers: 1 }),
+      kind: createSweepJob({ documents, markets, dataVersions, workers: 1 }),
       payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} },
     },
   };

@@ -881,10 +881,30 @@ class Operations:
         """
         return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}, note=note))
 
-    def get_prices(self, identifier: str, *, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
+    def list_data_versions(self, store_id: str, *, limit: Optional[int] = None, before: Optional[int] = None) -> c.DataVersions:
+        """Contents of a data store that were served, newest first.
+
+        :param store_id: Id of the data store.
+        :param limit: Most versions.
+        :param before: Versions before this number.
+        """
+        return cast("c.DataVersions", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions", query={"limit": limit, "before": before}))
+
+    def diff_data_versions(self, store_id: str, from_: int, to: int, *, limit: Optional[int] = None) -> c.DataDifference:
+        """Values that two contents of the served store have otherwise.
+
+        :param store_id: Id of the data store.
+        :param from_: A version.
+        :param to: Another version.
+        :param limit: Most values that are listed.
+        """
+        return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit}))
+
+    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
+        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param store_id: The store; the served one unless given. Another one is read for the occasion.
         :param start: First date.
         :param end: Last date.
@@ -892,13 +912,14 @@ class Operations:
         :param columns: Columns wanted, in this order; all unless given.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
         """
-        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}))
+        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}))
 
-    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
+    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
         :param media: What is wanted instead of JSON.
+        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param store_id: The store; the served one unless given. Another one is read for the occasion.
         :param start: First date.
         :param end: Last date.
@@ -906,44 +927,48 @@ class Operations:
         :param columns: Columns wanted, in this order; all unless given.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
         """
-        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}, accept=media)
+        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}, accept=media)
 
-    def get_asset_references(self, identifiers: Sequence[str], *, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> c.BatchReferenceResponse:
+    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> c.BatchReferenceResponse:
         """Reference data and derived figures of many names at one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
+        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
         :param as_of: Values as known on this date; the latest unless given.
         """
-        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "fields": fields, "as_of": as_of}))
+        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of}))
 
-    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> bytes:
+    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> bytes:
         """Reference data and derived figures of many names at one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param media: What is wanted instead of JSON.
+        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
         :param as_of: Values as known on this date; the latest unless given.
         """
-        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "fields": fields, "as_of": as_of}, accept=media)
+        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of}, accept=media)
 
-    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None) -> c.ReferenceResponse:
+    def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None) -> c.ReferenceResponse:
         """Reference data and universes of one name.
 
         :param identifier: Asset identifier, percent-encoded.
         :param as_of: Values as known on this date; the latest unless given.
+        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         """
-        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of}))
+        return cast("c.ReferenceResponse", self._transport.json("GET", f"/data/reference/{word(identifier)}", query={"as_of": as_of, "as_known_on": as_known_on}))
 
-    def get_corporate_actions(self, identifier: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None) -> c.CorporateActionsResponse:
+    def get_corporate_actions(self, identifier: str, *, as_known_on: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, as_of: Optional[c.Date] = None) -> c.CorporateActionsResponse:
         """Corporate actions of one name with their sums.
 
         :param identifier: Asset identifier, percent-encoded.
+        :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param start: First ex_date.
         :param end: Last ex_date.
         :param as_of: Date the trailing figures end on; default the last date held.
         """
-        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"start": start, "end": end, "as_of": as_of}))
+        return cast("c.CorporateActionsResponse", self._transport.json("GET", f"/data/corporate-actions/{word(identifier)}", query={"as_known_on": as_known_on, "start": start, "end": end, "as_of": as_of}))
 
     def get_coverage(self) -> c.CoverageResponse:
         """What the served store holds, and how old it is."""

@@ -195,6 +195,10 @@ class NoDataAtDate(DivisorError):
     """There is nothing at or before the date."""
 
 
+class NoDataKnown(DivisorError):
+    """No content of the data store was known at the time, or that of the version cannot be had again."""
+
+
 class NoCommonDates(DivisorError):
     """The series share fewer than two dates."""
 
@@ -388,6 +392,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "CALENDAR_NOT_COVERED": CalendarNotCovered,
     "NO_DATA_IN_RANGE": NoDataInRange,
     "NO_DATA_AT_DATE": NoDataAtDate,
+    "NO_DATA_KNOWN": NoDataKnown,
     "NO_COMMON_DATES": NoCommonDates,
     "UNIVERSE_REQUIRED": UniverseRequired,
     "EXPIRY_NOT_AFTER_AS_OF": ExpiryNotAfterAsOf,

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { DATA_SOURCES } from '#domain/documents/data-version-document.js';
+import { Id } from '#domain/shape.js';
+import { routes } from '../route.js';
+
+const rows = {
+  rows_added: z.int().min(0).meta({ description: 'Rows that are new.' }),
+  rows_changed: z.int().min(0).meta({ description: 'Rows with other values.' }),
+  rows_removed: z.int().min(0).meta({ description: 'Rows that are gone.' }),
+};
+
+export const DataVersion = z
+  .strictObject({
+    version: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
+    content_hash: z.string(),
+    known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
+    source: z.enum(DATA_SOURCES).meta({ description: 'What made it.' }),
+    ...rows,
+    readable: z.boolean().meta({ description: 'Whether it can be had again, by `as_known_on`.' }),
+  })
+  .meta({ id: 'DataVersion' });
+
+export const DataVersions = z
+  .strictObject({
+    versions: z.array(DataVersion).meta({ description: 'Newest first.' }),
+    total: z.int().min(0),
+  })
+  .meta({ id: 'DataVersions' });
+export type DataVersions = z.infer<typeof DataVersions>;
+
+const value = z.union([z.string(), z.number(), z.boolean()]).nullable();
+
+export const DataCell = z
+  .strictObject({
+    table: z.string().meta({ description: 'Dataset of the value.' }),
+    identifier: z.string(),
+    date: z.string().nullable().meta({ description: 'Null for what has always held.' }),
+    field: z.string().meta({ description: 'Column of the value.' }),
+    before: value.meta({ description: 'Null where there was none.' }),
+    after: value.meta({ description: 'Null where there is none.' }),
+  })
+  .meta({ id: 'DataCell' });
+
+export const DataDifference = z
+  .strictObject({
+    from: z.int().meta({ description: 'The earlier version.' }),
+    to: z.int().meta({ description: 'The later version.' }),
+    cells: z.int().min(0).meta({
+      description: 'Values of rows of the first version that the other has otherwise or not at all.',
+    }),
+    ...rows,
+    changes: z.array(DataCell).meta({ description: 'The first of those values, by date.' }),
+  })
+  .meta({ id: 'DataDifference' });
+export type DataDifferenceView = z.infer<typeof DataDifference>;
+
+/** What asking for an earlier content can be answered with. */
+export const asKnownErrors = ['NO_DATA_KNOWN', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE'] as const;
+
+const params = z.strictObject({ store_id: Id.meta({ description: 'Id of the data store.' }) });
+
+export const dataVersionRoutes = routes({
+  listDataVersions: {
+    method: 'GET',
+    path: '/data/stores/{store_id}/versions',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'Contents of a data store that were served, newest first.',
+    description:
+      'Kept as the values that changed. A version is not readable where the content after it came while nobody had both: of a folder that changed while the service was stopped, or of a store that was not served.',
+    params,
+    query: z.strictObject({
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most versions.' }),
+      before: z.int().min(1).optional().meta({ description: 'Versions before this number.' }),
+    }),
+    success: { status: 200, description: 'The versions.', schema: DataVersions },
+    errors: ['STORE_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
+  },
+  diffDataVersions: {
+    method: 'GET',
+    path: '/data/stores/{store_id}/versions/diff',
+    scope: 'read',
+    tag: 'stores',
+    summary: 'Values that two contents of the served store have otherwise.',
+    params,
+    query: z.strictObject({
+      from: z.int().min(1).meta({ description: 'A version.', example: 1 }),
+      to: z.int().min(1).meta({ description: 'Another version.', example: 1 }),
+      limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most values that are listed.' }),
+    }),
+    success: { status: 200, description: 'The difference.', schema: DataDifference },
+    errors: ['STORE_NOT_FOUND', 'STORE_NOT_SERVED', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE'],
+  },
+});

@@ -1,0 +1,32 @@
+import { z } from 'zod';
+
+/** What made a content. */
+export const DATA_SOURCES = ['import', 'append', 'replace', 'refresh', 'repair', 'synthetic'] as const;
+export type DataSource = (typeof DATA_SOURCES)[number];
+
+const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });
+
+/** A content of a data store that was served; kept under the id of the store and its number. */
+export const DataVersionDocument = z.strictObject({
+  version: z.int().min(1),
+  content_hash: z.string(),
+  /** Time from which it was known, ISO-8601 UTC. */
+  known_at: z.string(),
+  source: z.enum(DATA_SOURCES),
+  rows_added: z.int().min(0),
+  rows_changed: z.int().min(0),
+  rows_removed: z.int().min(0),
+  /** How the content before is made from this one; null where nobody had both. */
+  change: Artifact.nullable(),
+});
+export type DataVersionDocument = z.infer<typeof DataVersionDocument>;
+
+/** The last version of a data store; kept under its id. */
+export const DataHistoryDocument = z.strictObject({
+  latest: z.int().min(1),
+  content_hash: z.string(),
+  known_at: z.string(),
+  /** First version that can be had again: from it to the last, each knows the one before. */
+  readable_from: z.int().min(1),
+});
+export type DataHistoryDocument = z.infer<typeof DataHistoryDocument>;

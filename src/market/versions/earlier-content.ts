@@ -1,0 +1,97 @@
+import type { MarketContent } from '../content/market-content.js';
+import type { ContentChange } from './content-change.js';
+import { changedList, type ListChange } from './list-change.js';
+import { TABLE_NAMES, tablesOf, tableTexts, type TableTexts } from './table-texts.js';
+
+/** A cell as one number: exact below 2^53, with columns below 2^22 and rows below 2^31. */
+const COLUMNS_MAX = 2 ** 22;
+const cellOf = (row: number, column: number): number => row * COLUMNS_MAX + column;
+
+/** A panel on its way back: cells of the last content, unless others took their place. */
+interface Overlay {
+  /** Undefined of a field that the last content does not have. */
+  readonly base: Float64Array | undefined;
+  readonly cells: Map<number, number>;
+}
+
+/** An axis on its way back: what is on it by numbers that stay, of which the first are those of the last content. */
+interface Axis<T> {
+  readonly names: T[];
+  ids: number[];
+}
+
+/**
+ * A content from the one that came last and the changes back to it, the latest first. Panels that are the beginning of
+ * those of the last content share their memory.
+ * @cost of the changes, the tables, and one pass over each panel that is another
+ */
+export function earlierContent(last: MarketContent, changes: readonly ContentChange[]): MarketContent {
+  const dates = axisOf<number>([...last.dates]);
+  const identifiers = axisOf<string>([...last.identifiers]);
+  let overlays = new Map<string, Overlay>([...last.fields].map(([name, base]) => [name, { base, cells: new Map() }]));
+  let tables: TableTexts | undefined;
+  for (const change of changes) {
+    stepBack(dates, change.dates);
+    stepBack(identifiers, change.identifiers);
+    overlays = new Map(
+      change.fields.map((field) => {
+        const overlay = overlays.get(field.name) ?? { base: undefined, cells: new Map<number, number>() };
+        for (let i = 0; i < field.values.length; i++) {
+          const row = dates.ids[field.rows[i]!]!;
+          overlay.cells.set(cellOf(row, identifiers.ids[field.columns[i]!]!), field.values[i]!);
+        }
+        return [field.name, overlay];
+      }),
+    );
+    tables = tablesBefore(tables ?? tableTexts(last), change.tables);
+  }
+  const axes = { rows: dates.ids, columns: identifiers.ids, of: last };
+  return {
+    identifiers: identifiers.ids.map((id) => identifiers.names[id]!),
+    dates: Int32Array.from(dates.ids, (id) => dates.names[id]!),
+    fields: new Map([...overlays].map(([name, overlay]) => [name, panelOf(overlay, axes)])),
+    ...(tables === undefined ? tablesOf(tableTexts(last)) : tablesOf(tables)),
+  };
+}
+
+const axisOf = <T>(names: T[]): Axis<T> => ({ names, ids: names.map((_, i) => i) });
+
+function stepBack<T>(axis: Axis<T>, change: ListChange<T>): void {
+  axis.ids = changedList(change, axis.ids, (name) => axis.names.push(name) - 1);
+}
+
+function tablesBefore(texts: TableTexts, changes: ContentChange['tables']): TableTexts {
+  const before = (table: keyof TableTexts): string[] => changedList(changes[table], texts[table], (text) => text);
+  return Object.fromEntries(TABLE_NAMES.map((table) => [table, before(table)])) as unknown as TableTexts; // Every table.
+}
+
+interface Axes {
+  readonly rows: readonly number[];
+  readonly columns: readonly number[];
+  readonly of: MarketContent;
+}
+
+function panelOf({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64Array {
+  const [height, width] = [of.dates.length, of.identifiers.length];
+  const isSameAxis = columns.length === width && columns.every((id, i) => id === i);
+  const isBeginning = isSameAxis && rows.every((id, i) => id === i);
+  if (base !== undefined && isBeginning && cells.size === 0) return base.subarray(0, rows.length * width);
+  const panel = new Float64Array(new SharedArrayBuffer(8 * rows.length * columns.length));
+  for (let t = 0; t < rows.length; t++) {
+    const from = rows[t]! < height ? rows[t]! * width : -1;
+    for (let n = 0; n < columns.length; n++) {
+      const isHeld = base !== undefined && from >= 0 && columns[n]! < width;
+      panel[t * columns.length + n] = isHeld ? base[from + columns[n]!]! : Number.NaN;
+    }
+  }
+  if (cells.size === 0) return panel;
+  const [rowOf, columnOf] = [placeOf(rows), placeOf(columns)];
+  for (const [cell, value] of cells) {
+    const t = rowOf.get(Math.floor(cell / COLUMNS_MAX));
+    const n = columnOf.get(cell % COLUMNS_MAX);
+    if (t !== undefined && n !== undefined) panel[t * columns.length + n] = value;
+  }
+  return panel;
+}
+
+const placeOf = (ids: readonly number[]): Map<number, number> => new Map(ids.map((id, i) => [id, i]));

@@ -1,0 +1,42 @@
+/**
+ * How a list is made from another one: positions of runs of it, [from, count], and what it does not have. Both are JSON.
+ */
+export type ListChange<T> = readonly (readonly [number, number] | { readonly own: readonly T[] })[];
+
+/** How a list is made from another one. @cost one look-up an item */
+export function listChange<T extends string | number>(wanted: readonly T[], from: readonly T[]): ListChange<T> {
+  const places = new Map<T, number>();
+  for (let i = from.length - 1; i >= 0; i--) places.set(from[i]!, i);
+  const steps: ([number, number] | { readonly own: T[] })[] = [];
+  for (const item of wanted) {
+    const last = steps.at(-1);
+    const place = places.get(item);
+    if (Array.isArray(last) && from[last[0] + last[1]] === item) last[1]++;
+    else if (place !== undefined) steps.push([place, 1]);
+    else if (last !== undefined && 'own' in last) last.own.push(item);
+    else steps.push({ own: [item] });
+  }
+  return steps;
+}
+
+/** The list that a change makes. @param ownOf what becomes of an item that the other list does not have */
+export function changedList<T, R>(change: ListChange<T>, from: readonly R[], ownOf: (item: T) => R): R[] {
+  const made: R[] = [];
+  for (const step of change) {
+    if ('own' in step) for (const item of step.own) made.push(ownOf(item));
+    else for (let i = 0; i < step[1]; i++) made.push(from[step[0] + i]!);
+  }
+  return made;
+}
+
+/** Place of each item in the other list; -1 where it does not have it. */
+export function placesOf<T>(change: ListChange<T>): Int32Array {
+  const count = change.reduce((sum, step) => sum + ('own' in step ? step.own.length : step[1]), 0);
+  const places = new Int32Array(count).fill(-1);
+  let at = 0;
+  for (const step of change) {
+    if ('own' in step) at += step.own.length;
+    else for (let i = 0; i < step[1]; i++) places[at++] = step[0] + i;
+  }
+  return places;
+}

@@ -1,0 +1,22 @@
+import type { DataDifferenceView } from '#contract/stores/data-versions.js';
+
+/** What parts two versions of a data store. */
+interface VersionsDifference {
+  readonly from: number;
+  readonly to: number;
+  readonly cells: number;
+  readonly rows: { readonly added: number; readonly changed: number; readonly removed: number };
+  readonly changes: readonly Readonly<DataDifferenceView['changes'][number]>[];
+}
+
+export function dataDifferenceView({ from, to, cells, rows, changes }: VersionsDifference): DataDifferenceView {
+  return {
+    from,
+    to,
+    cells,
+    rows_added: rows.added,
+    rows_changed: rows.changed,
+    rows_removed: rows.removed,
+    changes: [...changes],
+  };
+}

@@ -1,0 +1,163 @@
+import { expect, test } from 'vitest';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import { contentHash } from '#market/content/content.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { differenceOf } from '#market/versions/cell-differences.js';
+import { changeCounts } from '#market/versions/change-counts.js';
+import { contentChange, decodeChange, encodeChange } from '#market/versions/content-change.js';
+import { earlierContent } from '#market/versions/earlier-content.js';
+import { seeded } from '../../seeded.js';
+
+/** A market as plain values: bars by field, day and name. */
+interface Plain {
+  readonly days: readonly number[];
+  readonly names: readonly string[];
+  readonly fields: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  readonly actions: readonly CorporateAction[];
+  readonly sectors: ReadonlyMap<string, string>;
+  readonly series: readonly (readonly [number, number])[];
+}
+
+const key = (day: number, name: string): string => `${day} ${name}`;
+
+function contentOf({ days, names, fields, actions, sectors, series }: Plain): MarketContent {
+  const panels = [...fields].map(([field, values]) => {
+    const panel = new Float64Array(new SharedArrayBuffer(8 * days.length * names.length));
+    days.forEach((day, t) =>
+      names.forEach((name, n) => (panel[t * names.length + n] = values.get(key(day, name)) ?? Number.NaN)),
+    );
+    return [field, panel] as const;
+  });
+  const [identifier, name, currency] = ['RATE', null, 'EUR'] as const;
+  const points = { days: Int32Array.from(series, ([d]) => d), closes: Float64Array.from(series, ([, value]) => value) };
+  return {
+    identifiers: names,
+    dates: Int32Array.from(days),
+    fields: new Map(panels),
+    reference: {
+      columns: ['SECTOR'],
+      rows: new Map([...sectors].map(([of, sector]) => [of, [{ validFrom: null, values: [sector] }]])),
+    },
+    actions,
+    universes: [{ universe: 'ALL', identifier: names[0]!, start: null, end: null }],
+    ...(series.length === 0 ? {} : { series: new Map([[identifier, { identifier, name, currency, ...points }]]) }),
+  };
+}
+
+const dividend = (identifier: string, exDay: number, value: number): CorporateAction => ({
+  identifier,
+  type: 'DIVIDEND',
+  value,
+  exDay,
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+});
+
+/** The market after another day, correction, arrival, departure, dividend or column. */
+function later(market: Plain, random: () => number): Plain {
+  const pick = <T>(of: readonly T[]): T => of[Math.floor(random() * of.length)]!;
+  const draw = random();
+  const withCell = (field: string, cell: string, value: number | undefined): Plain['fields'] => {
+    const values = new Map(market.fields.get(field) ?? []);
+    if (value === undefined) values.delete(cell);
+    else values.set(cell, value);
+    return new Map([...market.fields, [field, values]]);
+  };
+  if (draw < 0.35) {
+    const day = market.days.at(-1)! + 1;
+    let fields = market.fields;
+    for (const name of market.names)
+      fields = new Map([...fields, ['CLOSE', new Map([...fields.get('CLOSE')!, [key(day, name), random()]])]]);
+    return { ...market, days: [...market.days, day], fields, series: [...market.series, [day, random()]] };
+  }
+  if (draw < 0.6)
+    return { ...market, fields: withCell('CLOSE', key(pick(market.days), pick(market.names)), random() - 0.1) };
+  if (draw < 0.65) return { ...market, fields: withCell('CLOSE', key(pick(market.days), pick(market.names)), -0) };
+  if (draw < 0.7) return { ...market, days: market.days.filter((day) => day !== pick(market.days.slice(1))) };
+  if (draw < 0.78) return { ...market, names: [...market.names, `N${Math.floor(random() * 1e6)}`].toSorted() };
+  if (draw < 0.83 && market.names.length > 2) return { ...market, names: market.names.slice(1) };
+  if (draw < 0.88)
+    return { ...market, fields: withCell('VOLUME', key(pick(market.days), pick(market.names)), random()) };
+  if (draw < 0.92) return { ...market, fields: new Map([['CLOSE', market.fields.get('CLOSE')!]]) };
+  if (draw < 0.96)
+    return { ...market, actions: [...market.actions, dividend(pick(market.names), pick(market.days), random())] };
+  return { ...market, sectors: new Map([...market.sectors, [pick(market.names), `S${Math.floor(random() * 3)}`]]) };
+}
+
+const FIRST: Plain = {
+  days: [100, 101, 102],
+  names: ['A', 'B', 'C'],
+  fields: new Map([['CLOSE', new Map([100, 101, 102].flatMap((d) => ['A', 'B', 'C'].map((n) => [key(d, n), d])))]]),
+  actions: [dividend('A', 101, 0.5)],
+  sectors: new Map([['A', 'S0']]),
+  series: [],
+};
+
+test('every earlier content of random edits comes back with its hash, through the bytes that are kept', async () => {
+  const random = seeded(7);
+  let market = FIRST;
+  const contents = [contentOf(market)];
+  for (let i = 0; i < 60; i++) contents.push(contentOf((market = later(market, random))));
+  const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(contents[i]!, after))));
+  const last = contents.at(-1)!;
+  for (const [i, content] of contents.entries()) {
+    const again = earlierContent(last, changes.slice(i).toReversed());
+    expect(await contentHash(again), `content ${i}`).toBe(await contentHash(content));
+    expect(again.actions).toEqual(content.actions);
+  }
+});
+
+test('a day that was appended is taken off again without a copy; a correction copies its own column alone', () => {
+  const [before, after] = [contentOf(FIRST), contentOf({ ...FIRST, days: [100, 101, 102, 103] })];
+  const appended = earlierContent(after, [contentChange(before, after)]);
+  expect(appended.fields.get('CLOSE')!.buffer).toBe(after.fields.get('CLOSE')!.buffer);
+  expect(appended.fields.get('CLOSE')).toHaveLength(9);
+  const volume = new Map([['VOLUME', new Map([[key(100, 'A'), 5]])]]);
+  const both = contentOf({ ...FIRST, fields: new Map([...FIRST.fields, ...volume]) });
+  const closes = new Map([...FIRST.fields.get('CLOSE')!, [key(101, 'B'), 7]]);
+  const corrected = contentOf({ ...FIRST, fields: new Map([['CLOSE', closes], ...volume]) });
+  const undone = earlierContent(corrected, [contentChange(both, corrected)]);
+  expect(undone.fields.get('CLOSE')![4]).toBe(101);
+  expect(undone.fields.get('VOLUME')!.buffer).toBe(corrected.fields.get('VOLUME')!.buffer);
+});
+
+test('a change costs what has changed: a day its place, a correction its cell', () => {
+  const names = Array.from({ length: 200 }, (_, n) => `N${String(n).padStart(3, '0')}`);
+  const random = seeded(3);
+  const days = Array.from({ length: 300 }, (_, t) => t);
+  const closes = new Map(days.flatMap((day) => names.map((name) => [key(day, name), random()] as const)));
+  const market: Plain = { ...FIRST, days, names, fields: new Map([['CLOSE', closes]]) };
+  const before = contentOf(market);
+  const cell = new Map([...closes, [key(150, 'N100'), 1]]);
+  const bytesOf = (after: Plain): number => encodeChange(contentChange(before, contentOf(after))).length;
+  expect(bytesOf({ ...market, days: [...days, 300] })).toBeLessThan(400);
+  expect(bytesOf({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
+});
+
+test('rows are counted as added, changed and removed, and cells are told with both values', () => {
+  const before = contentOf(FIRST);
+  const closes = new Map([
+    ...[...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== key(102, 'C')),
+    [key(100, 'A'), 99] as const,
+    [key(103, 'A'), 1] as const,
+    [key(103, 'B'), 1] as const,
+  ]);
+  const after = contentOf({
+    ...FIRST,
+    days: [100, 101, 102, 103],
+    fields: new Map([['CLOSE', closes]]),
+    actions: [dividend('A', 101, 0.6)],
+  });
+  const counts = { added: 2, changed: 2, removed: 1 }; // two bars; a bar and the dividend; a bar
+  expect(changeCounts(contentChange(before, after), { before, after })).toEqual(counts);
+  const { cells, rows, changes } = differenceOf(before, after, 2);
+  expect(rows).toEqual(counts);
+  expect(cells).toBe(3);
+  expect(changes).toEqual([
+    { table: 'market', identifier: 'A', date: '1970-04-11', field: 'CLOSE', before: 100, after: 99 },
+    { table: 'market', identifier: 'C', date: '1970-04-13', field: 'CLOSE', before: 102, after: null },
+  ]);
+});

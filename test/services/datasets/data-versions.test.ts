@@ -1,0 +1,179 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { DataVersions } from '#contract/stores/data-versions.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of a store that grows and is corrected: tests follow each other. */
+let service: RunningService;
+
+const NAMES = ['A', 'B', 'C', 'D'];
+const FROM = Date.UTC(2023, 0, 2);
+
+/** Weekdays from 2023-01-02. */
+const days = (count: number): string[] =>
+  Array.from({ length: 2 * count }, (_, i) => new Date(FROM + i * 86_400_000))
+    .filter((day) => day.getUTCDay() % 6 !== 0)
+    .slice(0, count)
+    .map((day) => day.toISOString().slice(0, 10));
+
+/** A market table of so many days; corrections by day and name. */
+function tables(count: number, corrections: Readonly<Record<string, number>> = {}): object {
+  const data = days(count).flatMap((day, t) =>
+    NAMES.map((name, n) => [name, day, corrections[`${day} ${name}`] ?? 100 + 10 * n + ((t * (n + 3)) % 7)]),
+  );
+  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+}
+
+const INDEX = {
+  id: 'KNOWN',
+  name: 'Known',
+  calendar: 'XNYS',
+  base_date: '2023-01-04',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { weighting: { type: 'PriceWeight' } },
+};
+
+const CORRECTED = { [`${days(41).at(-30)!} B`]: 200, [`${days(41).at(-2)!} D`]: 1 };
+
+const imported = (rows: object, on_exists: string) =>
+  service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables: rows, on_exists, activate: true });
+
+async function jobOf(path: string, body: object): Promise<{ readonly status: string; readonly result: unknown }> {
+  const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
+  return service.finished(started.job_id) as Promise<{ readonly status: string; readonly result: unknown }>;
+}
+
+/** The levels of a backtest, with the hash of everything that they depend on. */
+async function levels(asKnownOn?: number | string): Promise<unknown> {
+  const job = await jobOf('/analytics/KNOWN/backtest', asKnownOn === undefined ? {} : { as_known_on: asKnownOn });
+  expect(job).toMatchObject({ status: 'succeeded' });
+  const { body: record } = await service.ask<{ readonly run_hash: string }>('GET', '/analytics/KNOWN/record');
+  const { body } = await service.ask<{ readonly levels: unknown }>('GET', '/analytics/KNOWN/levels');
+  return { levels: body, hash: record.run_hash };
+}
+
+const versions = async (): Promise<DataVersions> =>
+  (await service.ask<DataVersions>('GET', '/data/stores/m/versions')).body;
+
+/** What is answered of the data at a moment. */
+const answers = async (query = '', body: object = {}): Promise<unknown[]> =>
+  Promise.all([
+    service.ask('GET', `/data/prices/B${query}`).then((answer) => answer.body),
+    service.ask('GET', `/data/corporate-actions/B${query}`).then((answer) => answer.body),
+    service.ask('POST', '/indices/KNOWN/preview', { as_of: '2023-02-01', ...body }).then((answer) => answer.body),
+  ]);
+
+const then: { readonly levels: unknown; readonly answers: unknown[] }[] = [];
+
+beforeAll(async () => {
+  service = await runService();
+  await imported(tables(40), 'replace');
+  expect((await service.ask('PUT', '/indices/KNOWN', INDEX)).status).toBeLessThan(300);
+  then.push({ levels: await levels(), answers: await answers() });
+  await imported(tables(41), 'append');
+  then.push({ levels: await levels(), answers: await answers() });
+  await imported(tables(41, CORRECTED), 'replace');
+  then.push({ levels: await levels(), answers: await answers() });
+}, 120_000);
+afterAll(() => service.close(), 60_000);
+
+/** An answer without what tells of the moment it is given. */
+const timeless = (answer: unknown): unknown =>
+  JSON.parse(JSON.stringify(answer), (member, value: unknown) =>
+    ['stale', 'run_at', 'took_ms'].includes(member) ? null : value,
+  );
+
+test('each content that was served is a version, with the rows that it changed', async () => {
+  const { versions: listed, total } = await versions();
+  expect(total).toBe(3);
+  expect(listed.map(({ version, source, readable }) => [version, source, readable])).toEqual([
+    [3, 'replace', true],
+    [2, 'append', true],
+    [1, 'import', true],
+  ]);
+  expect(listed.map((row) => [row.rows_added, row.rows_changed, row.rows_removed])).toEqual([
+    [0, 2, 0],
+    [4, 0, 0],
+    [160, 0, 0],
+  ]);
+});
+
+test('the values between two versions are told, before and after', async () => {
+  const { body } = await service.ask('GET', '/data/stores/m/versions/diff?from=2&to=3');
+  expect(body).toMatchObject({ from: 2, to: 3, cells: 2, rows_added: 0, rows_changed: 2, rows_removed: 0 });
+  const cells = (body as { readonly changes: readonly { readonly identifier: string; readonly after: number }[] })
+    .changes;
+  expect(cells.map(({ identifier, after }) => [identifier, after])).toEqual([
+    ['B', 200],
+    ['D', 1],
+  ]);
+  expect((await service.ask('GET', '/data/stores/m/versions/diff?from=1&to=3')).body).toMatchObject({
+    cells: 2,
+    rows_added: 4,
+  });
+});
+
+test('prices, actions, previews and backtests of an earlier version are those that were answered then', async () => {
+  for (const [i, earlier] of then.entries()) {
+    const version = i + 1;
+    expect(await answers(`?as_known_on=${version}`, { as_known_on: version })).toEqual(earlier.answers);
+    expect(timeless(await levels(version)), `version ${version}`).toEqual(timeless(earlier.levels));
+  }
+});
+
+test('a time asks for the newest version known at it, and a backtest tells which it was', async () => {
+  const { versions: listed } = await versions();
+  const second = listed.find(({ version }) => version === 2)!;
+  expect(timeless(await levels(second.known_at))).toEqual(timeless(then[1]!.levels));
+  const { body } = await service.ask<{ readonly runs: readonly { readonly store_version: number }[] }>(
+    'GET',
+    '/analytics/KNOWN/runs?limit=1',
+  );
+  expect(body.runs[0]!.store_version).toBe(2);
+  expect(await service.refusal('GET', '/data/prices/B?as_known_on=2001-01-01')).toMatchObject({
+    status: 422,
+    code: 'NO_DATA_KNOWN',
+  });
+  expect(await service.refusal('GET', '/data/prices/B?as_known_on=9')).toMatchObject({ code: 'VERSION_NOT_FOUND' });
+});
+
+test('sweeps and risk models take what was known', async () => {
+  const sweep = { index_id: 'KNOWN', grid: { '/request/transaction_cost_bps': [0, 10] } };
+  const model = { identifiers: ['A', 'B', 'D'], as_known_on: 2 };
+  const [swept, known] = [
+    await jobOf('/analytics/sweeps', sweep),
+    await jobOf('/analytics/sweeps', { ...sweep, as_known_on: 2 }),
+  ];
+  expect(swept.status).toBe('succeeded');
+  expect(known.status).toBe('succeeded');
+  expect(JSON.stringify(known.result)).not.toBe(JSON.stringify(swept.result));
+  const estimated = await jobOf('/risk-models/known/estimate', model);
+  const { versions: listed } = await versions();
+  expect(estimated).toMatchObject({ result: { store_content_hash: listed[1]!.content_hash } });
+});
+
+test('the same content served again after a restart is no version, and the earlier ones are still there', async () => {
+  await service.restart();
+  await service.resumed();
+  expect((await versions()).total).toBe(3);
+  expect(await answers('?as_known_on=1', { as_known_on: 1 })).toEqual(then[0]!.answers);
+});
+
+test('a folder that changed while the service was stopped leaves its earlier contents unreadable, and says so', async () => {
+  const folder = join(service.root, 'folder');
+  await mkdir(folder);
+  const csv = (close: number): string => `identifier,date,CLOSE\nA,2024-01-02,${close}\nA,2024-01-03,${close + 1}\n`;
+  await writeFile(join(folder, 'market.csv'), csv(1));
+  const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
+  expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
+  await service.restart(() => writeFile(join(folder, 'market.csv'), csv(5)));
+  await service.resumed();
+  const { body } = await service.ask<DataVersions>('GET', '/data/stores/f/versions');
+  expect(body.versions.map(({ version, readable }) => [version, readable])).toEqual([
+    [2, true],
+    [1, false],
+  ]);
+  expect((await service.refusal('GET', '/data/prices/A?as_known_on=1')).code).toBe('NO_DATA_KNOWN');
+  expect((await service.ask('GET', '/data/prices/A?as_known_on=2')).status).toBe(200);
+});

@@ -23,6 +23,8 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'audit-market': async () => (await import('./audit-market.js')).auditMarket,
   'repair-market': async () => (await import('./audit-market.js')).repairMarket,
   'refresh-market': async () => (await import('./refresh-market.js')).refreshMarket,
+  'compare-levels': async () => (await import('./run-differences.js')).compareLevels,
+  'total-return': async () => (await import('./run-differences.js')).totalReturn,
   'content-change': async () => (await import('./data-versions.js')).changeOfContent,
   'earlier-market': async () => (await import('./data-versions.js')).earlierMarket,
   'data-difference': async () => (await import('./data-versions.js')).dataDifference,

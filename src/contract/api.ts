@@ -22,6 +22,7 @@ import { simulationRoutes } from './simulations.js';
 import { dataVersionRoutes } from './stores/data-versions.js';
 import { storeRoutes } from './stores/routes.js';
 import { strategyRoutes } from './strategies.js';
+import { runDifferenceRoutes } from './analytics/run-differences.js';
 import { runRoutes } from './analytics/runs.js';
 import { runViewRoutes } from './analytics/run-view-routes.js';
 import { sweepRoutes } from './sweeps.js';
@@ -44,6 +45,7 @@ export const API = {
   ...indexRoutes,
   ...analyticsRoutes,
   ...runRoutes,
+  ...runDifferenceRoutes,
   ...runViewRoutes,
   ...exportRoutes,
   ...optimiseRoutes,

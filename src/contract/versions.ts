@@ -34,7 +34,7 @@ export const VersionList = z
   .meta({ id: 'VersionList' });
 export type VersionList = z.infer<typeof VersionList>;
 
-const DocumentChange = z
+export const DocumentChange = z
   .strictObject({
     path: z.string().meta({ description: 'JSON pointer; of the document as the changes before this one leave it.' }),
     op: z.enum(['add', 'remove', 'replace']).meta({ description: 'As in JSON Patch (RFC 6902).' }),

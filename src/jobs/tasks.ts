@@ -47,6 +47,7 @@ import type {
   DataDifferenceInput,
   EarlierMarketInput,
 } from './tasks/data-versions.js';
+import type { CompareLevelsInput, CompareLevelsOutput, TotalReturnInput } from './tasks/run-differences.js';
 import type { RollingRiskInput, RunViewInput } from './tasks/views.js';
 import type {
   BacktestOrder,
@@ -112,6 +113,10 @@ export interface Tasks {
   coverage: { input: { readonly market: MarketHandle }; output: AnswerBytes };
   /** The next version of a store from the one held and what its source has now. */
   'refresh-market': { input: RefreshMarketInput; output: RefreshMarketOutput };
+  /** The levels of two stored runs beside each other. */
+  'compare-levels': { input: CompareLevelsInput; output: CompareLevelsOutput };
+  /** The total return of a run that is not stored. */
+  'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
   /** How a content is made from the one that came after it, as bytes to keep. */
   'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
   /** An earlier content of a data store. */

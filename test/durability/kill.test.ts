@@ -7,9 +7,10 @@ import { verifyHome } from '#store/home/verify-home.js';
 import { seeded } from '../seeded.js';
 import { serving } from '../cli/process.js';
 import { createHistory, type History } from './history.js';
+import { createPublisher } from './publisher.js';
 
 /**
- * A real service that is killed while sixteen clients write documents, run backtests, cancel and delete. After each
+ * A real service that is killed while sixteen clients write documents, run backtests, publish, cancel and delete. After each
  * restart on the same home nothing that was acknowledged is lost, nothing is half there, and every job comes to one end.
  * `SOAK_ROUNDS=50` kills it that often; `SOAK_SEED` repeats the moments.
  */
@@ -62,6 +63,7 @@ test(
     );
     expect(clients.acknowledgedDocuments()).toBeGreaterThan(ROUNDS * 50);
     expect(clients.acknowledgedJobs()).toBeGreaterThan(ROUNDS);
+    expect(clients.acknowledgedPublications()).toBeGreaterThan(0);
   },
 );
 
@@ -96,6 +98,7 @@ interface Acknowledged {
 /** Clients, what they did, and what they were told. */
 function createClients() {
   const documents: History = createHistory(() => performance.now());
+  const publisher = createPublisher(ask, SESSIONS);
   const submitted = new Map<string, { acknowledged: Acknowledged | undefined; tried: number[] }>();
   let serial = 0;
   let jobs = 0;
@@ -240,6 +243,7 @@ function createClients() {
   return {
     acknowledgedDocuments: () => documents.acknowledged,
     acknowledgedJobs: () => jobs,
+    acknowledgedPublications: publisher.acknowledged,
 
     async prepare(url: string): Promise<void> {
       const market = await ask(url, 'POST', '/data/synthetic', { assets: 20, start: '2022-01-03', end: '2022-12-30' });
@@ -248,6 +252,9 @@ function createClients() {
       do status = (await ask(url, 'GET', `/jobs/${jobId}?wait=20`))?.body['status'];
       while (status === 'pending' || status === 'running');
       expect(status).toBe('succeeded');
+      await ask(url, 'POST', '/indices', indexBody('PUBLISHED', 'published'));
+      await ask(url, 'POST', '/analytics/PUBLISHED/backtest', {});
+      await ask(url, 'GET', '/jobs/backtest:PUBLISHED?wait=30');
       for (let writer = 0; writer < JOB_WRITERS; writer++) {
         const made = await ask(url, 'POST', '/indices', indexBody(`bt-${writer}`, 'under test'));
         expect(made?.status).toBe(200);
@@ -261,6 +268,7 @@ function createClients() {
       const working = [
         ...Array.from({ length: DOCUMENT_WRITERS }, (_, writer) => writeDocuments(url, writer, () => isOver)),
         ...Array.from({ length: JOB_WRITERS }, (_, writer) => runJobs(url, writer, () => isOver)),
+        publisher.work(url, () => isOver),
       ];
       return {
         async end() {
@@ -282,11 +290,16 @@ function createClients() {
         wrong.push(...(await checkVersions(url, key, found)));
       }
       for (const jobId of submitted.keys()) wrong.push(...(await checkJob(url, jobId)));
-      wrong.push(...(await checkWhole(url)));
+      wrong.push(...(await checkWhole(url)), ...(await publisher.check(url)));
       return wrong;
     },
   };
 }
+
+/** Weekdays of the market's year: a close is published up to each. */
+const SESSIONS = Array.from({ length: 360 }, (_, i) => new Date(Date.UTC(2022, 0, 5 + i)))
+  .filter((day) => day.getUTCDay() % 6 !== 0)
+  .map((day) => day.toISOString().slice(0, 10));
 
 const bodyOf = (value: string): object => ({ name: value, identifiers: ['ABC'] });
 

@@ -103,11 +103,23 @@ export function createTeller(service: LiveService): Teller {
       await service.ok('PUT', '/indices/EQUAL-100', EQUAL_100);
       await finish(await service.ok<JobStatus>('POST', '/analytics/EQUAL-100/backtest', {}));
     },
+    diffRuns: listRuns,
     deleteStore: async () => finish(await service.ok<JobStatus>('POST', '/data/stores/market/activate')),
   };
 
+  /** Runs that the example of their comparison names. */
+  let runs: readonly string[] = [];
+  async function listRuns(): Promise<void> {
+    const { runs: listed } = await service.ok<{ readonly runs: readonly { readonly run_id: string }[] }>(
+      'GET',
+      '/analytics/LARGE-100/runs',
+    );
+    runs = listed.map(({ run_id: id }) => id);
+  }
+
   /** An example that names what only its reader has: a folder of their own, a store that can be refreshed. */
   function adapted(id: string, request: ExampleRequest): ExampleRequest {
+    if (id === 'diffRuns') return { ...request, body: { from: runs.at(-1), to: runs[0] } };
     if (id === 'inspectData') return { ...request, body: { location: join(service.folder, 'us-large') } };
     if (id === 'createStore')
       return {

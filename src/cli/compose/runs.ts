@@ -4,7 +4,7 @@ import { exportHandlers } from '#http/routes/exports.js';
 import { replayHandlers } from '#http/routes/replays.js';
 import { rollingRiskHandlers } from '#http/routes/rolling-risk.js';
 import { runViewHandlers } from '#http/routes/run-views.js';
-import { runHandlers } from '#http/routes/runs.js';
+import { runDifferenceHandlers, runHandlers } from '#http/routes/runs.js';
 import { simulationHandlers } from '#http/routes/simulations.js';
 import { sweepHandlers } from '#http/routes/sweeps.js';
 import { announcedDividends } from '#services/derivatives/announced-dividends.js';
@@ -18,6 +18,7 @@ import { createReplayJob, createReplays } from '#services/runs/replays.js';
 import { createRollingRisk } from '#services/runs/rolling-risk.js';
 import { createRunViews } from '#services/runs/run-views.js';
 import { createSimulationJob, createSimulations } from '#services/runs/simulations.js';
+import { createRunDifferenceJob, createRunDifferences } from '#services/runs/run-differences.js';
 import { createStoredRuns } from '#services/runs/stored-runs.js';
 import { createSweepJob } from '#services/runs/sweep-job.js';
 import { createSweeps } from '#services/runs/sweeps.js';
@@ -32,6 +33,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
   const maker = createViewMaker({ ...rooms, views });
   const backtest = createBacktestJob({ ...rooms, runsKept: settings.runsKept });
   const replay = createReplayJob(rooms);
+  const diff = createRunDifferenceJob(rooms);
   const sweep = createSweepJob({ ...rooms, workers: settings.workers });
   const simulate = createSimulationJob(rooms);
 
@@ -57,10 +59,11 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
 
   return {
     maker,
-    kinds: { backtest, replay, sweep, simulate },
+    kinds: { backtest, replay, diff, sweep, simulate },
     handlers: {
       ...analyticsHandlers(analytics, createBacktestBatches(analytics)),
       ...runHandlers(createStoredRuns({ ...rooms, maker })),
+      ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
       ...exportHandlers(createExports(rooms)),
       ...replayHandlers(replays),

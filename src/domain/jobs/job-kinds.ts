@@ -8,6 +8,7 @@ import {
   RenderPayload,
   ReplayPayload,
   RiskModelPayload,
+  RunDifferencePayload,
   SimulationPayload,
   SweepPayload,
 } from './payloads.js';
@@ -103,6 +104,13 @@ export const JOB_KIND_CATALOGUE = {
     payload: ReplayPayload,
     key: ({ run_id }) => run_id,
     sharedMemory: null,
+  }),
+  diff: entry({
+    lane: 'heavy',
+    subject: aboutRun,
+    payload: RunDifferencePayload,
+    key: ({ run_id }) => run_id,
+    sharedMemory: 'tasks',
   }),
 } as const;
 

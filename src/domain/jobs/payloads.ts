@@ -43,6 +43,15 @@ export const ReplayPayload = z.object({
 });
 export type ReplayPayload = Readonly<z.infer<typeof ReplayPayload>>;
 
+export const RunDifferencePayload = z.object({
+  run_id: z.string(),
+  /** Ids of the two runs. */
+  from: z.string(),
+  to: z.string(),
+  engine_version: z.string(),
+});
+export type RunDifferencePayload = Readonly<z.infer<typeof RunDifferencePayload>>;
+
 export const SweepPayload = z.object({
   sweep_id: z.string(),
   base: accepted<SweepBase>(),

@@ -64,6 +64,12 @@ const answers = async (query = '', body: object = {}): Promise<unknown[]> =>
     service.ask('POST', '/indices/KNOWN/preview', { as_of: '2023-02-01', ...body }).then((answer) => answer.body),
   ]);
 
+/** Volatilities that were estimated while the second version was served. */
+let estimatedThen: unknown;
+
+const volatilities = ({ result }: { readonly result: unknown }): unknown =>
+  (result as { readonly volatilities: unknown }).volatilities;
+
 const then: { readonly levels: unknown; readonly answers: unknown[] }[] = [];
 
 beforeAll(async () => {
@@ -73,6 +79,7 @@ beforeAll(async () => {
   then.push({ levels: await levels(), answers: await answers() });
   await imported(tables(41), 'append');
   then.push({ levels: await levels(), answers: await answers() });
+  estimatedThen = volatilities(await jobOf('/risk-models/then/estimate', { identifiers: ['A', 'B', 'D'] }));
   await imported(tables(41, CORRECTED), 'replace');
   then.push({ levels: await levels(), answers: await answers() });
 }, 120_000);
@@ -148,9 +155,9 @@ test('sweeps and risk models take what was known', async () => {
   expect(swept.status).toBe('succeeded');
   expect(known.status).toBe('succeeded');
   expect(JSON.stringify(known.result)).not.toBe(JSON.stringify(swept.result));
-  const estimated = await jobOf('/risk-models/known/estimate', model);
-  const { versions: listed } = await versions();
-  expect(estimated).toMatchObject({ result: { store_content_hash: listed[1]!.content_hash } });
+  expect(volatilities(await jobOf('/risk-models/known/estimate', model))).toEqual(estimatedThen);
+  const last = await jobOf('/risk-models/last/estimate', { identifiers: model.identifiers });
+  expect(volatilities(last)).not.toEqual(estimatedThen);
 });
 
 test('the same content served again after a restart is no version, and the earlier ones are still there', async () => {

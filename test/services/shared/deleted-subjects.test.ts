@@ -15,6 +15,7 @@ const SUBJECTS = {
   generate: 'dataset',
   sweep: 'index',
   simulate: 'index',
+  diff: 'index',
   replay: 'index',
 } as const satisfies Record<JobKindName, 'index' | 'dataset' | null>;
 

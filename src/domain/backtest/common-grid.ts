@@ -1,0 +1,14 @@
+/** Bits of a number that may be cut off, so that sums of a few differences are exact. */
+const SPARE_BITS = 4;
+const MANTISSA_BITS = 53;
+
+/**
+ * Numbers rounded to a common grid, of a step of 2^-48 of the largest: differences of them, and sums of a few such
+ * differences in any order, are exact.
+ */
+export function onCommonGrid(values: readonly number[]): number[] {
+  const largest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  if (largest === 0) return [...values];
+  const step = 2 ** (Math.floor(Math.log2(largest)) + 1 - (MANTISSA_BITS - SPARE_BITS));
+  return values.map((value) => Math.round(value / step) * step);
+}

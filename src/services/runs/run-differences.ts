@@ -1,0 +1,277 @@
+import type { RunsDifference } from '#contract/analytics/run-differences.js';
+import { onCommonGrid } from '#domain/backtest/common-grid.js';
+import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import { canonicalJson } from '#domain/canonical-json.js';
+import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { RunDifferencePayload } from '#domain/jobs/payloads.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
+import { jobKind, type Attempt, type JobKind, type Jobs } from '#jobs/job-kind.js';
+import type { Origin } from '#jobs/origin.js';
+import type { JobStatus } from '#jobs/status.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { DataVersions } from '../datasets/data-versions.js';
+import { assertNotDeleted } from '../shared/jobs-about.js';
+import { assertSubject, columnsFile, requireRun } from './run-documents.js';
+import type { RunStates } from './run-states.js';
+import { storedPlan, withDefaults } from './stored-plans.js';
+
+export interface RunDifferenceJobDependencies {
+  readonly documents: DocumentStore;
+  readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
+  readonly markets: Markets;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'versionOf' | 'difference'>;
+}
+
+/** Values of the data that a result lists. */
+const CELLS_MAX = 100;
+
+/** A stored run with all that it was made of; its market only where that can be had. */
+interface Side {
+  readonly run: RunDocument;
+  readonly plan: BacktestPlan;
+  /** Version of its data; null where it is not known. */
+  readonly version: number | null;
+  readonly market: MarketHandle | undefined;
+}
+
+/** What a run is made of in a replay. */
+interface Inputs {
+  readonly plan: BacktestPlan;
+  /** Whose data. */
+  readonly data: Side;
+}
+
+/** The kind of job that says why two stored runs differ. */
+export function createRunDifferenceJob({
+  documents,
+  artifacts,
+  markets,
+  dataVersions,
+}: RunDifferenceJobDependencies): JobKind<RunDifferencePayload> {
+  async function sideOf(subject: string, id: string): Promise<Side> {
+    const run = await requireRun(documents, { subject, id });
+    const plan = withDefaults(await storedPlan(artifacts, run));
+    const version = await dataVersions.versionOf(run.store_id ?? '', run.store_content_hash);
+    return { run, plan, version, market: await marketOf(run, version) };
+  }
+
+  /** The market that a run was made on; undefined where it cannot be had again. */
+  async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | undefined> {
+    const served = markets.require().handle;
+    const declared = {
+      adjustment: run.adjustment ?? served.adjustment,
+      currency: run.declared_currency === undefined ? (served.currency ?? null) : run.declared_currency,
+    };
+    if (served.contentHash === run.store_content_hash) return { ...served, ...declared };
+    if (served.datasetId !== run.store_id || version === null) return undefined;
+    try {
+      return { ...(await dataVersions.at(version)).served.handle, ...declared };
+    } catch (refusal) {
+      if (refusal instanceof Refusal && ['NO_DATA_KNOWN', 'DOCUMENT_UNREADABLE'].includes(refusal.code))
+        return undefined;
+      throw refusal;
+    }
+  }
+
+  /** The stored risk models that a plan uses, as files of the run that it is of. */
+  async function modelsOf(plan: BacktestPlan, sides: readonly Side[]): Promise<{ readonly models?: ModelFiles }> {
+    if (plan.models === undefined) return {};
+    const files: Record<string, ModelFiles[string]> = {};
+    for (const [id, { asset_ids: names, observed_end: observedEnd }] of Object.entries(plan.models)) {
+      const side = sides.find(
+        (each) => canonicalJson(each.plan.models?.[id] ?? null) === canonicalJson(plan.models![id]),
+      );
+      const file = side?.run.artifacts.models?.[id];
+      if (file !== undefined) files[id] = { path: await artifacts.file(file), names, observedEnd };
+    }
+    return { models: files };
+  }
+
+  return jobKind('diff', async (payload, attempt) => {
+    await markets.settled();
+    const { run_id: subject, engine_version: engineVersion } = payload;
+    await assertNotDeleted(documents, subject, 'comparison');
+    const [from, to] = [await sideOf(subject, payload.from), await sideOf(subject, payload.to)];
+    const levels = await attempt.compute(
+      'compare-levels',
+      { from: await columnsFile(artifacts, from.run), to: await columnsFile(artifacts, to.run) },
+      0.1,
+    );
+    const causes = causesOf(from, to);
+    const value = async ({ plan, data }: Inputs): Promise<number | undefined> => {
+      const { market } = data;
+      if (market === undefined) return undefined;
+      const input = { market, plan, ...(await modelsOf(plan, [from, to])) };
+      return (await attempt.compute('total-return', input, 0.2)).totalReturn;
+    };
+    const ends = { from, to, totals: levels.totalReturns, engineVersion };
+    const effects = await effectsOf(causes, ends, value);
+    const result: RunsDifference = {
+      same_levels: levels.firstDifference === null,
+      first_difference: levels.firstDifference,
+      largest: levels.largest,
+      definition: causes.definition,
+      request: causes.request,
+      data: await dataOf(from, to, attempt),
+      engine: { from: from.run.engine_version, to: to.run.engine_version },
+      ...effects,
+    };
+    return { result: { value: result }, effect: (tx) => assertNotDeleted(tx, subject, 'comparison') };
+  });
+
+  async function dataOf(from: Side, to: Side, { signal }: Pick<Attempt, 'signal'>): Promise<RunsDifference['data']> {
+    if (isSameData(from.run, to.run)) return { cells: 0, first: [] };
+    const { store_id: store } = from.run;
+    const isReadable = from.market !== undefined && to.market !== undefined && store === to.run.store_id;
+    if (!isReadable || from.version === null || to.version === null) return { cells: null, first: [] };
+    const versions = { from: from.version, to: to.version, limit: CELLS_MAX };
+    const bytes = await dataVersions.difference(store!, versions, signal);
+    const { cells, changes } = JSON.parse(new TextDecoder().decode(bytes)) as {
+      readonly cells: number;
+      readonly changes: RunsDifference['data']['first'];
+    }; // Written by the task itself, at most so many.
+    return { cells, first: changes };
+  }
+}
+
+interface Causes {
+  readonly definition: DocumentChange[];
+  readonly request: DocumentChange[];
+  readonly isOtherData: boolean;
+}
+
+function causesOf(from: Side, to: Side): Causes {
+  return {
+    definition: definitionChanges(from.plan, to.plan),
+    request: changesBetween(from.plan.request, to.plan.request),
+    isOtherData: !isSameData(from.run, to.run),
+  };
+}
+
+/** What a run was made on: the content, and what its store declared. */
+function isSameData(from: RunDocument, to: RunDocument): boolean {
+  return (
+    from.store_content_hash === to.store_content_hash &&
+    from.adjustment === to.adjustment &&
+    (from.declared_currency ?? null) === (to.declared_currency ?? null)
+  );
+}
+
+/** Changes of what is run, then of what it reaches and of the terms of a strategy. */
+function definitionChanges(from: BacktestPlan, to: BacktestPlan): DocumentChange[] {
+  const { [from.indexId]: before, ...reachedBefore } = from.documents;
+  const { [to.indexId]: after, ...reachedAfter } = to.documents;
+  const others = (plan: BacktestPlan, documents: BacktestPlan['documents']) => ({
+    documents: withoutBenchmark(plan, documents),
+    models: plan.models ?? {},
+    strategy: plan.strategy ?? null,
+    index_id: plan.indexId,
+  });
+  return [...changesBetween(before, after), ...changesBetween(others(from, reachedBefore), others(to, reachedAfter))];
+}
+
+/** A benchmark is part of the request. */
+function withoutBenchmark(
+  { request: { benchmark } }: BacktestPlan,
+  documents: BacktestPlan['documents'],
+): BacktestPlan['documents'] {
+  return Object.fromEntries(Object.entries(documents).filter(([id]) => id !== benchmark?.id));
+}
+
+interface Ends {
+  readonly from: Side;
+  readonly to: Side;
+  /** Total returns as they are stored. */
+  readonly totals: readonly number[];
+  readonly engineVersion: string;
+}
+
+type Effects = Pick<RunsDifference, 'effects' | 'total_return'>;
+
+/**
+ * How much of the difference each cause has: definition, request and data are exchanged in turn on today's engine; what
+ * replays of both runs differ by from what is stored is the engine's.
+ * @param value total return of a replay; undefined where its data cannot be had again
+ */
+async function effectsOf(
+  { definition, request, isOtherData }: Causes,
+  { from, to, totals, engineVersion }: Ends,
+  value: (inputs: Inputs) => Promise<number | undefined>,
+): Promise<Effects> {
+  const isOther = (side: Side): boolean => hasOtherBits(side.run.engine_version, engineVersion);
+  const [first, last] = [totals[0]!, totals[1]!];
+  const start = isOther(from) ? await value({ plan: from.plan, data: from }) : first;
+  const isEnd = { request: !isOtherData, definition: request.length === 0 && !isOtherData };
+  const end = isOther(to) ? await value({ plan: to.plan, data: to }) : last;
+  const exchanged = {
+    ...to.plan,
+    documents: { ...from.plan.documents, ...to.plan.documents },
+    request: from.plan.request,
+  };
+  const step = async (isChanged: boolean, before: number | undefined, isLast: boolean, plan: BacktestPlan) => {
+    if (!isChanged) return before;
+    return isLast ? end : value({ plan, data: from });
+  };
+  const afterDefinition = await step(definition.length > 0, start, isEnd.definition, exchanged);
+  const afterRequest = await step(request.length > 0, afterDefinition, isEnd.request, to.plan);
+  const afterData = isOtherData ? end : afterRequest;
+  const path = [first, start, afterDefinition, afterRequest, afterData, end, last];
+  const known = path.filter((each) => each !== undefined);
+  if (known.length < path.length) {
+    const [low, high] = onCommonGrid([first, last]);
+    return { effects: null, total_return: high! - low! };
+  }
+  const [a, b, c, d, e, f, g] = onCommonGrid(known) as [number, number, number, number, number, number, number];
+  return {
+    effects: [
+      { cause: 'definition', total_return: c - b },
+      { cause: 'request', total_return: d - c },
+      { cause: 'data', total_return: e - d },
+      { cause: 'engine', total_return: b - a + (f - e) + (g - f) },
+    ],
+    total_return: g - a,
+  };
+}
+
+export interface RunDifferences {
+  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING */
+  difference(subject: string, ids: () => RunIds, origin: Origin | null): Promise<JobStatus>;
+}
+
+export interface RunIds {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface RunDifferencesDependencies {
+  readonly documents: DocumentStore;
+  readonly jobs: Jobs;
+  readonly states: Pick<RunStates, 'requireMarket'>;
+  readonly kind: JobKind<RunDifferencePayload>;
+  readonly engineVersion: string;
+  readonly estimatedBytes: () => number;
+}
+
+export function createRunDifferences(dependencies: RunDifferencesDependencies): RunDifferences {
+  const { documents, jobs, states, kind, engineVersion, estimatedBytes } = dependencies;
+  return {
+    async difference(subject, ids, origin) {
+      await assertSubject(documents, subject);
+      const { from, to } = ids();
+      for (const id of [from, to]) await states.requireMarket(await requireRun(documents, { subject, id }));
+      return jobs.submit({
+        kind,
+        payload: { run_id: subject, from, to, engine_version: engineVersion },
+        request: { from, to },
+        estimatedBytes: 2 * estimatedBytes(),
+        message: 'waiting for a worker',
+        origin,
+      });
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import type { PublicKey } from '#domain/documents/publication-document.js';
+import { verifyLog } from '#store/publication/verify-log.js';
+
+export interface PublisherAnswer {
+  readonly status: number;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A request, or undefined when the service died under it. */
+export type PublisherAsk = (
+  url: string,
+  method: string,
+  path: string,
+  body?: unknown,
+) => Promise<PublisherAnswer | undefined>;
+
+/** A client that publishes the closes of an index a few at a time, and the heads that it was told. */
+export interface Publisher {
+  /** Publications that were acknowledged. */
+  acknowledged(): number;
+  work(url: string, isOver: () => boolean): Promise<void>;
+  /** What is wrong after a restart: a published close that is gone, or half there. */
+  check(url: string): Promise<string[]>;
+}
+
+const INDEX = '/analytics/PUBLISHED';
+
+export function createPublisher(ask: PublisherAsk, dates: readonly string[]): Publisher {
+  const heads: string[] = [];
+  let next = 0;
+  return {
+    acknowledged: () => heads.length,
+    async work(url, isOver) {
+      while (!isOver() && next < dates.length) {
+        const answer = await ask(url, 'POST', `${INDEX}/publish`, { through: dates[next] });
+        if (answer?.status !== 200) return;
+        heads.push(String(answer.body['head']));
+        next += 3;
+      }
+    },
+    async check(url) {
+      const log = await ask(url, 'GET', `${INDEX}/published`);
+      if (log?.status === 404) return heads.length === 0 ? [] : ['the published log is gone'];
+      const entries = log?.body['entries'] as readonly { readonly hash: string; readonly date: string }[];
+      const { keys } = (await ask(url, 'GET', `${INDEX}/published/keys`))!.body as {
+        readonly keys: readonly PublicKey[];
+      };
+      const verdict = verifyLog(entries, { keys: new Map(keys.map((key) => [key.key_id, key])), head: null });
+      const held = new Set(entries.map(({ hash }) => hash));
+      return [
+        ...('reason' in verdict ? [`entry ${verdict.seq} of the published log: ${verdict.reason}`] : []),
+        ...heads.filter((head) => !held.has(head)).map((head) => `the published entry ${head} is gone`),
+        ...(new Set(entries.map(({ date }) => date)).size === entries.length ? [] : ['a close was published twice']),
+      ];
+    },
+  };
+}

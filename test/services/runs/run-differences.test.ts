@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RunsDifference } from '#contract/analytics/run-differences.js';
+import type { StoredRuns } from '#contract/analytics/runs.js';
+import { levelsDifference } from '#domain/backtest/compare-levels.js';
+import { onCommonGrid } from '#domain/backtest/common-grid.js';
+import { seeded } from '../../seeded.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of an index whose runs differ by one cause after the other: tests follow each other. */
+let service: RunningService;
+
+const NAMES = ['A', 'B', 'C', 'D'];
+const DAYS = Array.from({ length: 120 }, (_, i) => new Date(Date.UTC(2023, 0, 3) + i * 86_400_000))
+  .filter((day) => day.getUTCDay() % 6 !== 0)
+  .map((day) => day.toISOString().slice(0, 10));
+
+function market(corrections: Readonly<Record<string, number>> = {}): object {
+  const random = seeded(4);
+  const data = DAYS.flatMap((day) =>
+    NAMES.map((name, n) => {
+      const close = 50 + 20 * n + 10 * random();
+      return [name, day, corrections[`${day} ${name}`] ?? close];
+    }),
+  );
+  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+}
+
+const imported = (tables: object) =>
+  service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables, on_exists: 'replace', activate: true });
+
+const put = (type: string) =>
+  service.ask('PUT', '/indices/WHY', {
+    id: 'WHY',
+    name: 'Why',
+    calendar: 'XNYS',
+    base_date: '2023-01-05',
+    rebalance: { frequency: 'monthly' },
+    pipeline: { weighting: { type } },
+  });
+
+async function result<T>(path: string, body: object): Promise<T> {
+  const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
+  const job = await service.finished(started.job_id);
+  expect(job).toMatchObject({ status: 'succeeded', error: null });
+  return job.result as T;
+}
+
+/** Runs a backtest. @returns its id and total return */
+async function ran(request: object = {}): Promise<{ readonly id: string; readonly total: number }> {
+  await result('/analytics/WHY/backtest', request);
+  const { body } = await service.ask<StoredRuns>('GET', '/analytics/WHY/runs?limit=1');
+  return { id: body.runs[0]!.run_id, total: body.runs[0]!.metrics!.total_return };
+}
+
+const difference = (from: { readonly id: string }, to: { readonly id: string }): Promise<RunsDifference> =>
+  result<RunsDifference>('/analytics/WHY/runs/diff', { from: from.id, to: to.id });
+
+const effectsOf = ({ effects }: RunsDifference): Record<string, number> =>
+  Object.fromEntries(effects!.map(({ cause, total_return: value }) => [cause, value]));
+
+const CORRECTED = DAYS[60]!;
+const COSTS = { transaction_cost_bps: 50 };
+
+beforeAll(async () => {
+  service = await runService();
+  await imported(market());
+  await put('EqualWeight');
+}, 120_000);
+afterAll(() => service.close(), 60_000);
+
+test('each cause has what its exchange changes, as backtests with the causes exchanged say; they sum exactly', async () => {
+  const first = await ran();
+  await put('PriceWeight');
+  const defined = await ran();
+  const asked = await ran(COSTS);
+  await imported(market({ [`${CORRECTED} C`]: 500, [`${DAYS[80]!} A`]: 40 }));
+  const last = await ran(COSTS);
+  const found = await difference(first, last);
+  const effects = effectsOf(found);
+  expect(effects['definition']).toBeCloseTo(defined.total - first.total, 12);
+  expect(effects['request']).toBeCloseTo(asked.total - defined.total, 12);
+  expect(effects['data']).toBeCloseTo(last.total - asked.total, 12);
+  expect(effects['engine']).toBe(0);
+  expect(found.effects!.reduce((sum, { total_return: value }) => sum + value, 0)).toBe(found.total_return);
+  expect(found.total_return).toBeCloseTo(last.total - first.total, 12);
+  expect(found.definition).toEqual([
+    { path: '/pipeline/weighting/type', op: 'replace', before: 'EqualWeight', after: 'PriceWeight' },
+  ]);
+  expect(found.request).toEqual([{ path: '/transaction_cost_bps', op: 'replace', before: 0, after: 50 }]);
+  expect(found.data.cells).toBe(2);
+  expect(found.data.first.map(({ identifier, date, after }) => [identifier, date, after])).toEqual([
+    ['C', CORRECTED, 500],
+    ['A', DAYS[80], 40],
+  ]);
+});
+
+test('a corrected price changes levels from its day on, and nothing before', async () => {
+  const before = await ran({ as_known_on: 1 });
+  const after = await ran();
+  const found = await difference(before, after);
+  expect(found).toMatchObject({ same_levels: false, first_difference: CORRECTED, definition: [], request: [] });
+  expect(effectsOf(found)).toEqual({ definition: 0, request: 0, data: found.total_return, engine: 0 });
+  expect(found.largest!.date >= CORRECTED).toBe(true);
+});
+
+test('a run and the same run again differ in nothing', async () => {
+  const [one, other] = [await ran(), await ran()];
+  expect(await difference(one, other)).toMatchObject({
+    same_levels: true,
+    first_difference: null,
+    largest: null,
+    data: { cells: 0, first: [] },
+    total_return: 0,
+  });
+});
+
+test('an unknown run is refused before anything runs', async () => {
+  const ids = { from: '0'.repeat(16), to: '1'.repeat(16) };
+  expect((await service.refusal('POST', '/analytics/WHY/runs/diff', ids)).code).toBe('RUN_NOT_FOUND');
+  expect((await service.refusal('POST', '/analytics/NONE/runs/diff', {})).code).toBe('INDEX_NOT_FOUND');
+});
+
+test('differences on the common grid sum exactly in any order, and lose at most a part in 10^14', () => {
+  const random = seeded(9);
+  for (let i = 0; i < 300; i++) {
+    const values = Array.from({ length: 6 }, () => (random() - 0.5) * 10 ** Math.floor(6 * random() - 3));
+    const placed = onCommonGrid(values);
+    const steps = placed.slice(1).map((value, k) => value - placed[k]!);
+    for (const order of [steps, steps.toReversed()])
+      expect(order.reduce((sum, step) => sum + step, 0)).toBe(placed.at(-1)! - placed[0]!);
+    const largest = Math.max(...values.map(Math.abs));
+    placed.forEach((value, k) => expect(Math.abs(value - values[k]!)).toBeLessThanOrEqual(1e-14 * largest));
+  }
+});
+
+test('levels differ from the first date that only one run has', () => {
+  const levels = (days: number[], level: number[]) => ({
+    days: Int32Array.from(days),
+    level: Float64Array.from(level),
+  });
+  const whole = levels([0, 1, 2], [100, 101, 102]);
+  expect(levelsDifference(whole, whole)).toEqual({ firstDifference: null, largest: null });
+  expect(levelsDifference(whole, levels([0, 2], [100, 104]))).toEqual({
+    firstDifference: '1970-01-02',
+    largest: { date: '1970-01-03', from: 102, to: 104 },
+  });
+});

@@ -7,7 +7,7 @@ import { verifyHome } from '#store/home/verify-home.js';
 import { seeded } from '../seeded.js';
 import { serving } from '../cli/process.js';
 import { createHistory, type History } from './history.js';
-import { createPublisher } from './publisher.js';
+import { createPublisher, PUBLISHED } from './publisher.js';
 
 /**
  * A real service that is killed while sixteen clients write documents, run backtests, publish, cancel and delete. After each
@@ -252,9 +252,9 @@ function createClients() {
       do status = (await ask(url, 'GET', `/jobs/${jobId}?wait=20`))?.body['status'];
       while (status === 'pending' || status === 'running');
       expect(status).toBe('succeeded');
-      await ask(url, 'POST', '/indices', indexBody('PUBLISHED', 'published'));
-      await ask(url, 'POST', '/analytics/PUBLISHED/backtest', {});
-      await ask(url, 'GET', '/jobs/backtest:PUBLISHED?wait=30');
+      await ask(url, 'POST', '/indices', indexBody(PUBLISHED, 'published'));
+      await ask(url, 'POST', `/analytics/${PUBLISHED}/backtest`, {});
+      await ask(url, 'GET', `/jobs/backtest:${PUBLISHED}?wait=30`);
       for (let writer = 0; writer < JOB_WRITERS; writer++) {
         const made = await ask(url, 'POST', '/indices', indexBody(`bt-${writer}`, 'under test'));
         expect(made?.status).toBe(200);

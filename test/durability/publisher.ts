@@ -23,7 +23,10 @@ export interface Publisher {
   check(url: string): Promise<string[]>;
 }
 
-const INDEX = '/analytics/PUBLISHED';
+/** Index whose closes are published. */
+export const PUBLISHED = 'bt-99';
+
+const INDEX = `/analytics/${PUBLISHED}`;
 
 export function createPublisher(ask: PublisherAsk, dates: readonly string[]): Publisher {
   const heads: string[] = [];

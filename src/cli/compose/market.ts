@@ -52,7 +52,7 @@ export function composeMarket(rooms: {
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, calendarsInUse: inUse, timestamp });
   const versions = createDataVersions({ documents, artifacts, jobs, markets, timestamp });
-  const kinds = createDatasetJobs({
+  const terms = {
     documents,
     markets,
     activations,
@@ -62,22 +62,9 @@ export function composeMarket(rooms: {
     calendarsInUse: inUse,
     versions,
     timestamp,
-  });
-  const datasets = createDatasets({
-    documents,
-    jobs,
-    kinds,
-    markets,
-    activations,
-    loading,
-    locations,
-    databases,
-    folders,
-    calendars,
-    calendarsInUse: inUse,
-    versions,
-    timestamp,
-  });
+  };
+  const kinds = createDatasetJobs(terms);
+  const datasets = createDatasets({ ...terms, jobs, kinds, locations, databases });
   /** The market of any store; another than the served one is read for the occasion, and let go. */
   async function marketOf(datasetId: string) {
     const served = markets.served();
@@ -92,7 +79,7 @@ export function composeMarket(rooms: {
     served: () => datasets.servedDataset(),
     now: Date.now,
   });
-  return { markets, datasets, data, dataVersions: versions, jobKinds: kinds };
+  return { markets, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
 }
 
 function sharedActivations(

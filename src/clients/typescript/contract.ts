@@ -271,6 +271,8 @@ export interface BacktestBatchRequest {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
+  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  readonly as_known_on?: number | string | undefined;
   /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
   readonly if_stale?: boolean | undefined;
   /** Indices and strategies, at most 500; one that is named twice counts once. */
@@ -360,6 +362,8 @@ export interface BacktestRequest {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
+  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  readonly as_known_on?: number | string | undefined;
   /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
   readonly if_stale?: boolean | undefined;
 }
@@ -1170,6 +1174,38 @@ export interface DataAudit {
   readonly total: number;
 }
 
+export interface DataCell {
+  /** Dataset of the value. */
+  readonly table: string;
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Null for what has always held. */
+  readonly date: string | null;
+  /** Column of the value. */
+  readonly field: string;
+  /** Null where there was none. */
+  readonly before: string | number | boolean | null;
+  /** Null where there is none. */
+  readonly after: string | number | boolean | null;
+}
+
+export interface DataDifference {
+  /** The earlier version. */
+  readonly from: number;
+  /** The later version. */
+  readonly to: number;
+  /** Values of rows of the first version that the other has otherwise or not at all. */
+  readonly cells: number;
+  /** Rows that are new. */
+  readonly rows_added: number;
+  /** Rows with other values. */
+  readonly rows_changed: number;
+  /** Rows that are gone. */
+  readonly rows_removed: number;
+  /** The first of those values, by date. */
+  readonly changes: readonly DataCell[];
+}
+
 export interface DataDoubt {
   /** Names the doubt in a request for repairs; the same data has the same ids. */
   readonly id: string;
@@ -1369,6 +1405,31 @@ export interface DataStoreUpdate {
   readonly currency?: string | null | undefined;
   /** Holds from the next time the source is read. */
   readonly mapping?: MappingInput | null | undefined;
+}
+
+export interface DataVersion {
+  /** From 1, without a gap. */
+  readonly version: number;
+  readonly content_hash: string;
+  /** Time from which it was served, ISO-8601 UTC with offset. */
+  readonly known_at: string;
+  /** What made it. */
+  readonly source: 'import' | 'append' | 'replace' | 'refresh' | 'repair' | 'synthetic';
+  /** Rows that are new. */
+  readonly rows_added: number;
+  /** Rows with other values. */
+  readonly rows_changed: number;
+  /** Rows that are gone. */
+  readonly rows_removed: number;
+  /** Whether it can be had again, by `as_known_on`. */
+  readonly readable: boolean;
+}
+
+export interface DataVersions {
+  /** Newest first. */
+  readonly versions: readonly DataVersion[];
+  /** All of them, also those not listed. */
+  readonly total: number;
 }
 
 /** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */
@@ -1721,7 +1782,7 @@ export interface EqualWeightWeighting {
 
 export interface ErrorDetail {
   /** Stable code to branch on. */
-  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
+  readonly code: 'MALFORMED_REQUEST' | 'BODY_TOO_LARGE' | 'UNAUTHENTICATED' | 'FORBIDDEN_SCOPE' | 'FORBIDDEN_ORIGIN' | 'ROUTE_NOT_FOUND' | 'INDEX_NOT_FOUND' | 'RUN_NOT_FOUND' | 'ASSET_NOT_IN_RUN' | 'BENCHMARK_NOT_FOUND' | 'CONSTRAINT_SET_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'STRATEGY_NOT_FOUND' | 'TEMPLATE_NOT_FOUND' | 'RENDER_NOT_FOUND' | 'NOTHING_PUBLISHED' | 'VERSION_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'STORE_NOT_FOUND' | 'IDENTIFIER_NOT_FOUND' | 'JOB_NOT_FOUND' | 'DOCUMENT_UNREADABLE' | 'METHOD_NOT_ALLOWED' | 'NOT_ACCEPTABLE' | 'INDEX_EXISTS' | 'STRATEGY_EXISTS' | 'TEMPLATE_EMPTY' | 'STORE_EXISTS' | 'STORE_ACTIVE' | 'STORE_LOADING' | 'STORE_REFRESHING' | 'FOLDER_REGISTERED' | 'NOTHING_TO_REFRESH' | 'STORE_NOT_SERVED' | 'STORE_MISMATCH' | 'JOB_RUNNING' | 'RESTATEMENT' | 'PRECONDITION_FAILED' | 'VALIDATION_FAILED' | 'INVALID_IDENTIFIER' | 'VERSION_NOT_RESTORABLE' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'RANGE_TOO_SHORT' | 'CALENDAR_NOT_COVERED' | 'NO_DATA_IN_RANGE' | 'NO_DATA_AT_DATE' | 'NO_DATA_KNOWN' | 'NO_COMMON_DATES' | 'UNIVERSE_REQUIRED' | 'EXPIRY_NOT_AFTER_AS_OF' | 'EXPIRY_ORDER' | 'RATE_OUT_OF_RANGE' | 'INDEX_REQUIRED' | 'TEMPLATE_BUILT_IN' | 'VARIANT_NOT_AVAILABLE' | 'TOTAL_LOSS' | 'INFEASIBLE' | 'OBJECTIVE_UNATTAINABLE' | 'EMPTY_INDEX' | 'FX_MISSING' | 'RISK_INSUFFICIENT_DATA' | 'LOOK_AHEAD' | 'MODEL_LACKS_NAMES' | 'NUMERIC_FAILURE' | 'SOLVER_FAILED' | 'MISSING_PRICE' | 'RATE_LIMITED' | 'INTERNAL' | 'NOT_SUPPORTED' | 'NO_DATA_SOURCE' | 'STORE_UNAVAILABLE' | 'OVERLOADED' | 'DRAINING' | 'STORAGE_FULL' | 'UNCLASSIFIED_FAILURE' | 'RISK_MODEL_CHANGED' | 'WORKER_CRASHED' | 'WORKER_OUT_OF_MEMORY' | 'JOB_TIMEOUT' | 'INDEX_DELETED' | 'RENDER_FAILED' | 'STORE_READ_FAILED' | 'STORE_WRITE_FAILED';
   /** A sentence for people. */
   readonly message: string;
   /** Members that go with the code, or null. */
@@ -2962,7 +3023,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
   /** What it is. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
@@ -4056,11 +4117,15 @@ export interface PreviewDocumentRequest {
   readonly document: IndexDocumentBody;
   /** Decision date; default the base date of the document, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
+  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  readonly as_known_on?: number | string | undefined;
 }
 
 export interface PreviewRequest {
   /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
+  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  readonly as_known_on?: number | string | undefined;
 }
 
 export interface PreviewResponse {
@@ -5146,6 +5211,8 @@ export interface RiskModelRequest {
   readonly start?: string | null | undefined;
   /** Last day of the window. */
   readonly end?: string | null | undefined;
+  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  readonly as_known_on?: number | string | undefined;
   /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | undefined;
   /** Size of a move in standard deviations, read by gerber. */
@@ -5339,6 +5406,91 @@ export interface RunSummaryRow {
   readonly next_rebalance: string | null;
   /** Levels of the last year: every fourth date and the last. */
   readonly trace: SeriesPayload;
+}
+
+export interface RunsDifference {
+  /** Whether both have the same dates and levels, to the bit. */
+  readonly same_levels: boolean;
+  /** First date that only one has, or on which the levels differ. */
+  readonly first_difference: string | null;
+  /** Common date with the largest relative difference; null where there is none. */
+  readonly largest: {
+    /** The date. */
+    readonly date: string;
+    /** Level of the earlier run, 100 at its start. */
+    readonly from: number;
+    /** Level of the later run, 100 at its start. */
+    readonly to: number;
+  } | null;
+  /** Of the index or strategy itself; of documents that it reaches under `/documents/{id}`. */
+  readonly definition: readonly DocumentChange[];
+  /** Of the request, with its defaults. */
+  readonly request: readonly DocumentChange[];
+  /** Rows of cells. */
+  readonly data: {
+    /** Values that differ, 0 of the same content; null where a content cannot be had again. */
+    readonly cells: number | null;
+    /** The first of them. */
+    readonly first: readonly DataCell[];
+  };
+  readonly engine: {
+    /** Version of the engine of the earlier run. */
+    readonly from: string;
+    /** Version of the engine of the later run. */
+    readonly to: string;
+  };
+  /** They sum to total_return exactly; null where a replay needs a content that cannot be had again. */
+  readonly effects: readonly ({
+    /** What was exchanged, in this order. */
+    readonly cause: 'definition' | 'request' | 'data' | 'engine';
+    /** What the exchange adds to the total return. */
+    readonly total_return: number;
+  })[] | null;
+  /** Total return of the later run less that of the earlier, to 15 digits of the larger one. */
+  readonly total_return: number;
+}
+
+export interface RunsDifferenceJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'diff';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set exactly when the job succeeded. */
+  readonly result: RunsDifference | null;
+}
+
+export interface RunsDifferenceRequest {
+  /** Id of the earlier run. */
+  readonly from: string;
+  /** Id of the later run. */
+  readonly to: string;
 }
 
 export interface SavedConstraintSet {
@@ -5776,6 +5928,8 @@ export interface StoredRun {
   readonly index_version: number | null;
   /** The data store. */
   readonly store_id: string | null;
+  /** Version of its data; null where it is not known. */
+  readonly store_version: number | null;
   /** SHA-256 of the content of the store that was read. */
   readonly store_content_hash: string;
   /** Version of the engine that computed it. */
@@ -5938,6 +6092,8 @@ export interface SweepOverfitting {
 export interface SweepRequest {
   /** Second half of the id of the job; made up by default. */
   readonly sweep_id?: string | null | undefined;
+  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  readonly as_known_on?: number | string | undefined;
   /** A stored index as the base. */
   readonly index_id?: string | null | undefined;
   /** Or an IndexDocument as the base. */
@@ -6796,6 +6952,8 @@ export interface WhatIfRequest {
   readonly changed?: IndexDocumentBody | null | undefined;
   /** Decision date of both; default the latest date of the store. */
   readonly as_of?: string | null | undefined;
+  /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
+  readonly as_known_on?: number | string | undefined;
 }
 
 export interface WhatIfResponse {
@@ -6905,7 +7063,7 @@ export interface Operations {
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -7088,6 +7246,11 @@ export interface Operations {
   listRuns: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: StoredRuns;
+  };
+  /** Why two stored runs differ, as a job. */
+  diffRuns: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body: RunsDifferenceRequest };
+    answer: RunsDifferenceJobStatus;
   };
   /** Level, returns, volatility and rebalances of every stored run, a row each. */
   listSummaries: {
@@ -7394,24 +7557,34 @@ export interface Operations {
     request: { readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: GenerateSyntheticRequest | null | undefined };
     answer: GenerateJobStatus;
   };
+  /** Contents of a data store that were served, newest first. */
+  listDataVersions: {
+    request: { readonly params: { readonly store_id: string }; readonly query?: { readonly limit?: number | undefined; readonly before?: number | undefined } | undefined };
+    answer: DataVersions;
+  };
+  /** Values that two contents of the served store have otherwise. */
+  diffDataVersions: {
+    request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined } };
+    answer: DataDifference;
+  };
   /** Market data of one name, or the values of a series. */
   getPrices: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined } | undefined };
     answer: PricesResponse;
   };
   /** Reference data and derived figures of many names at one date. */
   getAssetReferences: {
-    request: { readonly query: { readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined } };
+    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined } };
     answer: BatchReferenceResponse;
   };
   /** Reference data and universes of one name. */
   getAssetReference: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly as_known_on?: string | undefined } | undefined };
     answer: ReferenceResponse;
   };
   /** Corporate actions of one name with their sums. */
   getCorporateActions: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly as_of?: string | undefined } | undefined };
     answer: CorporateActionsResponse;
   };
   /** What the served store holds, and how old it is. */
@@ -7663,6 +7836,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
   getLevels: 'GET /analytics/{index_id}/levels',
   listRuns: 'GET /analytics/{index_id}/runs',
+  diffRuns: 'POST /analytics/{index_id}/runs/diff',
   listSummaries: 'GET /analytics/summaries',
   getPerformance: 'GET /analytics/{index_id}/performance',
   listRebalances: 'GET /analytics/{index_id}/rebalances',
@@ -7724,6 +7898,8 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   importStore: 'POST /data/import',
   getImportTemplate: 'GET /data/import/template',
   generateSynthetic: 'POST /data/synthetic',
+  listDataVersions: 'GET /data/stores/{store_id}/versions',
+  diffDataVersions: 'GET /data/stores/{store_id}/versions/diff',
   getPrices: 'GET /data/prices/{identifier}',
   getAssetReferences: 'GET /data/reference',
   getAssetReference: 'GET /data/reference/{identifier}',

@@ -41,10 +41,12 @@ export const RunsDifference = z
         .meta({ description: 'Values that differ, 0 of the same content; null where a content cannot be had again.' }),
       first: z.array(DataCell).meta({ description: 'The first of them.' }),
     }),
-    engine: z.strictObject({
-      from: z.string().meta({ description: 'Version of the engine of the earlier run.' }),
-      to: z.string().meta({ description: 'Version of the engine of the later run.' }),
-    }),
+    engine: z
+      .strictObject({
+        from: z.string().meta({ description: 'Version of the engine of the earlier run.' }),
+        to: z.string().meta({ description: 'Version of the engine of the later run.' }),
+      })
+      .meta({ description: 'Engines of both.' }),
     effects: z
       .array(
         z.strictObject({

@@ -12,7 +12,7 @@ const rows = {
 export const DataVersion = z
   .strictObject({
     version: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
-    content_hash: z.string(),
+    content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
     known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
     source: z.enum(DATA_SOURCES).meta({ description: 'What made it.' }),
     ...rows,

@@ -37,7 +37,8 @@ export interface DatasetResumption {
 }
 
 export function createDatasetResumption(dependencies: DatasetResumptionDependencies): DatasetResumption {
-  const { documents, activity, jobs, markets, activations, loading, folders, closing, versions, timestamp } = dependencies;
+  const { documents, activity, jobs, markets, activations, loading, folders, closing, versions, timestamp } =
+    dependencies;
 
   async function announce(): Promise<void> {
     const active = (await allDatasets(documents)).find((store) => store.active);

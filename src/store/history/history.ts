@@ -176,7 +176,7 @@ async function append(
     note,
     action,
     request_id: requestId,
-    content: content === null ? null : deflateContent(content),
+    content: content === null ? null : await deflateContent(content),
   } satisfies VersionDocument);
   const next: HistoryDocument = { latest: version, etag: action === 'deleted' ? null : etag };
   await tx.put('history', historyId(subject), next);

@@ -78,7 +78,7 @@ function worldWith(isThere: () => boolean) {
   const kinds: Readonly<Record<string, { readonly kind: Pick<JobKind<never>, 'run'>; readonly payload: unknown }>> = {
     backtest: {
       kind: createBacktestJob({ documents, artifacts, markets, runsKept: 20, dataVersions }),
-      payload: { plan: { runId: 'I', indexId: 'I', name: 'I', request: {} }, engine_version: '' },
+      payload: { plan: { runId: 'I', indexId: 'I', name: 'I', documents: {}, request: {} }, engine_version: '' },
     },
     replay: {
       kind: createReplayJob({ documents, artifacts, markets, states: { staleOf: async () => null } }),

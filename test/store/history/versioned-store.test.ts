@@ -171,3 +171,13 @@ test('a version of a definition takes less room than the definition', async () =
   expect(JSON.stringify(stored).length).toBeLessThan(canonicalJson(body).length);
   await store.close();
 });
+
+test('a document whose version is deflated by another thread is kept as a short one is', async () => {
+  const store = await opened(await newFolder());
+  const body = { id: 'EQ', name: 'n', members: Array.from({ length: 20_000 }, (_, i) => `N${i}`) };
+  await store.transaction((tx) => tx.put('index', 'EQ', body), { by: by() });
+  await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }), { by: by() });
+  expect(JSON.parse(((await versionOf(store, INDEX, 1)) as { readonly content: string }).content)).toEqual(body);
+  expect((await headOf(store, INDEX))!.latest).toBe(2);
+  await store.close();
+});

@@ -71,7 +71,7 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -370,6 +370,13 @@ class Operations:
         :param before: Rows after that of this run.
         """
         return cast("c.StoredRuns", self._transport.json("GET", f"/analytics/{word(index_id)}/runs", query={"limit": limit, "before": before}))
+
+    def diff_runs(self, index_id: str, body: c.RunsDifferenceRequest, *, callback: Optional[str] = None) -> Job[c.RunsDifference]:
+        """Why two stored runs differ, as a job.
+
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/analytics/{word(index_id)}/runs/diff", body=body, query={"callback": callback}))
 
     def list_summaries(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.RunSummaryCollection:
         """Level, returns, volatility and rebalances of every stored run, a row each.

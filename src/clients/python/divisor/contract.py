@@ -306,6 +306,8 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
+    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    as_known_on: t.Union[int, str]
     #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
     if_stale: bool
 
@@ -394,6 +396,8 @@ class BacktestRequest(t.TypedDict, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
+    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    as_known_on: t.Union[int, str]
     #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
     if_stale: bool
 
@@ -1297,6 +1301,32 @@ class DataAudit(t.TypedDict):
     total: int
 
 
+class DataCell(t.TypedDict):
+    #: Dataset of the value.
+    table: str
+    #: Asset identifier.
+    identifier: str
+    #: Null for what has always held.
+    date: t.Optional[str]
+    #: Column of the value.
+    field: str
+    #: Null where there was none.
+    before: t.Optional[t.Union[str, float, bool]]
+    #: Null where there is none.
+    after: t.Optional[t.Union[str, float, bool]]
+
+
+DataDifference = t.TypedDict("DataDifference", {
+    "from": int,
+    "to": int,
+    "cells": int,
+    "rows_added": int,
+    "rows_changed": int,
+    "rows_removed": int,
+    "changes": t.Sequence["DataCell"],
+})
+
+
 class DataDoubt(t.TypedDict):
     #: Names the doubt in a request for repairs; the same data has the same ids.
     id: str
@@ -1519,6 +1549,31 @@ class DataStoreUpdate(t.TypedDict, total=False):
     currency: t.Optional[str]
     #: Holds from the next time the source is read.
     mapping: t.Optional[MappingInput]
+
+
+class DataVersion(t.TypedDict):
+    #: From 1, without a gap.
+    version: int
+    content_hash: str
+    #: Time from which it was served, ISO-8601 UTC with offset.
+    known_at: str
+    #: What made it.
+    source: t.Literal["import", "append", "replace", "refresh", "repair", "synthetic"]
+    #: Rows that are new.
+    rows_added: int
+    #: Rows with other values.
+    rows_changed: int
+    #: Rows that are gone.
+    rows_removed: int
+    #: Whether it can be had again, by `as_known_on`.
+    readable: bool
+
+
+class DataVersions(t.TypedDict):
+    #: Newest first.
+    versions: t.Sequence[DataVersion]
+    #: All of them, also those not listed.
+    total: int
 
 
 class _Datapoint(t.TypedDict):
@@ -1916,7 +1971,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
 
 class ErrorDetail(t.TypedDict):
     #: Stable code to branch on.
-    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
+    code: t.Literal["MALFORMED_REQUEST", "BODY_TOO_LARGE", "UNAUTHENTICATED", "FORBIDDEN_SCOPE", "FORBIDDEN_ORIGIN", "ROUTE_NOT_FOUND", "INDEX_NOT_FOUND", "RUN_NOT_FOUND", "ASSET_NOT_IN_RUN", "BENCHMARK_NOT_FOUND", "CONSTRAINT_SET_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "STRATEGY_NOT_FOUND", "TEMPLATE_NOT_FOUND", "RENDER_NOT_FOUND", "NOTHING_PUBLISHED", "VERSION_NOT_FOUND", "WATCHLIST_NOT_FOUND", "STORE_NOT_FOUND", "IDENTIFIER_NOT_FOUND", "JOB_NOT_FOUND", "DOCUMENT_UNREADABLE", "METHOD_NOT_ALLOWED", "NOT_ACCEPTABLE", "INDEX_EXISTS", "STRATEGY_EXISTS", "TEMPLATE_EMPTY", "STORE_EXISTS", "STORE_ACTIVE", "STORE_LOADING", "STORE_REFRESHING", "FOLDER_REGISTERED", "NOTHING_TO_REFRESH", "STORE_NOT_SERVED", "STORE_MISMATCH", "JOB_RUNNING", "RESTATEMENT", "PRECONDITION_FAILED", "VALIDATION_FAILED", "INVALID_IDENTIFIER", "VERSION_NOT_RESTORABLE", "ID_MISMATCH", "INVALID_RANGE", "RANGE_TOO_SHORT", "CALENDAR_NOT_COVERED", "NO_DATA_IN_RANGE", "NO_DATA_AT_DATE", "NO_DATA_KNOWN", "NO_COMMON_DATES", "UNIVERSE_REQUIRED", "EXPIRY_NOT_AFTER_AS_OF", "EXPIRY_ORDER", "RATE_OUT_OF_RANGE", "INDEX_REQUIRED", "TEMPLATE_BUILT_IN", "VARIANT_NOT_AVAILABLE", "TOTAL_LOSS", "INFEASIBLE", "OBJECTIVE_UNATTAINABLE", "EMPTY_INDEX", "FX_MISSING", "RISK_INSUFFICIENT_DATA", "LOOK_AHEAD", "MODEL_LACKS_NAMES", "NUMERIC_FAILURE", "SOLVER_FAILED", "MISSING_PRICE", "RATE_LIMITED", "INTERNAL", "NOT_SUPPORTED", "NO_DATA_SOURCE", "STORE_UNAVAILABLE", "OVERLOADED", "DRAINING", "STORAGE_FULL", "UNCLASSIFIED_FAILURE", "RISK_MODEL_CHANGED", "WORKER_CRASHED", "WORKER_OUT_OF_MEMORY", "JOB_TIMEOUT", "INDEX_DELETED", "RENDER_FAILED", "STORE_READ_FAILED", "STORE_WRITE_FAILED"]
     #: A sentence for people.
     message: str
     #: Members that go with the code, or null.
@@ -3322,7 +3377,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
     #: What it is.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
@@ -4527,11 +4582,15 @@ class _PreviewDocumentRequest(t.TypedDict):
 class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
     #: Decision date; default the base date of the document, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
+    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    as_known_on: t.Union[int, str]
 
 
 class PreviewRequest(t.TypedDict, total=False):
     #: Decision date; default the base date of the index, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
+    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    as_known_on: t.Union[int, str]
 
 
 class PreviewResponse(t.TypedDict):
@@ -5672,6 +5731,8 @@ class RiskModelRequest(t.TypedDict, total=False):
     start: t.Optional[Date]
     #: Last day of the window.
     end: t.Optional[Date]
+    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    as_known_on: t.Union[int, str]
     #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
     #: Size of a move in standard deviations, read by gerber.
@@ -5869,6 +5930,95 @@ class RunSummaryRow(t.TypedDict):
     next_rebalance: t.Optional[str]
     #: Levels of the last year: every fourth date and the last.
     trace: SeriesPayload
+
+
+RunsDifferenceLargest = t.TypedDict("RunsDifferenceLargest", {
+    "date": str,
+    "from": float,
+    "to": float,
+})
+
+
+class RunsDifferenceData(t.TypedDict):
+    #: Values that differ, 0 of the same content; null where a content cannot be had again.
+    cells: t.Optional[int]
+    #: The first of them.
+    first: t.Sequence[DataCell]
+
+
+RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {
+    "from": str,
+    "to": str,
+})
+
+
+class RunsDifferenceEffects(t.TypedDict):
+    #: What was exchanged, in this order.
+    cause: t.Literal["definition", "request", "data", "engine"]
+    #: What the exchange adds to the total return.
+    total_return: float
+
+
+class RunsDifference(t.TypedDict):
+    #: Whether both have the same dates and levels, to the bit.
+    same_levels: bool
+    #: First date that only one has, or on which the levels differ.
+    first_difference: t.Optional[str]
+    #: Common date with the largest relative difference; null where there is none.
+    largest: t.Optional[RunsDifferenceLargest]
+    #: Of the index or strategy itself; of documents that it reaches under `/documents/{id}`.
+    definition: t.Sequence[DocumentChange]
+    #: Of the request, with its defaults.
+    request: t.Sequence[DocumentChange]
+    #: Rows of cells.
+    data: RunsDifferenceData
+    engine: RunsDifferenceEngine
+    #: They sum to total_return exactly; null where a replay needs a content that cannot be had again.
+    effects: t.Optional[t.Sequence[RunsDifferenceEffects]]
+    #: Total return of the later run less that of the earlier, to 15 digits of the larger one.
+    total_return: float
+
+
+class RunsDifferenceJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: t.Literal["diff"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: t.Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: t.Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: t.Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: t.Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
+    #: Set exactly when the job succeeded.
+    result: t.Optional[RunsDifference]
+
+
+RunsDifferenceRequest = t.TypedDict("RunsDifferenceRequest", {
+    "from": str,
+    "to": str,
+})
 
 
 class SavedConstraintSet(t.TypedDict):
@@ -6319,6 +6469,8 @@ class StoredRun(t.TypedDict):
     index_version: t.Optional[int]
     #: The data store.
     store_id: t.Optional[str]
+    #: Version of its data; null where it is not known.
+    store_version: t.Optional[int]
     #: SHA-256 of the content of the store that was read.
     store_content_hash: str
     #: Version of the engine that computed it.
@@ -6486,6 +6638,8 @@ class SweepRequest(t.TypedDict, total=False):
 
     #: Second half of the id of the job; made up by default.
     sweep_id: t.Optional[str]
+    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    as_known_on: t.Union[int, str]
     #: A stored index as the base.
     index_id: t.Optional[str]
     #: Or an IndexDocument as the base.
@@ -7439,6 +7593,8 @@ class WhatIfRequest(t.TypedDict, total=False):
     changed: t.Optional[IndexDocumentBody]
     #: Decision date of both; default the latest date of the store.
     as_of: t.Optional[Date]
+    #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
+    as_known_on: t.Union[int, str]
 
 
 class WhatIfResponse(t.TypedDict):

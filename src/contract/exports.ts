@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { AsKnownOnText } from '#domain/documents/as-known-on.js';
 import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
@@ -41,6 +42,7 @@ export const exportRoutes = routes({
     }),
     query: z.strictObject({
       ...whichRun,
+      as_known_on: AsKnownOnText,
       start: IsoDate.optional().meta({ description: 'First date; that of the run unless given.' }),
       end: IsoDate.optional().meta({ description: 'Last date; that of the run unless given.' }),
       by: z
@@ -61,6 +63,8 @@ export const exportRoutes = routes({
       'INDEX_NOT_FOUND',
       'RUN_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
       'VALIDATION_FAILED',
       'INVALID_RANGE',
       'NO_DATA_AT_DATE',

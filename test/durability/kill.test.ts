@@ -247,14 +247,16 @@ function createClients() {
 
     async prepare(url: string): Promise<void> {
       const market = await ask(url, 'POST', '/data/synthetic', { assets: 20, start: '2022-01-03', end: '2022-12-30' });
-      const jobId = String(market?.body['job_id']);
-      let status: unknown;
-      do status = (await ask(url, 'GET', `/jobs/${jobId}?wait=20`))?.body['status'];
-      while (status === 'pending' || status === 'running');
-      expect(status).toBe('succeeded');
+      const ended = async (jobId: string): Promise<void> => {
+        let status: unknown;
+        do status = (await ask(url, 'GET', `/jobs/${jobId}?wait=20`))?.body['status'];
+        while (status === 'pending' || status === 'running');
+        expect(status).toBe('succeeded');
+      };
+      await ended(String(market?.body['job_id']));
       await ask(url, 'POST', '/indices', indexBody(PUBLISHED, 'published'));
       await ask(url, 'POST', `/analytics/${PUBLISHED}/backtest`, {});
-      await ask(url, 'GET', `/jobs/backtest:${PUBLISHED}?wait=30`);
+      await ended(`backtest:${PUBLISHED}`);
       for (let writer = 0; writer < JOB_WRITERS; writer++) {
         const made = await ask(url, 'POST', '/indices', indexBody(`bt-${writer}`, 'under test'));
         expect(made?.status).toBe(200);

@@ -36,7 +36,9 @@ export function createPublisher(ask: PublisherAsk, dates: readonly string[]): Pu
     async work(url, isOver) {
       while (!isOver() && next < dates.length) {
         const answer = await ask(url, 'POST', `${INDEX}/publish`, { through: dates[next] });
-        if (answer?.status !== 200) return;
+        if (answer === undefined) return;
+        if (answer.status === 503) continue; // too much is going on
+        if (answer.status !== 200) throw new Error(`not published: ${JSON.stringify(answer.body)}`);
         heads.push(String(answer.body['head']));
         next += 3;
       }

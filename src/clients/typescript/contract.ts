@@ -1410,6 +1410,7 @@ export interface DataStoreUpdate {
 export interface DataVersion {
   /** From 1, without a gap. */
   readonly version: number;
+  /** SHA-256 of the content. */
   readonly content_hash: string;
   /** Time from which it was served, ISO-8601 UTC with offset. */
   readonly known_at: string;
@@ -5433,6 +5434,7 @@ export interface RunsDifference {
     /** The first of them. */
     readonly first: readonly DataCell[];
   };
+  /** Engines of both. */
   readonly engine: {
     /** Version of the engine of the earlier run. */
     readonly from: string;
@@ -7299,7 +7301,7 @@ export interface Operations {
   };
   /** A table of a run as a file, its whole history. */
   exportRun: {
-    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly table: 'levels' | 'weights' | 'constituents' | 'rebalances' | 'trades' | 'attribution' | 'events' | 'exposures' | 'limits' | 'breaches' | 'risk' }; readonly query?: { readonly run_id?: string | undefined; readonly as_known_on?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly by?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
     answer: ExportView;
   };
   /** Stored constraint sets, by id. */

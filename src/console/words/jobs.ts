@@ -14,6 +14,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   sweep: 'Sweep',
   simulate: 'Simulation',
   replay: 'Replay',
+  diff: 'Comparison of runs',
 };
 
 export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
@@ -40,6 +41,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'backtest':
     case 'simulate':
     case 'replay':
+    case 'diff':
       return `/console/indices/${ident}`;
     case 'optimise':
       return `/console/optimise/runs/${ident}`;

@@ -14,6 +14,7 @@ import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';
 import { assertReferenceColumn } from './reference-column.js';
+import type { DataVersions } from '../datasets/data-versions.js';
 import { earlierFiles, requireRun, type RunName } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, streamWithHead } from './stamped-json.js';
@@ -25,6 +26,8 @@ export interface ExportRequest {
   readonly end?: string | undefined;
   /** Reference column of a table of groups. */
   readonly by?: string | undefined;
+  /** Of tables that read the market. */
+  readonly as_known_on?: string | undefined;
 }
 
 /** An export on its way: its first part is made, the others when they are asked for. */
@@ -46,6 +49,7 @@ export interface ExportsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Pick<Markets, 'served'>;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
 }
 
 /** Changes with what an export of the same run is made of. */
@@ -62,12 +66,22 @@ const OPENS_MAX = 3;
 
 type Asked = Omit<ExportPartInput, 'exportId' | 'files' | 'from' | 'room'>;
 
-export function createExports({ documents, artifacts, jobs, markets, states }: ExportsDependencies): Exports {
+export function createExports({
+  documents,
+  artifacts,
+  jobs,
+  markets,
+  states,
+  dataVersions,
+}: ExportsDependencies): Exports {
   let opened = 0;
 
-  async function marketOf(run: RunDocument, table: ExportTableName): Promise<ServedMarket | null> {
+  async function marketOf(
+    run: RunDocument,
+    { table, as_known_on: asKnownOn }: ExportRequest,
+  ): Promise<ServedMarket | null> {
     if (exportTable(table).readsMarket !== true) return null;
-    const served = markets.served();
+    const served = asKnownOn === undefined ? markets.served() : (await dataVersions.at(asKnownOn)).served;
     return served === undefined || (await states.isOtherDataset(run, served)) ? null : served;
   }
 
@@ -112,10 +126,11 @@ export function createExports({ documents, artifacts, jobs, markets, states }: E
   }
 
   return {
-    async export(name, { table, format, by, start = null, end = null }) {
+    async export(name, request) {
+      const { table, format, by, start = null, end = null } = request;
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      const served = await marketOf(run, table);
+      const served = await marketOf(run, request);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const stale = await states.staleOf(run);
       const asked = { table, format, start, end, by, market: served && served.handle };

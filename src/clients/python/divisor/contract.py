@@ -1554,6 +1554,7 @@ class DataStoreUpdate(t.TypedDict, total=False):
 class DataVersion(t.TypedDict):
     #: From 1, without a gap.
     version: int
+    #: SHA-256 of the content.
     content_hash: str
     #: Time from which it was served, ISO-8601 UTC with offset.
     known_at: str
@@ -5972,6 +5973,7 @@ class RunsDifference(t.TypedDict):
     request: t.Sequence[DocumentChange]
     #: Rows of cells.
     data: RunsDifferenceData
+    #: Engines of both.
     engine: RunsDifferenceEngine
     #: They sum to total_return exactly; null where a replay needs a content that cannot be had again.
     effects: t.Optional[t.Sequence[RunsDifferenceEffects]]

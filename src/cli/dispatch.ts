@@ -68,6 +68,11 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     help: async () => (await import('./migrate.js')).MIGRATE_HELP,
     run: async (argv, environment) => (await import('./migrate.js')).migrate(argv, environment),
   },
+  nodes: {
+    summary: 'List the processes that work on a database.',
+    help: async () => (await import('./nodes.js')).NODES_HELP,
+    run: async (argv, environment) => (await import('./nodes.js')).nodes(argv, environment),
+  },
   copy: {
     summary: 'Copy the documents of a home into a database, or back.',
     help: async () => (await import('./copy.js')).COPY_HELP,

@@ -10,6 +10,19 @@ export const HealthCheck = z
   .meta({ id: 'HealthCheck' });
 export type HealthCheck = z.infer<typeof HealthCheck>;
 
+const LaneHealth = z
+  .strictObject({
+    waiting: z.int().min(0).meta({ description: 'Jobs that wait for a place.' }),
+    running: z.int().min(0).meta({ description: 'Jobs that have one.' }),
+    places: z.int().min(0).meta({ description: 'Jobs that all nodes run at once.' }),
+    oldest_wait_seconds: z
+      .number()
+      .min(0)
+      .nullable()
+      .meta({ description: 'Time that the oldest job has waited; null where none waits.' }),
+  })
+  .meta({ id: 'LaneHealth', description: 'How busy a queue is: what to scale workers by.' });
+
 export const Health = z
   .strictObject({
     status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded when no data store is active or a check fails.' }),
@@ -24,7 +37,13 @@ export const Health = z
       })
       .meta({ description: 'The data store being served; all null when none is.' }),
     jobs: z
-      .strictObject({ pending: z.int().min(0), running: z.int().min(0) })
+      .strictObject({
+        pending: z.int().min(0),
+        running: z.int().min(0),
+        lanes: z
+          .strictObject({ heavy: LaneHealth, light: LaneHealth })
+          .meta({ description: 'The two queues; of several machines together.' }),
+      })
       .meta({ description: 'Jobs that are not finished.' }),
     checks: z.array(HealthCheck),
     limits: z.record(z.string(), z.number()).meta({ description: 'Every limit a client can meet, by name.' }),

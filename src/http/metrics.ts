@@ -1,5 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { EndedJob, JobCounts } from '#jobs/queue.js';
+import type { EndedJob, JobCounts, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import type { Lane, ThreadLoss } from '#jobs/compute-pool.js';
 import type { Answered } from './app.js';
 
@@ -10,6 +10,8 @@ export interface Metrics {
   jobEnded(job: EndedJob): void;
   /** A thread of the pool ended before its time; another takes its place. */
   threadLost(cause: ThreadLoss): void;
+  /** An attempt ended that had been given up. */
+  staleFinish(): void;
   /** Everything measured, in the exposition format. */
   expose(): Promise<{ readonly text: string; readonly type: string }>;
 }
@@ -19,6 +21,7 @@ export interface MetricsSources {
   readonly version: string;
   /** Jobs that are not finished. */
   readonly jobs: () => Promise<JobCounts>;
+  readonly lanes: () => Promise<LaneLoads>;
   /** Tasks that wait for a thread or have one. */
   readonly tasks: (lane: Lane) => number;
   /** Bytes of the home by part. */
@@ -37,10 +40,11 @@ const LANES: readonly Lane[] = ['heavy', 'light'];
  * What Prometheus can ask of the service: its own figures, and those of the process (memory, processor, event loop,
  * collector).
  */
-export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: MetricsSources): Metrics {
+export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeBytes }: MetricsSources): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const registers = [registry];
+  const gauge = gaugesOf(registers);
   const requests = new Histogram({
     name: 'divisor_http_request_seconds',
     help: 'Time from the headers of a request to the head of its answer.',
@@ -75,6 +79,12 @@ export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: Me
     'state',
     async () => ({ ...(await jobs()) }),
   );
+  const stale = new Counter({
+    name: 'divisor_stale_finishes_total',
+    help: 'Ends of attempts that had been given up; they changed nothing.',
+    registers,
+  });
+  addLaneGauges(gauge, lanes);
   gauge('divisor_pool_tasks', 'Computations that wait for a thread or have one, by lane.', 'lane', () =>
     Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
   );
@@ -84,13 +94,23 @@ export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: Me
   }));
   gauge('divisor_build_info', 'The running engine version, as a label.', 'version', () => ({ [version]: 1 }));
 
-  /** A gauge whose values are asked for when it is read; one that cannot be had is left out. */
-  function gauge(
-    name: string,
-    help: string,
-    label: string,
-    values: () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>,
-  ): void {
+  return {
+    observe: ({ operation = 'none', status, seconds }) => requests.observe({ operation, status }, seconds),
+    jobEnded({ kind, outcome, seconds, waitSeconds }) {
+      if (seconds !== null) ended.observe({ kind, outcome }, seconds);
+      if (waitSeconds !== null) waited.observe({ kind }, waitSeconds);
+    },
+    threadLost: (cause) => lost.inc({ cause }),
+    staleFinish: () => stale.inc(),
+    expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
+  };
+}
+
+type Values = () => Readonly<Record<string, number>> | Promise<Readonly<Record<string, number>>>;
+
+/** What adds a gauge whose values are asked for when it is read; one that cannot be had is left out. */
+function gaugesOf(registers: Registry[]) {
+  return (name: string, help: string, label: string, values: Values): void => {
     const instrument = new Gauge({
       name,
       help,
@@ -102,15 +122,25 @@ export function createMetrics({ version, jobs, tasks, homeBytes, freeBytes }: Me
         for (const [key, value] of Object.entries(now)) instrument.set({ [label]: key }, value);
       },
     });
-  }
-
-  return {
-    observe: ({ operation = 'none', status, seconds }) => requests.observe({ operation, status }, seconds),
-    jobEnded({ kind, outcome, seconds, waitSeconds }) {
-      if (seconds !== null) ended.observe({ kind, outcome }, seconds);
-      if (waitSeconds !== null) waited.observe({ kind }, waitSeconds);
-    },
-    threadLost: (cause) => lost.inc({ cause }),
-    expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
   };
+}
+
+/** What an autoscaler goes by. */
+function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources['lanes']): void {
+  const perLane = (of: (load: LaneLoad) => number) => async () => {
+    const { heavy, light } = await lanes();
+    return { heavy: of(heavy), light: of(light) };
+  };
+  gauge(
+    'divisor_lane_oldest_wait_seconds',
+    'Time that the oldest waiting job of a lane has waited, on any node; 0 where none waits.',
+    'lane',
+    perLane(({ oldestSeconds }) => oldestSeconds ?? 0),
+  );
+  gauge(
+    'divisor_lane_busy_ratio',
+    'Running jobs over the places of all nodes, by lane.',
+    'lane',
+    perLane(({ running, places }) => (places === 0 ? 0 : running / places)),
+  );
 }

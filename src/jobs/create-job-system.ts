@@ -68,6 +68,7 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
     ids: queue.ids,
     isLive: queue.isLive,
     counts: queue.counts,
+    lanes: queue.lanes,
     watch: queue.watch,
     query: (task, input, signal) => runQuery({ task, input, signal }, { pool, clock, msMax: limits.queryMsMax }),
     help(task, input) {

@@ -68,7 +68,20 @@ export interface JobReader {
   /** Jobs that are pending or running, oldest first. */
   liveIds(): Promise<readonly string[]>;
   counts(): Promise<JobCounts>;
+  /** How busy each lane is: what an autoscaler goes by. */
+  lanes(): Promise<LaneLoads>;
 }
+
+/** Jobs of a lane, and the places of all nodes for them. */
+export interface LaneLoad {
+  readonly waiting: number;
+  readonly running: number;
+  readonly places: number;
+  /** Time that the oldest job has waited; null where none waits. */
+  readonly oldestSeconds: number | null;
+}
+
+export type LaneLoads = Readonly<Record<Lane, LaneLoad>>;
 
 export interface NewJob {
   readonly jobId: string;

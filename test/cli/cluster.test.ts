@@ -1,7 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
-import { finished, serving, working, type Run } from './process.js';
+import { finished, finishedHere, serving, working, type Run } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
 const INDEX = {
@@ -13,8 +16,15 @@ const INDEX = {
 };
 const MARKET = { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' };
 
+/** Long enough to be stopped in the middle. */
+const SWEEP = {
+  index_id: 'EVEN',
+  grid: { '/request/transaction_cost_bps': Array.from({ length: 400 }, (_, i) => i / 10) },
+};
+const ROLES = ['service', 'service', 'worker', 'worker'];
+
 type Json = Record<string, unknown>;
-type Node = Run & { readonly url: string };
+type Node = Run & { readonly url: string; readonly home: string };
 
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Json> {
   const init =
@@ -25,10 +35,15 @@ async function ask(url: string, method: string, path: string, body?: unknown): P
 }
 
 async function done(url: string, path: string, body: unknown, on = url): Promise<void> {
-  let status = await ask(url, 'POST', path, body);
-  while (status['status'] === 'pending' || status['status'] === 'running')
-    status = await ask(on, 'GET', `/jobs/${String(status['job_id'])}?wait=30`);
-  expect(status).toMatchObject({ status: 'succeeded' });
+  const { job_id: jobId } = await ask(url, 'POST', path, body);
+  expect(await ended(on, String(jobId))).toMatchObject({ status: 'succeeded' });
+}
+
+async function ended(url: string, jobId: string): Promise<Json> {
+  for (;;) {
+    const job = await ask(url, 'GET', `/jobs/${jobId}?wait=30`);
+    if (job['status'] !== 'pending' && job['status'] !== 'running') return job;
+  }
 }
 
 /** What two services show of one index; the second reads what the first has written, at once. */
@@ -43,6 +58,36 @@ async function shown(first: string, second: string): Promise<unknown> {
   ]);
 }
 
+interface ListedNode {
+  readonly node: string;
+  readonly role: string;
+  readonly silent_seconds: number;
+  readonly jobs: readonly string[];
+}
+
+/** What `divisor nodes` lists. */
+async function nodes(environment: Record<string, string>): Promise<ListedNode[]> {
+  const { status, out } = await finishedHere(['nodes', '--json'], environment);
+  expect(status).toBe(0);
+  return out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as ListedNode);
+}
+
+/** The node that runs a job, as soon as one does. */
+async function runningNode(environment: Record<string, string>): Promise<string> {
+  for (;;) {
+    const running = (await nodes(environment)).find(({ jobs }) => jobs.length > 0);
+    if (running !== undefined) return running.node;
+  }
+}
+
+async function jobOf(url: string, kind: string): Promise<string | undefined> {
+  const { jobs } = (await ask(url, 'GET', '/jobs')) as { jobs: { kind: string; job_id: string }[] };
+  return jobs.find((job) => job.kind === kind)?.job_id;
+}
+
 async function end(...nodes: readonly Node[]): Promise<(number | string)[]> {
   for (const { child } of nodes) child.kill('SIGTERM');
   return Promise.all(nodes.map(({ ended }) => ended));
@@ -52,13 +97,18 @@ const newFolder = temporaryFolders();
 
 describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   let place: Awaited<ReturnType<typeof openTestDatabase>>;
+  let shared: string;
   let environment: Record<string, string>;
   beforeAll(async () => {
     place = await openTestDatabase();
-    environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${await newFolder()}` };
+    shared = await mkdtemp(join(tmpdir(), 'divisor-shared-'));
+    environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${shared}` };
     await finished(['migrate'], environment);
   });
-  afterAll(() => place?.drop());
+  afterAll(async () => {
+    await place?.drop();
+    await rm(shared, { recursive: true, force: true });
+  });
 
   test('compute what one does, and each front shows what another wrote', async () => {
     const embedded = await serving(await newFolder(), [...FLAGS, '--workers', '1']);
@@ -68,5 +118,35 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     const [a, b] = await Promise.all([1, 2].map(async () => serving(await newFolder(), FLAGS, environment)));
     expect(await shown(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker)).toEqual([0, 0, 0]);
+  });
+
+  test('redo what a stopped worker ran, whatever it says later, and answer for a front that was killed', async () => {
+    const timing = [...FLAGS, '--lease', '5'];
+    const workers = await Promise.all(
+      [1, 2].map(async () => working(await newFolder(), [...timing, '--workers', '1'], environment)),
+    );
+    const [a, b] = await Promise.all([1, 2].map(async () => serving(await newFolder(), timing, environment)));
+    expect((await nodes(environment)).map(({ role }) => role).toSorted()).toEqual(ROLES);
+
+    await ask(a!.url, 'POST', '/analytics/sweeps', SWEEP);
+    const sweep = (await jobOf(b!.url, 'sweep'))!;
+    const holder = await runningNode(environment);
+    const stopped = workers.find(({ home }) => holder.endsWith(home))!;
+    stopped.child.kill('SIGSTOP');
+    a!.child.kill('SIGKILL');
+    const redone = await ended(b!.url, sweep);
+    expect(redone).toMatchObject({ status: 'succeeded', attempt: 2 });
+    stopped.child.kill('SIGCONT');
+    const isBack = async () =>
+      (await nodes(environment)).some((each) => each.node === holder && each.silent_seconds < 4);
+    while (!(await isBack())) await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(await ended(b!.url, sweep)).toEqual(redone);
+
+    const { jobs } = (await ask(b!.url, 'GET', '/health')) as { jobs: { lanes: { heavy: Json } } };
+    expect(jobs.lanes.heavy).toEqual({ waiting: 0, running: 0, places: 2, oldest_wait_seconds: null });
+    const metrics = await (await fetch(`${workers[0]!.url}/metrics`)).text();
+    expect(metrics).toContain('divisor_lane_busy_ratio{lane="heavy"} 0');
+    expect((await fetch(`${workers[0]!.url}/indices`)).status).toBe(404);
+    await end(b!, ...workers);
   });
 });

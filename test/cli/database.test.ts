@@ -70,7 +70,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     });
     expect(await finished(['migrate', '--database', place.url])).toMatchObject({
       status: 0,
-      out: 'The tables are now of version 1.\n',
+      out: 'The tables are now of version 2.\n',
     });
 
     const embedded = await serving(embeddedHome, FLAGS);

@@ -82,26 +82,28 @@ export async function finished(words: readonly string[], environment: Record<str
   return { status, out: run.out(), err: run.err() };
 }
 
+export type Listening = Run & { readonly url: string; readonly home: string };
+
 /** Starts the service on a home and waits until it says where it listens. */
 export const serving = (
   home: string,
   words: readonly string[] = [],
   environment: Record<string, string> = {},
-): Promise<Run & { readonly url: string }> => listening('serve', home, words, environment);
+): Promise<Listening> => listening('serve', home, words, environment);
 
 /** The same for a worker. */
 export const working = (
   home: string,
   words: readonly string[],
   environment: Record<string, string>,
-): Promise<Run & { readonly url: string }> => listening('worker', home, words, environment);
+): Promise<Listening> => listening('worker', home, words, environment);
 
 async function listening(
   verb: 'serve' | 'worker',
   home: string,
   words: readonly string[],
   environment: Record<string, string>,
-): Promise<Run & { readonly url: string }> {
+): Promise<Listening> {
   const run = divisor([verb, '--home', home, '--port', '0', '--warm-up', 'off', ...words], environment);
   const url = await new Promise<string>((listening, failed) => {
     run.child.stdout.on('data', () => {
@@ -110,5 +112,5 @@ async function listening(
     });
     run.ended.then((status) => failed(new Error(`ended with ${status}: ${run.err()}`)), failed);
   });
-  return { ...run, url };
+  return { ...run, url, home };
 }

@@ -6,6 +6,10 @@ function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
   return createMetrics({
     version: '1.2.3',
     jobs: async () => ({ pending: 4, running: 1 }),
+    lanes: async () => ({
+      heavy: { waiting: 4, running: 1, places: 4, oldestSeconds: 2.5 },
+      light: { waiting: 0, running: 0, places: 0, oldestSeconds: null },
+    }),
     tasks: (lane) => (lane === 'heavy' ? 3 : 0),
     homeBytes: async () => ({ documents: 1000, artifacts: 2000 }),
     freeBytes: async () => 5e9,
@@ -88,4 +92,12 @@ test('the process tells its memory, its processor time and the delay of its even
   ]) {
     expect(text, name).toMatch(new RegExp(`^${name}(\\{.*\\})? [\\d.e+-]+$`, 'm'));
   }
+});
+
+test('what an autoscaler goes by: how long the oldest job waits, and running jobs over places', async () => {
+  const { text } = await sample().expose();
+  expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="heavy"} 2.5');
+  expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="light"} 0');
+  expect(text).toContain('divisor_lane_busy_ratio{lane="heavy"} 0.25');
+  expect(text).toContain('divisor_lane_busy_ratio{lane="light"} 0');
 });

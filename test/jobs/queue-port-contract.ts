@@ -109,6 +109,18 @@ function describeClaims({ joined }: Queues): void {
       expect(await queue.counts()).toEqual({ pending: 0, running: 20 });
     });
 
+    test('show what waits and runs in each lane, and how long the oldest has waited', async () => {
+      const { queue, claimed } = await joined();
+      for (const id of ['a', 'b', 'c']) await queue.submit(job(id));
+      await claimed();
+      const { heavy, light: idle } = await queue.lanes();
+      expect([heavy, idle]).toMatchObject([
+        { waiting: 2, running: 1 },
+        { waiting: 0, running: 0, oldestSeconds: null },
+      ]);
+      expect(heavy.oldestSeconds).toBeGreaterThanOrEqual(0);
+    });
+
     test('take jobs of their lane in the order of submission, of owners in turn', async () => {
       const { queue, claimed, claim } = await joined();
       for (const id of ['a1', 'a2', 'a3']) await queue.submit(job(id, from('a')));

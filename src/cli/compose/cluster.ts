@@ -1,5 +1,6 @@
 import { healthRoutes } from '#contract/health.js';
 import { metricsRoutes } from '#contract/metrics.js';
+import { Refusal } from '#domain/refusal.js';
 import type { Handlers } from '#http/handler.js';
 import type { JobHandlers, JobKind } from '#jobs/job-kind.js';
 import type { Activations } from '#services/datasets/activations.js';
@@ -29,6 +30,8 @@ export function following(kinds: JobHandlers, { follow }: Pick<Activations, 'fol
 export async function followed({ activations, markets }: Pick<MarketRooms, 'activations' | 'markets'>): Promise<void> {
   try {
     await activations.follow();
+  } catch (failure) {
+    if (!(failure instanceof Refusal)) throw failure; // The next job asks again.
   } finally {
     markets.settle();
   }

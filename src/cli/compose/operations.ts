@@ -52,7 +52,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
     monotonic: () => performance.now(),
     draining: () => stopping.aborted,
     store: () => datasets.health(),
-    jobs: () => jobs.counts(),
+    jobs,
     checks,
   });
   const jobsService = createJobsService({

@@ -95,6 +95,8 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
       warmUp?.forget();
     },
     onEnded: metrics.jobEnded,
+    onStale: metrics.staleFinish,
+    market: () => market.markets.served()?.identity.contentHash ?? null,
   });
   open.push({ close: () => jobs.stop() });
   const deliveries = openDeliveries({ settings, documents, log });
@@ -136,6 +138,7 @@ function openMetrics({ version, home, store, work }: MetricsInput): Metrics {
   return createMetrics({
     version,
     jobs: () => work().jobs.counts(),
+    lanes: () => work().jobs.lanes(),
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchHomeSizes(home),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,
@@ -151,13 +154,17 @@ interface WorkInput {
   readonly store: Store;
   readonly onThreadLost: (cause: ThreadLoss) => void;
   readonly onEnded: (job: EndedJob) => void;
+  readonly onStale: () => void;
+  /** Content of the market that is served; null without one. */
+  readonly market: () => string | null;
 }
 
 /** The threads, and the jobs that run on them. */
-function openWork({ role, handleOf, settings, log, store, onThreadLost, onEnded }: WorkInput): {
+function openWork(input: WorkInput): {
   readonly pool: ComputePool;
   readonly jobs: JobSystem;
 } {
+  const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
   const memoryBytes = memoryBudget();
   const threads = createPool({
@@ -182,8 +189,18 @@ function openWork({ role, handleOf, settings, log, store, onThreadLost, onEnded 
   const { documents, shared, artifacts } = store;
   const queue =
     shared === undefined
-      ? createLocalQueue({ store: documents, clock, limits, log, onEnded })
-      : createPostgresQueue({ ...shared, documents: shared, node: nodeName(settings), clock, limits, log, onEnded });
+      ? createLocalQueue({ store: documents, clock, limits, places: limits.runningMax, log, onEnded })
+      : createPostgresQueue({
+          ...shared,
+          documents: shared,
+          node: nodeName(settings),
+          clock,
+          limits,
+          log,
+          onEnded,
+          onStale: input.onStale,
+          describe: () => ({ role, version: engineVersion(), places: limits.runningMax, market: input.market() }),
+        });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log });
   return { pool, jobs };
 }

@@ -2623,6 +2623,11 @@ export interface Health {
     readonly pending: number;
     /** Being worked on. */
     readonly running: number;
+    /** The two queues; of several machines together. */
+    readonly lanes: {
+      readonly heavy: LaneHealth;
+      readonly light: LaneHealth;
+    };
   };
   /** What was looked at. */
   readonly checks: readonly HealthCheck[];
@@ -3055,6 +3060,18 @@ export interface JobStatus {
   readonly callbacks: readonly JobCallback[];
   /** Set exactly when the job succeeded; its shape is that of the kind. */
   readonly result: unknown;
+}
+
+/** How busy a queue is: what to scale workers by. */
+export interface LaneHealth {
+  /** Jobs that wait for a place. */
+  readonly waiting: number;
+  /** Jobs that have one. */
+  readonly running: number;
+  /** Jobs that all nodes run at once. */
+  readonly places: number;
+  /** Time that the oldest job has waited; null where none waits. */
+  readonly oldest_wait_seconds: number | null;
 }
 
 export interface LevelsView {

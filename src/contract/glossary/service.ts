@@ -57,6 +57,8 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   // Health and proofs
   checks: 'What was looked at.',
   ok: 'Whether it is well.',
+  'Health.heavy': 'Backtests, optimisations, sweeps and what else takes long.',
+  'Health.light': 'Loads of data stores and documents.',
   pending: 'Waiting.',
   running: 'Being worked on.',
   meaning: 'What must hold.',

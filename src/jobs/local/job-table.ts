@@ -1,8 +1,9 @@
+import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from '../clock.js';
-import type { TaskProgress } from '../compute-pool.js';
+import type { Lane, TaskProgress } from '../compute-pool.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import { identityOf } from '../job-identity.js';
 import {
@@ -16,7 +17,7 @@ import {
   type Submitted,
 } from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
-import type { Ending, FoundJob, JobLog, JobQuery, JobQueue, NewJob } from '../queue.js';
+import type { Ending, FoundJob, JobLog, JobQuery, JobQueue, LaneLoad, NewJob } from '../queue.js';
 import type { JobState, JobStatus } from '../status.js';
 import { createJobHistory, type RememberedJob } from './job-history.js';
 import { createJobWatchers } from './watchers.js';
@@ -61,7 +62,9 @@ export interface JobTable {
   payload(jobId: string): Promise<{ readonly payload: unknown } | undefined>;
   find(jobId: string): Promise<FoundJob | undefined>;
   /** Reads that need only memory and documents. */
-  readonly reader: Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'>;
+  readonly reader: Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'> & {
+    lanes(): Promise<Readonly<Record<Lane, Omit<LaneLoad, 'places'>>>>;
+  };
 }
 
 export interface JobTableDependencies {
@@ -276,11 +279,24 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
       list,
       ids: async (kind) => history.ids(kind),
       liveIds: async () => [...live.keys()],
+      lanes: async () => lanesOf([...live.values()], clock.now()),
       counts: async () => ({ pending: live.size - runningCount, running: runningCount }),
       watch: watchers.watch,
       watchAll: watchers.watchAll,
     },
   };
+}
+
+/** @cost one pass over the live jobs */
+function lanesOf(live: readonly LiveJob[], nowMs: number): Readonly<Record<Lane, Omit<LaneLoad, 'places'>>> {
+  const of = (lane: Lane): Omit<LaneLoad, 'places'> => {
+    const own = live.filter(({ identity: { kind } }) => JOB_KIND_CATALOGUE[kind].lane === lane);
+    const waiting = own.filter(({ life }) => life.status === 'pending');
+    const oldest = waiting.reduce((least, { identity }) => Math.min(least, Date.parse(identity.created_at)), Infinity);
+    const oldestSeconds = waiting.length === 0 ? null : Math.max(0, nowMs - oldest) / 1000;
+    return { waiting: waiting.length, running: own.length - waiting.length, oldestSeconds };
+  };
+  return { heavy: of('heavy'), light: of('light') };
 }
 
 /** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */

@@ -7,6 +7,8 @@ export interface Leases {
   grant(job: LiveJob, nowMs: number): Lease;
   /** The lease of the attempt that a job has. */
   of(job: LiveJob): Lease | undefined;
+  /** The lease that this process holds of a job. */
+  ofJob(jobId: string): Lease | undefined;
   /** Whether a lease is that of the attempt that its job has. */
   isHeld(lease: Lease): boolean;
   /** Notes a heartbeat. */
@@ -41,6 +43,7 @@ export function createLeases(): Leases {
       return granted.lease;
     },
     of: ({ identity }) => leases.get(identity.job_id)?.lease,
+    ofJob: (jobId) => leases.get(jobId)?.lease,
     isHeld: (lease) => held(lease) !== undefined,
     beat(lease, nowMs) {
       const own = held(lease);

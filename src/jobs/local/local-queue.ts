@@ -3,6 +3,7 @@ import type { DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { admit } from '../admission.js';
 import type { Clock } from '../clock.js';
+import type { Lane } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
 import { traced } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
@@ -28,6 +29,8 @@ export interface LocalQueueDependencies {
   readonly store: DocumentStore;
   readonly clock: Clock;
   readonly limits: QueueLimits;
+  /** Jobs that this node runs at once. */
+  readonly places?: Readonly<Record<Lane, number>>;
   readonly log: JobLog;
   /** Receives every job that has ended. */
   readonly onEnded?: (job: EndedJob) => void;
@@ -37,7 +40,8 @@ export interface LocalQueueDependencies {
 const TICK_MS = 1000;
 
 /** The queue of one process on its own documents: the order of what waits lies in memory, every state on disk. */
-export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQueueDependencies): JobQueue {
+export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue {
+  const { store, clock, limits, log, onEnded, places = { heavy: 0, light: 0 } } = dependencies;
   const coming = createComingJobs();
   const lines = createLines();
   const leases = createLeases();
@@ -201,6 +205,10 @@ export function createLocalQueue({ store, clock, limits, log, onEnded }: LocalQu
     drain: () => void (isDraining = true),
     close: coming.settled,
     ...table.reader,
+    async lanes() {
+      const { heavy, light } = await table.reader.lanes();
+      return { heavy: { ...heavy, places: places.heavy }, light: { ...light, places: places.light } };
+    },
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };
 }

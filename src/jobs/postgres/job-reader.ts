@@ -7,7 +7,7 @@ import { keyOfRecord, requireRecord, withBeat } from './job-documents.js';
 import type { JobRows } from './job-rows.js';
 
 /** Statuses of jobs: their documents, with what running attempts last said. */
-export function createJobReader(documents: Pick<DocumentStore, 'get'>, rows: JobRows): JobReader {
+export function createJobReader(documents: Pick<DocumentStore, 'get'>, rows: JobRows): Omit<JobReader, 'lanes'> {
   async function found(jobId: string): Promise<Omit<FoundJob, 'revision'> | undefined> {
     const record = requireRecord(await documents.get('job', jobId), jobId);
     if (record === undefined) return undefined;

@@ -40,7 +40,7 @@ export interface JobRows {
   release(key: AttemptKey): Promise<void>;
   /** Takes a job out of the line whose document cannot be read. */
   drop(key: AttemptKey): Promise<void>;
-  hasWaiting(): Promise<boolean>;
+  hasWaiting(lanes: readonly Lane[]): Promise<boolean>;
   /** Prolongs a lease. @returns whether the attempt is still the one */
   beat(key: AttemptKey, order: BeatOrder): Promise<boolean>;
   beatOf(key: AttemptKey): Promise<Beat | undefined>;
@@ -189,10 +189,11 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
     async drop({ jobId, sequence, attempt }) {
       await database.query(`DELETE FROM ${jobs} WHERE ${SAME} AND status = 'pending'`, [jobId, sequence, attempt]);
     },
-    async hasWaiting() {
+    async hasWaiting(lanes) {
       const found = await database.query(
-        `SELECT FROM ${jobs} WHERE status = 'pending' AND coalesce(reserved_until < clock_timestamp(), true) LIMIT 1`,
-        [],
+        `SELECT FROM ${jobs} WHERE status = 'pending' AND lane = ANY($1)
+            AND coalesce(reserved_until < clock_timestamp(), true) LIMIT 1`,
+        [lanes],
       );
       return found.length > 0;
     },

@@ -5,6 +5,7 @@ import { createLine } from '#store/postgres/line.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { admit } from '../admission.js';
 import type { Clock } from '../clock.js';
+import type { TaskProgress } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
 import { createLeases } from '../local/leases.js';
 import { identityOf } from '../job-identity.js';
@@ -25,8 +26,11 @@ import type {
 import type { JobStatus } from '../status.js';
 import { createJobDocuments, type JobDocuments, type Moved } from './job-documents.js';
 import { createJobReader } from './job-reader.js';
+import { createHeartbeats, QUIET_MS } from './heartbeats.js';
 import { createJobRows, type JobRows } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
+import type { NodeState } from './node-rows.js';
+import { createPresence } from './presence.js';
 
 export interface PostgresQueueDependencies {
   readonly documents: PostgresDocuments;
@@ -40,20 +44,29 @@ export interface PostgresQueueDependencies {
   readonly log: JobLog;
   /** Receives every job that this process has ended. */
   readonly onEnded?: (job: EndedJob) => void;
+  /** Called for the finish of an attempt that had been given up: it has changed nothing. */
+  readonly onStale?: () => void;
+  /** What this node says of itself; it is not listed without. */
+  readonly describe?: (() => Omit<NodeState, 'stale'>) | undefined;
+  /** Calls for every job that is cancelled somewhere; heartbeats alone say so unless given. */
+  readonly cancellations?: Notices;
 }
 
-/** How often leases that ran out are looked for, and an attempt that has nothing new says that it lives. */
-const LEASE_TICK_MS = 2000;
-/** How often a node looks for work that another process has submitted. */
-const WORK_TICK_MS = 1000;
+/** Texts that processes on one database tell each other at once. Each serialises commits: for what is rare. */
+export interface Notices {
+  publish(text: string): Promise<void>;
+  subscribe(listener: (text: string) => void): void;
+}
+
 /** How long the end of an attempt waits before it tries the database again. */
 const AGAIN_MS = 500;
 /** Ended jobs forgotten at a time. */
 const FORGOTTEN_AT_ONCE_MAX = 400;
 
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
-  const { documents, database, schema, clock, limits, log, onEnded } = dependencies;
+  const { documents, database, schema, clock, limits, log, onEnded, onStale, cancellations } = dependencies;
   const rows = createJobRows(database, schema);
+  const presence = createPresence(dependencies, rows);
   const jobs = createJobDocuments({ documents, rows, attemptsMax: limits.attemptsMax });
   const reader = createJobReader(documents, rows);
   const watchers = createJobWatchers(rows, clock);
@@ -61,14 +74,12 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
   /** Submissions of this process, in their order: limits count all that came before. */
   const submissions = createLine();
-  const said = new WeakMap<Lease, string>();
+  const beats = createHeartbeats({ rows, leases, clock, ...limits, progressOf, onNews: watchers.notify });
   let node: Node | undefined;
   let isDraining = false;
   let isClosed = false;
   /** After an outage leases may have expired for lack of heartbeats: none is taken over before this time. */
   let takesFromMs = -Infinity;
-
-  const timestamp = (): string => formatTimestamp(clock.now());
 
   /** Does what follows from a change that this process has committed. */
   function follow({ identity, before, life }: Moved, event: LifeEvent): void {
@@ -89,7 +100,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   async function write(job: NewJob): Promise<JobStatus> {
     const place = await rows.place(job.origin?.owner ?? '');
     await forgetSurplus();
-    const identity = identityOf(job, { created_at: timestamp(), sequence: place.sequence });
+    const identity = identityOf(job, { created_at: timestampOf(clock), sequence: place.sequence });
     const record = await jobs.add(job, identity, () => {
       if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
       admit(job, place, limits);
@@ -104,9 +115,12 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
 
   async function cancel(jobId: string): Promise<JobStatus> {
     await submissions.idle(); // One on its way is cancelled once it is there.
-    const event: LifeEvent = { type: 'cancel', at: timestamp() };
+    const event: LifeEvent = { type: 'cancel', at: timestampOf(clock) };
     const moved = await jobs.move({ jobId, event });
-    if (typeof moved === 'object') follow(moved, event);
+    if (typeof moved === 'object') {
+      follow(moved, event);
+      if (moved.before.status === 'running') await cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+    }
     const found = await reader.find(jobId);
     if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
     return found.status;
@@ -114,6 +128,12 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
 
   async function join(joining: Node): Promise<number> {
     node = joining;
+    await presence.announce();
+    cancellations?.subscribe((jobId) => {
+      const lease = leases.ofJob(jobId);
+      // Whether it was cancelled is in the row.
+      if (lease !== undefined) void beats.prolong(lease).catch(() => {});
+    });
     const left = await rows.runningOn(dependencies.node);
     for (const key of left) await crash(key, 'the service ended while the job ran');
     keepLooking();
@@ -121,7 +141,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   }
 
   async function crash(key: Pick<Lease, 'jobId' | 'sequence' | 'attempt'>, cause: string): Promise<void> {
-    const event = eventOf({ type: 'crash', cause }, key.attempt, timestamp());
+    const event = eventOf({ type: 'crash', cause }, key.attempt, timestampOf(clock));
     const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
     if (typeof moved === 'object') follow(moved, event);
   }
@@ -133,7 +153,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
       await rows.release(offered);
       return undefined;
     }
-    const event: LifeEvent = { type: 'start', at: timestamp() };
+    const event: LifeEvent = { type: 'start', at: timestampOf(clock) };
     const lease = { node: dependencies.node, ms: limits.leaseMs };
     const moved = await jobs.move({ jobId: offered.jobId, attempt: offered, event, lease });
     if (moved === undefined) await rows.drop(offered);
@@ -150,34 +170,17 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
     return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
   }
 
-  async function heartbeat(lease: Lease): Promise<boolean> {
-    if (!leases.isHeld(lease)) return false;
-    const progress = node?.progressOf(lease);
-    const text = JSON.stringify(progress ?? null);
-    const now = clock.monotonicMs();
-    const hasNews = said.get(lease) !== text;
-    if (!hasNews && !leases.silentSince(now - LEASE_TICK_MS + 1).includes(lease)) return true;
-    if (!(await rows.beat(lease, { progress, hasNews, leaseMs: limits.leaseMs }))) {
-      leases.lose(lease);
-      return false;
-    }
-    leases.beat(lease, now);
-    said.set(lease, text);
-    if (hasNews) watchers.notify(lease.jobId);
-    return true;
-  }
-
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
     const untilMs = clock.monotonicMs() + limits.leaseMs;
     for (;;) {
-      if (!leases.isHeld(lease)) return false;
-      const event = eventOf(ending, lease.attempt, timestamp());
+      if (!leases.isHeld(lease)) return refuseStale(lease);
+      const event = eventOf(ending, lease.attempt, timestampOf(clock));
       try {
         const moved = await jobs.move({ jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }) });
-        if (typeof moved === 'object') follow(moved, event);
-        else leases.lose(lease);
-        return typeof moved === 'object';
+        if (typeof moved !== 'object') return refuseStale(lease);
+        follow(moved, event);
+        return true;
       } catch (thrown) {
         // The attempt is behind its fence: however often it is tried, it ends once.
         if (!isUnavailable(thrown) || isClosed || clock.monotonicMs() > untilMs) throw thrown;
@@ -186,36 +189,52 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
     }
   }
 
+  /** @returns false: the finish of an attempt that was given up counts for nothing */
+  function refuseStale(lease: Lease): false {
+    leases.lose(lease);
+    presence.noteStale();
+    log.warn({ job_id: lease.jobId, attempt: lease.attempt }, 'the finish of an attempt that was given up is refused');
+    onStale?.();
+    return false;
+  }
+
   function keepLooking(): void {
-    every(LEASE_TICK_MS, async () => {
-      const silent = await rows.silent();
-      if (clock.monotonicMs() < takesFromMs) return;
-      const cause = `no sign of life for ${limits.leaseMs / 1000} seconds`;
-      for (const key of silent) await crash(key, cause);
-    });
-    every(WORK_TICK_MS, async () => {
-      if (!isDraining && (await rows.hasWaiting())) node?.onWork();
+    every(() => QUIET_MS, presence.announce);
+    every(
+      () => QUIET_MS,
+      async () => {
+        const silent = await rows.silent();
+        if (clock.monotonicMs() < takesFromMs) return;
+        const cause = `no sign of life for ${limits.leaseMs / 1000} seconds`;
+        for (const key of silent) await crash(key, cause);
+      },
+    );
+    every(presence.pauseMs, async () => {
+      if (!isDraining && (await presence.hasWork())) node?.onWork();
     });
   }
 
-  const every = (ms: number, work: () => Promise<void>): void =>
+  function every(ms: () => number, work: () => Promise<void>): void {
     repeat({ clock, ms, isOver: () => isClosed, work }, (thrown) => {
       takesFromMs = clock.monotonicMs() + limits.leaseMs;
       if (!isUnavailable(thrown)) log.error({ err: thrown }, 'the queue could not be looked at');
     });
+  }
+
+  function progressOf(lease: Lease): TaskProgress | undefined {
+    return node?.progressOf(lease);
+  }
 
   return {
     submit: (job) => submissions.take(() => write(job)),
     cancel,
     join,
     claim,
-    heartbeat,
+    heartbeat: beats.heartbeat,
     complete,
     ...reader,
-    async isLive(jobId) {
-      await submissions.idle();
-      return reader.isLive(jobId);
-    },
+    lanes: presence.loads,
+    isLive: (jobId) => submissions.idle().then(() => reader.isLive(jobId)),
     watch: watchers.watch,
     watchAll: watchers.watchAll,
     drain: () => void (isDraining = true),
@@ -223,15 +242,18 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
       await submissions.idle();
       isClosed = true;
       watchers.close();
+      await presence.leave();
     },
   };
 }
+
+const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
 
 const isUnavailable = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
 
 interface Repeated {
   readonly clock: Pick<Clock, 'after'>;
-  readonly ms: number;
+  readonly ms: () => number;
   readonly isOver: () => boolean;
   readonly work: () => Promise<void>;
 }
@@ -239,7 +261,7 @@ interface Repeated {
 /** Does something again and again, a failure or not. */
 function repeat(repeated: Repeated, onFailure: (thrown: unknown) => void): void {
   const { clock, ms, isOver, work } = repeated;
-  clock.after(ms, () => {
+  clock.after(ms(), () => {
     if (isOver()) return;
     void work()
       .catch(onFailure)

@@ -90,7 +90,9 @@ export async function encodeSnapshot({ handle, market, loadedAt, files }: Served
  * @throws Refusal DOCUMENT_UNREADABLE when it is of another format, OVERLOADED when this machine has not the memory
  */
 export async function readSnapshot(path: string): Promise<ReadSnapshot> {
-  const file = await open(path, 'r');
+  const file = await open(path, 'r').catch((cause: unknown) => {
+    throw new Refusal('DOCUMENT_UNREADABLE', 'The snapshot of the market is missing.', null, { cause });
+  });
   try {
     const { head, end } = await readHead(file);
     if (head.panel * head.fields.length > PANEL_BYTES_MAX)

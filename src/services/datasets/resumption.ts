@@ -56,10 +56,20 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       if (named.length === (await documents.ids('store')).length)
         await folders.sweep(new Set(named.flatMap(({ location }) => location ?? [])));
       const active = (await allDatasets(documents)).find((store) => store.active);
-      const isServed = markets.served() !== undefined || (await activations.follow());
+      const isServed = markets.served() !== undefined || (await isFollowed());
       if (active !== undefined && !isServed) failure = await readAgain(active);
     } finally {
       markets.settle(failure);
+    }
+  }
+
+  /** Whether the active market of several processes is served. One that cannot be fetched is read from its source. */
+  async function isFollowed(): Promise<boolean> {
+    try {
+      return await activations.follow();
+    } catch (failure) {
+      if (failure instanceof Refusal) return false;
+      throw failure;
     }
   }
 

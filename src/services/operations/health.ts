@@ -1,6 +1,7 @@
 import type { Health, HealthCheck } from '#contract/health.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
+import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
 
 /** One thing to look at, registered by the room that knows it. Cheap: it runs at every request for health. */
@@ -27,7 +28,7 @@ export interface HealthDependencies {
   readonly monotonic: () => number;
   readonly draining: () => boolean;
   readonly store: () => Promise<Health['store']>;
-  readonly jobs: () => Promise<Health['jobs']>;
+  readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
   readonly checks: readonly Check[];
 }
 
@@ -50,7 +51,7 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
         started_at: started,
         uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
         store: served,
-        jobs: await jobs(),
+        jobs: { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) },
         checks: seen,
         limits: LIMITS,
       };
@@ -65,4 +66,9 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       return seen;
     },
   };
+}
+
+function lanesOf({ heavy, light }: LaneLoads): Health['jobs']['lanes'] {
+  const of = ({ oldestSeconds, ...load }: LaneLoad) => ({ ...load, oldest_wait_seconds: oldestSeconds });
+  return { heavy: of(heavy), light: of(light) };
 }

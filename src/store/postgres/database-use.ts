@@ -4,6 +4,10 @@ import { clientOptions } from './database.js';
 
 /** The right to work on a database, alone or beside others that do not ask to be alone. */
 export interface DatabaseUse {
+  /** Sends a text to every process that shares the database, at once. @throws as `pg` does */
+  publish(text: string): Promise<void>;
+  /** Calls for every text that any process sends; those of an interruption are lost. */
+  subscribe(listener: (text: string) => void): void;
   release(): Promise<void>;
 }
 
@@ -28,7 +32,9 @@ const ANSWER_MS = 10_000;
  */
 export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unknown) => void): Promise<DatabaseUse> {
   const { isShared } = options;
-  let client = await connected(options);
+  const listeners = new Set<(text: string) => void>();
+  const hear = (text: string): void => listeners.forEach((call) => call(text));
+  let client = await connected(options, hear);
   let isOver = false;
   let isAsking = false;
 
@@ -46,7 +52,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   /** A database that cannot be had now is asked for at the next time. */
   async function again(): Promise<void> {
     await client.end().catch(() => {}); // It has gone by itself.
-    client = await connected(options).catch(() => client);
+    client = await connected(options, hear).catch(() => client);
     if (isOver) await client.end().catch(() => {});
   }
 
@@ -57,6 +63,10 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   }, ASK_MS);
   asking.unref();
   return {
+    async publish(text) {
+      await client.query('SELECT pg_notify($1, $2)', [channelOf(options), text]);
+    },
+    subscribe: (listener) => void listeners.add(listener),
     async release() {
       isOver = true;
       clearInterval(asking);
@@ -66,7 +76,8 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
 }
 
 /** A connection that holds the right. @throws StartRefusal 75, and as `pg` does */
-async function connected({ url, schema, isShared }: DatabaseUseOptions): Promise<pg.Client> {
+async function connected(options: DatabaseUseOptions, hear: (text: string) => void): Promise<pg.Client> {
+  const { url, schema, isShared } = options;
   const client = new pg.Client({ ...clientOptions(url), query_timeout: ANSWER_MS });
   client.on('error', () => {}); // Told by the next question.
   try {
@@ -76,12 +87,16 @@ async function connected({ url, schema, isShared }: DatabaseUseOptions): Promise
       `${schema} service`,
     ]);
     if (rows[0]?.is_taken !== true) throw new StartRefusal(EXIT_TEMPORARY, inTheWay(isShared));
+    client.on('notification', ({ payload }) => payload !== undefined && hear(payload));
+    if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(channelOf(options))}`);
     return client;
   } catch (thrown) {
     await client.end().catch(() => {}); // It never was connected, or has gone.
     throw thrown;
   }
 }
+
+const channelOf = ({ schema }: DatabaseUseOptions): string => `${schema}_cancelled`;
 
 const inTheWay = (isShared: boolean): string =>
   isShared

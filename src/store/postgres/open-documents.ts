@@ -4,7 +4,7 @@ import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { clientOptions, openDatabase, stateOf, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
-import { takeUse } from './database-use.js';
+import { takeUse, type DatabaseUse } from './database-use.js';
 
 /** Where documents lie that are not in the home. */
 export interface DatabasePlace {
@@ -27,6 +27,8 @@ export interface DatabaseDocuments extends PostgresDocuments {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
+  /** Word of cancelled jobs, where other processes may run them. */
+  readonly cancellations?: Pick<DatabaseUse, 'publish' | 'subscribe'>;
 }
 
 /**
@@ -48,6 +50,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
       ...documents,
       database,
       schema: `"${schema}"`,
+      ...(use.isShared ? { cancellations: alone } : {}),
       async close() {
         await documents.close();
         await database.close();

@@ -1,5 +1,5 @@
 /** What this program knows of the schema: the number of the last step below. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 /** Locks that keys share by their hash: a transaction of any size takes at most so many. */
 const STRIPES = 1024;
@@ -13,7 +13,7 @@ const STRIPES = 1024;
  */
 export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
-  return [parts.map((part) => part(schema)).join('')];
+  return [parts.map((part) => part(schema)).join(''), nodeTables(schema)];
 }
 
 const documentTables = (schema: string): string => `
@@ -212,6 +212,27 @@ const commitFunction = (schema: string): string => `
     SELECT array_agg(name) INTO unreferenced FROM unnest(named) AS n(name)
       WHERE NOT EXISTS (SELECT FROM ${schema}.documents AS d WHERE d.artifacts @> ARRAY[name] AND d.artifacts <> '{}');
   END $$;
+`;
+
+/** Who works on the database, and since when each job waits: what an operator and an autoscaler ask for. */
+const nodeTables = (schema: string): string => `
+  CREATE TABLE ${schema}.nodes (
+    node text PRIMARY KEY,
+    started_at timestamptz NOT NULL DEFAULT now(),
+    seen_at timestamptz NOT NULL,
+    /* JSON: its role, version, places and market. */
+    state text NOT NULL
+  ) WITH (fillfactor = 50);
+
+  ALTER TABLE ${schema}.jobs ADD COLUMN queued_at timestamptz NOT NULL DEFAULT now();
+  CREATE FUNCTION ${schema}.queued_2() RETURNS trigger LANGUAGE plpgsql AS $$
+  BEGIN
+    NEW.queued_at := now();
+    RETURN NEW;
+  END $$;
+  /* A job that is submitted again under its id waits from then on. */
+  CREATE TRIGGER queued BEFORE UPDATE ON ${schema}.jobs
+    FOR EACH ROW WHEN (NEW.sequence <> OLD.sequence) EXECUTE FUNCTION ${schema}.queued_2();
 `;
 
 const tidyFunction = (schema: string): string => `

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
+import { listNodes } from '#jobs/postgres/list-nodes.js';
+import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
 import type { JobQueue, QueueLimits } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
@@ -16,13 +17,38 @@ interface OpenedNode {
   close(): Promise<void>;
 }
 
+/** Word of cancellations between the nodes of a test, at once. */
+function newNotices(): Notices {
+  const listeners: ((text: string) => void)[] = [];
+  return {
+    publish: async (text) => listeners.forEach((call) => call(text)),
+    subscribe: (listener) => void listeners.push(listener),
+  };
+}
+
 /** A process of the cluster. */
-async function openNode(world: TestSchema, limits: QueueLimits, time: TestClock, name = 'node'): Promise<OpenedNode> {
+async function openNode(
+  world: TestSchema,
+  limits: QueueLimits,
+  time: TestClock,
+  { name = 'node', cancellations }: { readonly name?: string; readonly cancellations?: Notices | undefined } = {},
+): Promise<OpenedNode> {
   const database = world.another();
   const documents = await openPostgresDocuments({ database, schema: world.schema });
   const { clock } = time;
   const schema = `"${world.schema}"`;
-  const queue = createPostgresQueue({ documents, database, schema, node: name, clock, limits, log: quiet });
+  const places = { heavy: 3, light: 1 };
+  const queue = createPostgresQueue({
+    documents,
+    database,
+    schema,
+    node: name,
+    clock,
+    limits,
+    log: quiet,
+    ...(cancellations && { cancellations }),
+    describe: () => ({ role: 'worker', version: '1.2.3', places, market: null }),
+  });
   return {
     queue,
     documents,
@@ -85,18 +111,21 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
     run: (
       nodes: readonly (OpenedNode & Awaited<ReturnType<typeof joinAs>>)[],
       pass: (ms: number) => Promise<void>,
+      world: TestSchema,
     ) => Promise<void>,
+    { isToldAtOnce = false } = {},
   ): Promise<void> {
     const world = await openTestSchema();
     const time = createTestClock();
+    const cancellations = isToldAtOnce ? newNotices() : undefined;
     const nodes = await Promise.all(
       ['one', 'other'].map(async (name) => {
-        const node = await openNode(world, LIMITS, time, name);
+        const node = await openNode(world, LIMITS, time, { name, cancellations });
         return { ...node, ...(await joinAs(node.queue)) };
       }),
     );
     try {
-      await run(nodes, (ms) => passBoth(world, time, ms));
+      await run(nodes, (ms) => passBoth(world, time, ms), world);
     } finally {
       for (const node of nodes) await node.close();
       await world.drop();
@@ -171,6 +200,37 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       expect(await other!.queue.complete(again.lease, succeed)).toBe(true);
       calls = other!.state.calls - calls;
       expect(calls).toBeGreaterThan(0);
+    });
+  });
+
+  test('learn of a cancellation at once where they are told', async () => {
+    await withNodes(
+      async ([front, worker]) => {
+        await front!.queue.submit(job('a'));
+        const { lease } = await worker!.claimed();
+        const lost = new Promise<void>((resolve) => lease.onLost(resolve));
+        await front!.queue.cancel('backtest:a');
+        await lost; // No heartbeat is due: the clock stands still.
+      },
+      { isToldAtOnce: true },
+    );
+  });
+
+  test('are listed with what they run and the late ends that they were refused, until they leave', async () => {
+    await withNodes(async ([one, other], pass, { url, schema }) => {
+      await one!.queue.submit(job('a'));
+      const { lease } = await one!.claimed();
+      const listed = await listNodes({ url, schema });
+      expect(listed).toMatchObject([
+        { node: 'one', role: 'worker', places: { heavy: 3, light: 1 }, stale: 0, jobs: ['backtest:a'] },
+        { node: 'other', jobs: [] },
+      ]);
+      expect((await other!.queue.lanes()).heavy).toMatchObject({ running: 1, places: 6 });
+      await other!.queue.cancel('backtest:a');
+      expect(await one!.queue.complete(lease, succeed)).toBe(false);
+      while ((await listNodes({ url, schema }))[0]?.stale !== 1) await pass(2000);
+      await other!.queue.close();
+      expect((await listNodes({ url, schema })).map(({ node }) => node)).toEqual(['one']);
     });
   });
 

@@ -14,7 +14,13 @@ function service(checks: readonly Check[], { active = 'main' as string | null, d
       status: active === null ? null : 'ready',
       end: active === null ? null : '2026-11-19',
     }),
-    jobs: async () => ({ pending: 2, running: 1 }),
+    jobs: {
+      counts: async () => ({ pending: 2, running: 1 }),
+      lanes: async () => ({
+        heavy: { waiting: 2, running: 1, places: 4, oldestSeconds: 1.5 },
+        light: { waiting: 0, running: 0, places: 4, oldestSeconds: null },
+      }),
+    },
     checks,
   });
 }

@@ -44,7 +44,7 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     for (const grant of [
       'USAGE ON SCHEMA $schema',
       'SELECT ON $schema.protocol',
-      'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events, $schema.jobs',
+      'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events, $schema.jobs, $schema.nodes',
       'USAGE ON ALL SEQUENCES IN SCHEMA $schema',
     ])
       await world.query(`GRANT ${grant} TO ${role}`);

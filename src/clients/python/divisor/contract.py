@@ -2921,11 +2921,18 @@ class HealthStore(t.TypedDict):
     end: t.Optional[str]
 
 
+class HealthJobsLanes(t.TypedDict):
+    heavy: LaneHealth
+    light: LaneHealth
+
+
 class HealthJobs(t.TypedDict):
     #: Waiting.
     pending: int
     #: Being worked on.
     running: int
+    #: The two queues; of several machines together.
+    lanes: HealthJobsLanes
 
 
 class Health(t.TypedDict):
@@ -3409,6 +3416,19 @@ class JobStatus(t.TypedDict):
     callbacks: t.Sequence[JobCallback]
     #: Set exactly when the job succeeded; its shape is that of the kind.
     result: t.Any
+
+
+class LaneHealth(t.TypedDict):
+    """How busy a queue is: what to scale workers by."""
+
+    #: Jobs that wait for a place.
+    waiting: int
+    #: Jobs that have one.
+    running: int
+    #: Jobs that all nodes run at once.
+    places: int
+    #: Time that the oldest job has waited; null where none waits.
+    oldest_wait_seconds: t.Optional[float]
 
 
 class LevelsView(t.TypedDict):

@@ -1,0 +1,52 @@
+import { parseArgs } from 'node:util';
+import { listNodes } from '#jobs/postgres/list-nodes.js';
+import { firstSentence, readSettings } from './settings.js';
+import { table } from './terminal.js';
+import { UsageError } from './usage-error.js';
+
+export const NODES_HELP = `divisor nodes [--database URL] [--json]
+
+Lists the processes that work on a database: their role, what they run, and how long ago they last said that they live.
+
+  --database  postgres://user:password@host:5432/name; DATABASE_URL unless given, which no list of processes shows.
+  --json      One JSON object a line.
+
+Exit statuses: 0 done; 75 the database cannot be reached; 78 it has no tables of this version.
+`;
+
+const TITLES = ['node', 'role', 'version', 'started', 'silent', 'heavy', 'light', 'market', 'stale', 'jobs'];
+
+/** `divisor nodes`: who works on a database. */
+export async function nodes(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const { database, json } = flagsOf(argv);
+  const { settings } = readSettings(database === undefined ? [] : ['--database', database], environment);
+  if (settings.database === undefined)
+    throw new UsageError(`The database is needed: --database, or DATABASE_URL.\n\n${NODES_HELP}`);
+  const listed = await listNodes({ url: settings.database });
+  const rows = listed.map((entry) => [
+    entry.node,
+    entry.role,
+    entry.version,
+    entry.started_at.slice(0, 19),
+    `${entry.silent_seconds.toFixed(1)} s`,
+    String(entry.places.heavy),
+    String(entry.places.light),
+    entry.market?.slice(0, 12) ?? '-',
+    String(entry.stale),
+    entry.jobs.join(' ') || '-',
+  ]);
+  process.stdout.write(
+    json ? listed.map((entry) => `${JSON.stringify(entry)}\n`).join('') : table([TITLES, ...rows], 0),
+  );
+  return 0;
+}
+
+function flagsOf(argv: readonly string[]): { readonly database: string | undefined; readonly json: boolean } {
+  try {
+    const options = { database: { type: 'string' }, json: { type: 'boolean', default: false } } as const;
+    const { values } = parseArgs({ args: [...argv], options, strict: true });
+    return { database: values.database, json: values.json };
+  } catch (failure) {
+    throw new UsageError(`${firstSentence(failure)}\n\n${NODES_HELP}`, { cause: failure });
+  }
+}

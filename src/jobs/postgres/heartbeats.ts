@@ -1,0 +1,54 @@
+import type { Clock } from '../clock.js';
+import type { TaskProgress } from '../compute-pool.js';
+import type { Leases } from '../local/leases.js';
+import type { Lease } from '../queue.js';
+import type { JobRows } from './job-rows.js';
+
+/** How often leases that ran out are looked for, and an attempt that has nothing new says that it lives. */
+export const QUIET_MS = 2000;
+
+export interface HeartbeatsDependencies {
+  readonly rows: Pick<JobRows, 'beat'>;
+  readonly leases: Leases;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly leaseMs: number;
+  readonly progressOf: (lease: Lease) => TaskProgress | undefined;
+  /** Called for progress that is another than before. */
+  readonly onNews: (jobId: string) => void;
+}
+
+/** Signs of life of this node's attempts, each with the progress. */
+export interface Heartbeats {
+  /** As the queue's. */
+  heartbeat(lease: Lease): Promise<boolean>;
+  /** Prolongs a lease now. @returns whether the attempt still is the one; its lease is lost otherwise */
+  prolong(lease: Lease): Promise<boolean>;
+}
+
+export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbeats {
+  const { rows, leases, clock, leaseMs, progressOf, onNews } = dependencies;
+  const said = new WeakMap<Lease, string>();
+
+  async function beat(lease: Lease, progress: TaskProgress | undefined, hasNews: boolean): Promise<boolean> {
+    const now = clock.monotonicMs();
+    const isHeld = await rows.beat(lease, { progress, hasNews, leaseMs });
+    if (isHeld) leases.beat(lease, now);
+    else leases.lose(lease);
+    return isHeld;
+  }
+
+  return {
+    async heartbeat(lease) {
+      if (!leases.isHeld(lease)) return false;
+      const progress = progressOf(lease);
+      const text = JSON.stringify(progress ?? null);
+      const hasNews = said.get(lease) !== text;
+      if (!hasNews && !leases.silentSince(clock.monotonicMs() - QUIET_MS + 1).includes(lease)) return true;
+      if (!(await beat(lease, progress, hasNews))) return false;
+      said.set(lease, text);
+      if (hasNews) onNews(lease.jobId);
+      return true;
+    },
+    prolong: (lease) => beat(lease, undefined, false),
+  };
+}

@@ -1,0 +1,15 @@
+import { openDatabase } from '#store/postgres/database.js';
+import { assertMigrated, SCHEMA } from '#store/postgres/migrate.js';
+import { withClient, type DatabasePlace } from '#store/postgres/open-documents.js';
+import { createNodeRows, type NodeEntry } from './node-rows.js';
+
+/** The nodes of a database, for a process that is none. @throws StartRefusal 75, 78 */
+export async function listNodes({ url, schema = SCHEMA }: DatabasePlace): Promise<readonly NodeEntry[]> {
+  await withClient(url, (client) => assertMigrated(client, schema));
+  const database = openDatabase({ url, connectionsMax: 1 });
+  try {
+    return await createNodeRows(database, `"${schema}"`).list();
+  } finally {
+    await database.close();
+  }
+}

@@ -29,6 +29,7 @@ import { weightsView } from '#views/weights-view.js';
 import { benchmarkWeights } from './benchmark-books.js';
 import { comparedWith } from './compared.js';
 import { showComparison } from './comparison.js';
+import { showActions } from './actions.js';
 import { showDividendPoints } from './dividend-points.js';
 import { exposuresCsv, showExposures } from './exposures.js';
 import { answerBytes } from './hand-over.js';
@@ -83,6 +84,8 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, rebalancesView));
     case 'rebalance':
       return document(withRunFile(input.columns, (run) => rebalanceView(run, input.date)));
+    case 'actions':
+      return document(showActions(input));
     case 'dividend-points':
       return document(showDividendPoints(input));
     case 'exposures': {

@@ -1,5 +1,18 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
+export interface ActionsView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** Last date of the run. */
+  readonly as_of: string;
+  /** By ex-date and name; the first 10,000. */
+  readonly actions: readonly IndexAction[];
+  /** Actions there are in the window. */
+  readonly actions_total: number;
+}
+
 /** Each active weight, weight less index weight, lies between two bounds. */
 export interface ActiveBoundsParams {
   /** Smallest active weight. Unit: fraction. */
@@ -2735,6 +2748,37 @@ export interface IncludeListRule {
   readonly type: 'IncludeList';
   /** Arguments of the class, by name. */
   readonly params?: IncludeListParams | undefined;
+}
+
+export interface IndexAction {
+  /** First day without the entitlement. */
+  readonly ex_date: string;
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Class name. */
+  readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE';
+  /** The value. */
+  readonly value: number;
+  /** Other identifier of a spin-off, merger or ticker change. */
+  readonly related: string | null;
+  /** Day of the announcement; null where unknown. */
+  readonly announced: string | null;
+  /** Coming: behind as_of, and known by then; figures after it are pro forma. */
+  readonly state: 'effective' | 'coming';
+  /** Whether a holder has still to decide: a rights issue that is coming. */
+  readonly awaits_decision: boolean;
+  /** At the close before; of a coming one on as_of. */
+  readonly weight_before: number;
+  /** At the close of its session; pro forma at prices that move by the action alone. */
+  readonly weight_after: number | null;
+  /** Index shares: weight times level over price. */
+  readonly shares_before: number;
+  /** The same behind it; null where it depends on a decision or on a tax. */
+  readonly shares_after: number | null;
+  /** Divisor of the index; null of a strategy. */
+  readonly divisor_before: number | null;
+  /** The same behind it and all else of its session; null where it cannot be told yet. */
+  readonly divisor_after: number | null;
 }
 
 export interface IndexBooksPayload {
@@ -7291,6 +7335,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string; readonly date: string }; readonly query?: { readonly run_id?: string | undefined } | undefined };
     answer: RebalanceView;
   };
+  /** What corporate actions did to an index and are going to do: weight, shares and divisor before and after. */
+  getIndexActions: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined } | undefined };
+    answer: ActionsView;
+  };
   /** Ordinary dividends in index points, by session and year; yield, and dividends announced. */
   getDividendPoints: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
@@ -7860,6 +7909,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getPerformance: 'GET /analytics/{index_id}/performance',
   listRebalances: 'GET /analytics/{index_id}/rebalances',
   getRebalance: 'GET /analytics/{index_id}/rebalances/{date}',
+  getIndexActions: 'GET /indices/{index_id}/actions',
   getDividendPoints: 'GET /analytics/{index_id}/dividend-points',
   getExposures: 'GET /analytics/{index_id}/exposures',
   getLimits: 'GET /analytics/{index_id}/limits',

@@ -4,6 +4,7 @@ import { Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
 import { whichRun } from '../run-state.js';
+import { ActionsView } from './actions.js';
 import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
@@ -70,6 +71,21 @@ export const runViewRoutes = routes({
     query: z.strictObject(whichRun),
     success: { status: 200, description: 'The rebalance.', schema: RebalanceView },
     errors: [...errors, 'NO_DATA_AT_DATE'],
+  },
+  getIndexActions: {
+    ...common,
+    path: '/indices/{index_id}/actions',
+    summary: 'What corporate actions did to an index and are going to do: weight, shares and divisor before and after.',
+    description:
+      'Of the latest run: past actions on what it held, and those announced by its last date, pro forma. What waits for a decision is marked.',
+    params,
+    query: z.strictObject({
+      ...whichRun,
+      from: IsoDate.optional().meta({ description: 'First ex-date wanted; the first of the run by default.' }),
+      to: IsoDate.optional().meta({ description: 'Last ex-date wanted.' }),
+    }),
+    success: { status: 200, description: 'The actions.', schema: ActionsView },
+    errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
   },
   getDividendPoints: {
     ...common,

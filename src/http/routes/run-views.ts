@@ -14,6 +14,8 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
       viewReply(await views.rebalances(askedRun({ params, query }), signal)),
     getRebalance: async ({ params, query, signal }) =>
       viewReply(await views.rebalance(askedRun({ params, query }), params.date, signal)),
+    getIndexActions: async ({ params, query, signal }) =>
+      viewReply(await views.actions(askedRun({ params, query }), { start: query.from, end: query.to }, signal)),
     getDividendPoints: async ({ params, query, signal }) =>
       viewReply(await views.dividendPoints(askedRun({ params, query }), query, signal)),
     async getExposures({ params, query, media, signal }) {

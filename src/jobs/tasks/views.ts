@@ -31,6 +31,7 @@ export type RunViewInput =
     }
   | { readonly view: 'rebalances'; readonly columns: string }
   | { readonly view: 'rebalance'; readonly columns: string; readonly date: string }
+  | ActionsViewInput
   | DividendPointsViewInput
   | ExposuresViewInput
   | LimitsViewInput
@@ -58,6 +59,14 @@ export interface ReconcileInput {
   /** The served market and the index the run was compared with, null when there is none: the source of risk figures. */
   readonly market: MarketHandle | null;
   readonly benchmark: WeightsViewInput['benchmark'];
+}
+
+export interface ActionsViewInput {
+  readonly view: 'actions';
+  readonly columns: string;
+  readonly start: string | null;
+  readonly end: string | null;
+  readonly market: MarketHandle;
 }
 
 export interface DividendPointsViewInput {

@@ -68,6 +68,8 @@ export interface RunViews {
   exposures(name: RunName, query: ExposuresQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE */
   dividendPoints(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, INVALID_RANGE */
+  actions(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own issuers */
   limits(name: RunName, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
@@ -158,6 +160,13 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const { handle: market } = await states.requireMarket(run);
       const columns = await maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'dividend-points', columns, start, end, market }, signal));
+    },
+    async actions(name, { start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
+      assertOrder({ start, end });
+      const { handle: market } = await states.requireMarket(run);
+      const columns = await maker.columnsOf(run);
+      return maker.stamped(run, maker.held({ view: 'actions', columns, start, end, market }, signal));
     },
     async limits(name, { rule, by: asked, start = null, end = null }, signal) {
       const run = await requireRun(documents, name);

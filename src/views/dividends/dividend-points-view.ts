@@ -61,7 +61,7 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
 }
 
 /** The level that weights are of, on the dates of the run: of an index in points, of a strategy rebased to 100. */
-function levelsOf(columns: RunColumns): Float64Array {
+export function levelsOf(columns: RunColumns): Float64Array {
   const { has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   if (!hasOwn && runId !== indexId) return columns.f64('level');
   const days = columns.i32('days');

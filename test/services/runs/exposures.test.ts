@@ -237,3 +237,29 @@ test('a datapoint that the store lacks, or that is text, is refused by its place
     code: 'BENCHMARK_NOT_FOUND',
   });
 });
+
+test('an action that took effect is told with weights and divisor of the closes around it', async () => {
+  const { actions, as_of } = await client.call('getIndexActions', { params, query: { from: '2022-07-01' } });
+  expect(as_of).toBe('2022-12-30');
+  expect(actions.length).toBeGreaterThan(0);
+  const { levels } = await client.call('getLevels', { params, query: { variant: 'price' } });
+  const dates = levels.index;
+  for (const action of actions.slice(0, 3)) {
+    const at = dates.findIndex((date) => date >= action.ex_date);
+    expect([action.ex_date >= '2022-07-01', action.state]).toEqual([true, 'effective']);
+    const held = await client.call('getWeights', { params, query: { as_of: dates[at - 1]! } });
+    const { weight } = held.weights.find(({ identifier }) => identifier === action.identifier)!;
+    expect(action.weight_before).toBe(weight);
+    const query = { end: dates[at - 1]! };
+    const { prices } = await client.call('getPrices', { params: { identifier: action.identifier }, query });
+    const close = Number(prices.data.at(-1)![prices.columns.indexOf('CLOSE')]);
+    expect((action.shares_before * close) / (weight * Number(levels.data[at - 1]))).toBeCloseTo(1, 12);
+  }
+  const dividends = actions.filter(({ type }) => type === 'DIVIDEND');
+  for (const { shares_before, shares_after, divisor_before, divisor_after, ex_date, identifier } of dividends) {
+    if (actions.filter((other) => other.ex_date === ex_date).length > 1 || /-(09-30|12-30)$/.test(ex_date)) continue;
+    // A price index keeps its shares and its divisor over an ordinary dividend.
+    expect([identifier, shares_after! / shares_before]).toEqual([identifier, expect.closeTo(1, 10)]);
+    expect(divisor_after! / divisor_before!).toBeCloseTo(1, 10);
+  }
+});

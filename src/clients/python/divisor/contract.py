@@ -9,6 +9,19 @@ import typing as t
 #: A date to send: of Python, or YYYY-MM-DD.
 Date = t.Union[str, datetime.date]
 
+class ActionsView(t.TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: t.Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: Last date of the run.
+    as_of: str
+    #: By ex-date and name; the first 10,000.
+    actions: t.Sequence[IndexAction]
+    #: Actions there are in the window.
+    actions_total: int
+
+
 class _ActiveBoundsParams(t.TypedDict):
     #: Smallest active weight. Unit: fraction.
     lower: float
@@ -3071,6 +3084,37 @@ class _IncludeListRule(t.TypedDict):
 class IncludeListRule(_IncludeListRule, total=False):
     #: Arguments of the class, by name.
     params: IncludeListParams
+
+
+class IndexAction(t.TypedDict):
+    #: First day without the entitlement.
+    ex_date: str
+    #: Asset identifier.
+    identifier: str
+    #: Class name.
+    type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE"]
+    #: The value.
+    value: float
+    #: Other identifier of a spin-off, merger or ticker change.
+    related: t.Optional[str]
+    #: Day of the announcement; null where unknown.
+    announced: t.Optional[str]
+    #: Coming: behind as_of, and known by then; figures after it are pro forma.
+    state: t.Literal["effective", "coming"]
+    #: Whether a holder has still to decide: a rights issue that is coming.
+    awaits_decision: bool
+    #: At the close before; of a coming one on as_of.
+    weight_before: float
+    #: At the close of its session; pro forma at prices that move by the action alone.
+    weight_after: t.Optional[float]
+    #: Index shares: weight times level over price.
+    shares_before: float
+    #: The same behind it; null where it depends on a decision or on a tax.
+    shares_after: t.Optional[float]
+    #: Divisor of the index; null of a strategy.
+    divisor_before: t.Optional[float]
+    #: The same behind it and all else of its session; null where it cannot be told yet.
+    divisor_after: t.Optional[float]
 
 
 class IndexBooksPayload(t.TypedDict):

@@ -43,7 +43,7 @@ export const events: Producer<'events'> = ({ columns, window }, at) => {
 };
 
 /** Divisor of the index in its own variant on the dates of the run, [T]. */
-function divisors(columns: RunColumns, days: Int32Array): Float64Array {
+export function divisors(columns: RunColumns, days: Int32Array): Float64Array {
   const first = lastAtMost(columns.i32('indexDays'), days[0]!);
   return columns.f64(VARIANT_BLOCKS[columns.header.variant].divisor, first, first + days.length);
 }

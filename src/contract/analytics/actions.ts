@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { ACTION_KINDS, type ActionType } from '#domain/market/market-data.js';
+import { stale, type Stateless } from '../run-state.js';
+
+const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
+const figure = (description: string) => z.number().nullable().meta({ description });
+
+export const ActionsView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    as_of: z.string().meta({ description: 'Last date of the run.' }),
+    actions: z
+      .array(
+        z
+          .strictObject({
+            ex_date: z.string(),
+            identifier: z.string(),
+            type: z.enum(ACTION_TYPES),
+            value: z.number(),
+            related: z
+              .string()
+              .nullable()
+              .meta({ description: 'Other identifier of a spin-off, merger or ticker change.' }),
+            announced: z.string().nullable().meta({ description: 'Day of the announcement; null where unknown.' }),
+            state: z
+              .enum(['effective', 'coming'])
+              .meta({ description: 'Coming: behind as_of, and known by then; figures after it are pro forma.' }),
+            awaits_decision: z
+              .boolean()
+              .meta({ description: 'Whether a holder has still to decide: a rights issue that is coming.' }),
+            weight_before: z.number().meta({ description: 'At the close before; of a coming one on as_of.' }),
+            weight_after: figure('At the close of its session; pro forma at prices that move by the action alone.'),
+            shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
+            shares_after: figure('The same behind it; null where it depends on a decision or on a tax.'),
+            divisor_before: figure('Divisor of the index; null of a strategy.'),
+            divisor_after: figure('The same behind it and all else of its session; null where it cannot be told yet.'),
+          })
+          .meta({ id: 'IndexAction' }),
+      )
+      .meta({ description: 'By ex-date and name; the first 10,000.' }),
+    actions_total: z.int().meta({ description: 'Actions there are in the window.' }),
+  })
+  .meta({ id: 'ActionsView' });
+export type ActionsView = Stateless<z.infer<typeof ActionsView>>;

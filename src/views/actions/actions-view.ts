@@ -1,0 +1,112 @@
+import type { ActionsView } from '#contract/analytics/actions.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { awaitsDecision, proForma } from '#domain/corporate-actions/pro-forma.js';
+import { formatDay, type Day } from '#domain/days.js';
+import { compareText } from '#domain/findings.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import type { ExchangeRates } from '#domain/market/exchange-rates.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { firstAtLeast } from '#domain/search.js';
+import { levelsOf } from '../dividends/dividend-points-view.js';
+import { divisors } from '../exports/tables/events.js';
+
+/** Most actions that are listed. */
+const LISTED_MAX = 10_000;
+
+export interface ActionsInput {
+  readonly sm: SessionMarket;
+  /** Into the currency of the index. */
+  readonly rates: ExchangeRates;
+  /** First and last day wanted, null where they are open. */
+  readonly from: Day | null;
+  readonly to: Day | null;
+}
+
+type Row = ActionsView['actions'][number];
+
+/** What actions on names held did to an index, and are going to do. @cost reads [H] weights for each action */
+export function actionsView(columns: RunColumns, input: ActionsInput): ActionsView {
+  const { sm, from, to } = input;
+  const days = columns.i32('days');
+  const last = days.at(-1)!;
+  const wanted = sm.market.actions.filter(
+    ({ exDay, status, announcedDay }) =>
+      status !== 'cancelled' &&
+      exDay > days[0]! &&
+      (from === null || exDay >= from) &&
+      (to === null || exDay <= to) &&
+      (exDay <= last || announcedDay === null || announcedDay <= last),
+  );
+  const toRow = rowMaker(columns, days, input);
+  const rows = wanted
+    .flatMap((action) => toRow(action) ?? [])
+    .toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
+  return {
+    index_id: columns.header.run_id,
+    as_of: formatDay(last),
+    actions: rows.slice(0, LISTED_MAX),
+    actions_total: rows.length,
+  };
+}
+
+function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates }: ActionsInput) {
+  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant, treatment } = columns.header;
+  const block = hasOwn ? 'indexWeights' : 'weights';
+  const places = new Map(names.map((name, place) => [name, place]));
+  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const level = levelsOf(columns);
+  const weightAt = (t: number, place: number): number =>
+    columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!;
+  const sharesAt = (t: number, column: number, weight: number): number => {
+    const session = sm.sessionAt(days[t]!);
+    const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
+    return weight === 0 ? 0 : (weight * level[t]!) / (sm.carriedClose(session, column) * rate);
+  };
+  return (action: CorporateAction): Row | null => {
+    const place = places.get(action.identifier);
+    const column = sm.columnOf(action.identifier);
+    const at = firstAtLeast(days, action.exDay);
+    const isComing = at === days.length;
+    const before = at - 1;
+    const weight = place === undefined || column < 0 ? 0 : weightAt(before, place);
+    if (weight === 0) return null;
+    const shares = sharesAt(before, column, weight);
+    const price = sm.carriedClose(sm.sessionAt(days[before]!), column);
+    const after = isComing
+      ? pending(proForma(action, { weight, price, variant, treatment }), shares, divisor?.[before] ?? null)
+      : {
+          weight: weightAt(at, place!),
+          shares: sharesAt(at, column, weightAt(at, place!)),
+          divisor: divisor?.[at] ?? null,
+        };
+    return {
+      ex_date: formatDay(action.exDay),
+      identifier: action.identifier,
+      type: action.type,
+      value: action.value,
+      related: action.related,
+      announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
+      state: isComing ? 'coming' : 'effective',
+      awaits_decision: isComing && awaitsDecision(action),
+      weight_before: weight,
+      weight_after: after.weight,
+      shares_before: shares,
+      shares_after: finite(after.shares),
+      divisor_before: divisor?.[before] ?? null,
+      divisor_after: after.divisor,
+    };
+  };
+}
+
+function pending(after: ReturnType<typeof proForma>, shares: number, divisor: number | null) {
+  return {
+    weight: after.weight,
+    shares: after.shares === null ? null : shares * after.shares,
+    divisor: after.divisor === null || divisor === null ? null : divisor * after.divisor,
+  };
+}
+
+/** A name that is gone has no price. */
+function finite(value: number | null): number | null {
+  return value !== null && Number.isFinite(value) ? value : null;
+}

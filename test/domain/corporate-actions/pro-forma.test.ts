@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { awaitsDecision, proForma } from '#domain/corporate-actions/pro-forma.js';
+import { dayFrom } from '#domain/days.js';
+import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
+
+const action = (type: ActionType, value: number): CorporateAction => ({
+  identifier: 'A',
+  type,
+  value,
+  exDay: dayFrom('2024-03-01'),
+  payDay: null,
+  status: 'announced',
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+});
+const before = (variant: ReturnVariant = 'price') =>
+  ({ weight: 0.2, price: 50, variant, treatment: { special_dividends: 'reinvest', splits: 'apply' } }) as const;
+
+/** An index of two names worth 1000 at a divisor of 1: A 4 shares at 50, B 8 at 100. */
+const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
+
+test('a special dividend is bought back into the name, and the divisor keeps the level', () => {
+  const { weight, shares, divisor } = proForma(action('SPECIAL_DIVIDEND', 5), before());
+  // 20 in cash buys 20 / 45 shares at the price without the dividend; the value of the index falls before by 20.
+  expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
+  expect(valueOf(4, 45) / divisor!).toBeCloseTo(1000, 10);
+  expect(weight).toBe(0.2);
+});
+
+test('an ordinary dividend leaves a price index, and its weight falls by what is gone', () => {
+  const { weight, shares, divisor } = proForma(action('DIVIDEND', 5), before());
+  expect([shares, divisor]).toEqual([1, 1]);
+  expect(weight).toBeCloseTo((4 * 45) / valueOf(4, 45), 12);
+  expect(proForma(action('DIVIDEND', 5), before('total')).weight).toBe(0.2);
+  expect(proForma(action('DIVIDEND', 5), before('net')).divisor).toBeNull();
+});
+
+test('a split multiplies shares alone, a name that leaves has none, and rights wait for a decision', () => {
+  expect(proForma(action('SPLIT', 4), before())).toEqual({ weight: 0.2, shares: 4, divisor: 1 });
+  expect(proForma(action('ACQUISITION', 60), before())).toEqual({ weight: 0, shares: 0, divisor: null });
+  expect(proForma(action('RIGHTS_ISSUE', 0.25), before()).weight).toBeNull();
+  expect(awaitsDecision(action('RIGHTS_ISSUE', 0.25))).toBe(true);
+  expect(awaitsDecision(action('SPLIT', 2))).toBe(false);
+});

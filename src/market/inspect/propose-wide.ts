@@ -37,6 +37,7 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
     ...(Object.keys(fields).length > 0 ? { fields } : { field: 'CLOSE' }),
   };
   askFields(draft, fields, samples);
+  basisFromFiles(draft, samples);
   days(
     draft,
     body.map((row) => row[0]),
@@ -44,6 +45,16 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
   decimals(draft, cells);
   draft.confidence = 'likely';
   return true;
+}
+
+/** The price basis, where the name of a file says it: adj_close_2005.csv, close_split_adjusted.csv. */
+function basisFromFiles(draft: Draft, samples: readonly Sample[]): void {
+  const says = ({ name }: Sample, words: RegExp) => roleFromFile(name) === 'CLOSE' && words.test(name);
+  const [splits, adjusted] = [/splits?[^a-z]*adj/i, /adj(usted)?[^a-z]*(close|price)|(close|price)s?[^a-z]*adj/i];
+  const told = samples.find((sample) => says(sample, splits) || says(sample, adjusted));
+  if (told === undefined) return;
+  draft.adjustment = says(told, splits) ? 'splits' : 'total';
+  draft.reason = `The name of the file says so: ${told.name}.`;
 }
 
 /** What the numbers of wide tables are, where the names of their files do not say it. */
@@ -83,6 +94,6 @@ function fieldsOfTables(samples: readonly Sample[]): Record<string, string> {
 function roleFromFile(name: string): string | undefined {
   const words = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
   return words
-    .map(roleOf)
+    .map((word) => roleOf(word) ?? roleOf(word.replace(/s$/i, '')))
     .find((role) => role !== undefined && role !== 'adjusted' && FIELD_ROLES.includes(role as never));
 }

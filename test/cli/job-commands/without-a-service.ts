@@ -27,6 +27,27 @@ export function describeWithoutAService(): void {
       expect([status, stdout.trim().split('\n')]).toEqual([0, [word]]);
     });
 
+    test('every family of routes has its command, which each shell completes', async () => {
+      const words =
+        'refresh activate stores inspect import audit repair backtest backtests optimise sweep risk report levels ' +
+        'weights rebalances attribution rolling compare export jobs renders publish published verify-published';
+      const families = {
+        index: ['list', 'show', 'put', 'diff', 'versions', 'restore', 'preview', 'explain', 'methodology'],
+        watchlist: ['list', 'put'],
+        publication: ['keys', 'rotate'],
+      };
+      for (const shell of ['bash', 'zsh', 'fish']) {
+        const { status, out } = await finishedHere(['completion', shell]);
+        const offered = new Set(out.split(/[\s"]+/));
+        const missing = [...words.split(' '), ...Object.entries(families).flat(2)].filter((word) => !offered.has(word));
+        expect([shell, status, missing]).toEqual([shell, 0, []]);
+      }
+      for (const words of ['import --mapping', 'import --field', 'backtests --if-stale', 'backtests --benchmark']) {
+        const [name = '', flag = ''] = words.split(' ');
+        expect((await finishedHere([name, '--help'])).out).toContain(flag);
+      }
+    });
+
     test('nobody at the address ends with 69', async () => {
       const { port, close } = await deadPort();
       await close();

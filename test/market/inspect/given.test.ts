@@ -4,6 +4,8 @@ import { Mapping } from '#domain/documents/mapping.js';
 import { writeZip } from '#market/formats/zip-writer.js';
 import { inspect } from '#market/inspect/inspect.js';
 
+const DAYS = ['2024-01-02', '2024-01-03'];
+
 test('a mapping that is given is read as it is: what it finds is told, and nothing is mended', async () => {
   const zip = writeZip([{ name: 'x.csv', text: 'Date,Ticker,Close\n01/02/2024,A,10\n01/13/2024,A,0\n' }]);
   const content = { kind: 'csv', content: Buffer.from(zip).toString('base64') } as const;
@@ -16,6 +18,60 @@ test('a mapping that is given is read as it is: what it finds is told, and nothi
   expect(refused.mapping).toEqual(mapping);
   const { preview } = await inspect(content, { mapping: { ...mapping, zero_prices: 'missing' } });
   expect(preview.data).toEqual([['A', '2024-01-02', 10]]);
+});
+
+test.each([
+  ['pandas, one column a name', { field: 'CLOSE' }, { Date: DAYS, A: [10, 11], B: [20, 21] }],
+  [
+    'pandas, two levels',
+    {},
+    {
+      Date: DAYS,
+      "('Close', 'A')": [10, 11],
+      "('Close', 'B')": [20, 21],
+      "('Volume', 'A')": [5, 6],
+      "('Volume', 'B')": [7, 8],
+    },
+  ],
+  [
+    'pandas, two levels',
+    {},
+    {
+      "('A', 'Close')": [10, 11],
+      "('A', 'Volume')": [5, 6],
+      "('B', 'Close')": [20, 21],
+      "('B', 'Volume')": [7, 8],
+      Date: DAYS,
+    },
+  ],
+])('Parquet as %s writes it is recognised: %j', async (name, answers, columns) => {
+  const columnData = Object.entries(columns).map(([column, data]) => ({
+    name: column,
+    data,
+    type: column === 'Date' ? ('STRING' as const) : ('DOUBLE' as const),
+  }));
+  const content = Buffer.from(parquetWriteBuffer({ columnData })).toString('base64');
+  const { recognised_as, confidence, preview, findings } = await inspect({ kind: 'parquet', content }, { answers });
+  expect([recognised_as, findings]).toEqual([name, []]);
+  expect(confidence).not.toBe('unsure');
+  const close = preview.columns.indexOf('CLOSE');
+  expect(preview.data.map((row) => [row[0], row[close]])).toEqual([
+    ['A', 10],
+    ['A', 11],
+    ['B', 20],
+    ['B', 21],
+  ]);
+});
+
+test('two header rows of pandas are recognised, whichever level is first', async () => {
+  for (const text of [
+    ',Close,Close,Volume,Volume\n,A,B,A,B\nDate,,,,\n2024-01-02,10,20,5,7\n2024-01-03,11,21,6,8\n',
+    ',A,A,B,B\n,Close,Volume,Close,Volume\nDate,,,,\n2024-01-02,10,5,20,7\n2024-01-03,11,6,21,8\n',
+  ]) {
+    const zip = Buffer.from(writeZip([{ name: 'prices.csv', text }])).toString('base64');
+    const { recognised_as, rows_read, findings } = await inspect({ kind: 'csv', content: zip });
+    expect([recognised_as, rows_read, findings]).toEqual(['pandas, two levels', 8, []]);
+  }
 });
 
 test('a file of Parquet is looked at as it is sent', async () => {

@@ -41,27 +41,48 @@ function lastWholeDay(dates: Int32Array, day: Day): number | undefined {
 /**
  * The prefix of a market up to a day: markets with equal prefixes are equal up to that day, bit for bit.
  * @param digests of the whole market.
- * @cost a pass over fewer than 64 days and over the tables
+ * @cost a pass over fewer than 64 days and over the tables, once for the runs of a market that end on the same day
  */
 export function prefixOf(market: MarketData, digests: ContentDigests, day: Day): MarketPrefix {
-  const { dates, fields, identifiers } = market;
-  const rows = lastAtMost(dates, day) + 1;
+  const rows = lastAtMost(market.dates, day) + 1;
   const whole = wholeBlocks(rows);
-  const names = [...fields.keys()].toSorted(compareText);
-  const from = whole * BLOCK_DAYS;
-  const rest = createHash('sha256').update(dates.subarray(from, rows));
-  for (const name of names)
-    rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
   return {
     day,
     rows,
     adjustment: market.adjustment,
     currency: market.currency ?? null,
+    blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
+    history: digests.history.slice(0, whole * DIGEST_BYTES),
+    ...restOf(market, day),
+  };
+}
+
+/** What is hashed of the market itself. */
+type PrefixRest = Pick<MarketPrefix, 'axes' | 'rest' | 'restHistory'>;
+
+/** Those of the day that was asked for last. */
+const rests = new WeakMap<MarketData, { readonly day: Day; readonly found: PrefixRest }>();
+
+function restOf(market: MarketData, day: Day): PrefixRest {
+  const known = rests.get(market);
+  if (known?.day === day) return known.found;
+  const found = hashedRest(market, day);
+  rests.set(market, { day, found });
+  return found;
+}
+
+function hashedRest(market: MarketData, day: Day): PrefixRest {
+  const { dates, fields, identifiers } = market;
+  const rows = lastAtMost(dates, day) + 1;
+  const names = [...fields.keys()].toSorted(compareText);
+  const from = wholeBlocks(rows) * BLOCK_DAYS;
+  const rest = createHash('sha256').update(dates.subarray(from, rows));
+  for (const name of names)
+    rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
+  return {
     axes: createHash('sha256')
       .update(canonicalJson({ identifiers, fields: names, columns: market.reference.columns.toSorted(compareText) }))
       .digest('hex'),
-    blocks: digests.blocks.slice(0, whole * DIGEST_BYTES),
-    history: digests.history.slice(0, whole * DIGEST_BYTES),
     rest: rest.digest(),
     restHistory: historyDigest(market, { after: lastWholeDay(dates, day), to: day }),
   };

@@ -34,6 +34,11 @@ export async function openDesk(browser: Browser): Promise<Desk> {
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ viewport: { width: 1280, height: 820 }, locale: 'en-GB', ...options });
     page.setDefaultTimeout(WAIT_MS);
+    // No request leaves the machine.
+    page.on('request', (request) => {
+      const { protocol, hostname } = new URL(request.url());
+      if (protocol.startsWith('http') && hostname !== '127.0.0.1') complaints.push(`asked ${request.url()}`);
+    });
     page.on('pageerror', (failure) => complaints.push(String(failure)));
     page.on('console', (message) => {
       // A refusal of the service is told in the page, and by the browser too.

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
+import type { IndexDocument, WhatIfResponse } from '#clients/typescript/divisor.js';
 import { eventually, WAIT_MS, type Desk } from '../desk.js';
 import { IS_SOAK } from '../../soak.js';
 import { picture } from '../picture.js';
@@ -185,6 +186,18 @@ const UNTOLD = `[...document.querySelectorAll('[role=application]')]
   .filter((chart) => !chart.closest('.chart')?.querySelector('table caption'))
   .map((chart) => 'no table of ' + chart.getAttribute('aria-label'))`;
 
+/** Bytes of assets that the first page may need before it is there, compressed. */
+const FIRST_LOAD_MAX = 120_000;
+
+/** Bytes of assets as they are sent: in brotli, or as they are where they are compressed already. */
+function bytesOf(paths: readonly string[]): number {
+  const files = paths.filter((path) => path.startsWith('/console/assets/')).map((path) => `dist${path}`);
+  expect(files.length).toBeGreaterThan(0);
+  return ['dist/console/index.html', ...files]
+    .map((file) => statSync(existsSync(`${file}.br`) ? `${file}.br` : file).size)
+    .reduce((sum, size) => sum + size, 0);
+}
+
 /** What holds of every page. */
 export function describePages(desk: () => Desk): void {
   /** Filled while all pages are visited, which is done once. */
@@ -233,8 +246,14 @@ export function describePages(desk: () => Desk): void {
 
   test('pages, rows, marks of charts and order of rules are reached by keys alone', async () => {
     const { page, service } = desk();
+    const asked = new Set<string>();
+    const note = (request: Request) => asked.add(new URL(request.url()).pathname);
+    page.on('request', note);
     await page.goto(service.url());
     await page.getByRole('row', { name: /^CORE / }).waitFor();
+    await page.getByRole('region', { name: 'Coming up' }).waitFor();
+    page.off('request', note);
+    expect(bytesOf([...asked])).toBeLessThanOrEqual(FIRST_LOAD_MAX);
     await picture(page, 'home');
     const open = async (typed: string, found: string) => {
       await page.keyboard.press('Control+k');
@@ -270,6 +289,21 @@ export function describePages(desk: () => Desk): void {
     await page.locator('#rule-0').focus();
     await page.keyboard.press('Alt+ArrowDown');
     await eventually(async () => (await ruleOrder())[1]?.slice(3)).toBe(before[0]!.slice(3));
+    const { body: stored } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const { selection, weighting, treatment } = stored.pipeline!;
+    const pipeline = { selection: selection.toReversed(), treatment, weighting: { ...weighting, cap: 0.05 } };
+    const changed = { ...stored, pipeline };
+    const { body: change } = await service.ask<WhatIfResponse>('POST', '/indices/whatif', {
+      index_id: 'CORE',
+      changed,
+    });
+    expect(change.turnover).toBeGreaterThan(0);
+    await page.getByRole('textbox', { name: 'Cap fraction' }).fill('0.05');
+    await page.getByRole('radio', { name: 'Change' }).press('Space');
+    await page
+      .getByLabel('What the change comes to')
+      .getByText(`${(100 * change.turnover).toFixed(2)}%`, { exact: true })
+      .waitFor();
     await page.getByRole('button', { name: 'Save', disabled: false }).press('Enter');
     await page.getByRole('button', { name: 'Run again' }).press('Enter');
     await page.getByText('This run is not what a run would give now').waitFor({ state: 'detached' });

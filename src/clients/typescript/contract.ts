@@ -2638,7 +2638,9 @@ export interface Health {
     readonly running: number;
     /** The two queues; of several machines together. */
     readonly lanes: {
+      /** Backtests, optimisations, sweeps and what else takes long. */
       readonly heavy: LaneHealth;
+      /** Loads of data stores and documents. */
       readonly light: LaneHealth;
     };
   };

@@ -2935,7 +2935,9 @@ class HealthStore(t.TypedDict):
 
 
 class HealthJobsLanes(t.TypedDict):
+    #: Backtests, optimisations, sweeps and what else takes long.
     heavy: LaneHealth
+    #: Loads of data stores and documents.
     light: LaneHealth
 
 

@@ -44,7 +44,7 @@ export function comparedWith(
   market: MarketData,
   header: RunHeader,
 ): Compared {
-  if (documents[indexId] !== undefined) {
+  if (Object.hasOwn(documents, indexId)) {
     const input = { indexId, documents, ...used, market };
     const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
     return {

@@ -1,21 +1,20 @@
 import { z } from 'zod';
 
 /** A date, or a time with or without its zone (UTC). */
-const MOMENT = String.raw`\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?`;
+const MOMENT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+
+/** A moment, or the number of a version. */
+const MOMENT_OR_VERSION = /^([1-9]\d{0,8}|\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?)$/;
 const message = 'must be a version, a date or a time';
 const description =
   'Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.';
 
 /** Which content of the served store is used; the last one where it is left out. */
 export const AsKnownOn = z
-  .union([z.int().min(1), z.string().regex(new RegExp(`^${MOMENT}$`), { message })])
+  .union([z.int().min(1), z.string().regex(MOMENT, { message })])
   .optional()
   .meta({ description });
 export type AsKnownOn = NonNullable<z.infer<typeof AsKnownOn>>;
 
 /** The same in a query, where a number comes as text. */
-export const AsKnownOnText = z
-  .string()
-  .regex(new RegExp(`^([1-9]\\d{0,8}|${MOMENT})$`), { message })
-  .optional()
-  .meta({ description });
+export const AsKnownOnText = z.string().regex(MOMENT_OR_VERSION, { message }).optional().meta({ description });

@@ -198,18 +198,18 @@ export async function reachedBy(
   reader: Pick<DocumentReader, 'get'>,
   document: IndexDocument,
 ): Promise<Record<string, IndexDocument>> {
-  const reached: Record<string, IndexDocument> = {};
+  const reached = new Map<string, IndexDocument>();
   const reach = async (at: IndexDocument): Promise<void> => {
-    reached[at.id] = await withWatchlist(reader, at);
+    reached.set(at.id, await withWatchlist(reader, at));
     for (const next of referencesOf(at)) {
-      if (reached[next] !== undefined) continue;
+      if (reached.has(next)) continue;
       const found = await findIndex(reader, next);
       if (found === undefined) throw refuseWithFindings('index document', [missingReference(at, next)]);
       await reach(found);
     }
   };
   await reach(document);
-  return reached;
+  return Object.fromEntries(reached); // Any id becomes a key of its own, __proto__ too.
 }
 
 function missingReference(at: IndexDocument, next: string): Finding {

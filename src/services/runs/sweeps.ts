@@ -97,8 +97,8 @@ export function createSweeps({
     patches: readonly Patch[],
     { market, path }: { readonly market: MarketData; readonly path: string },
   ): Promise<Pick<BacktestPlan, 'documents' | 'models'>> {
-    const reached: Record<string, IndexDocument> = {};
-    const models: Record<string, PlannedModel> = {};
+    const reached = new Map<string, IndexDocument>();
+    const models = new Map<string, PlannedModel>();
     const found: Finding[] = [];
     const indices = storedIndices(documents);
     let since = performance.now();
@@ -115,8 +115,9 @@ export function createSweeps({
             .map((finding) => ({ ...finding, path: `${at}/document.${finding.path}` })),
         );
         const all = await reachedBy(documents, variant.document);
-        Object.assign(reached, all);
-        Object.assign(models, (await plannedModels(documents, all)).models);
+        for (const [id, document] of Object.entries(all)) reached.set(id, document);
+        const planned = (await plannedModels(documents, all)).models ?? {};
+        for (const [id, model] of Object.entries(planned)) models.set(id, model);
       }
       if (found.length >= FINDINGS_MAX) break;
       if (performance.now() - since < BATCH_MS) continue;
@@ -124,8 +125,11 @@ export function createSweeps({
       since = performance.now();
     }
     assertNoErrors('sweep', uniqueFindings(found));
-    delete reached[base.document.id];
-    return { documents: reached, ...(Object.keys(models).length > 0 ? { models } : {}) };
+    reached.delete(base.document.id);
+    return {
+      documents: Object.fromEntries(reached),
+      ...(models.size > 0 ? { models: Object.fromEntries(models) } : {}),
+    };
   }
 
   return {

@@ -172,7 +172,7 @@ test('an error nobody caught ends the process with 70 and is in the log', async 
 describe('the command', () => {
   test('explains itself, its commands and their settings', async () => {
     const help = await finished(['--help']);
-    expect([help.status, help.out]).toEqual([0, expect.stringMatching(/serve .*\n.*config .*\n.*keys /)]);
+    expect([help.status, help.out]).toEqual([0, expect.stringMatching(/serve .*\n.*worker .*\n.*config .*\n.*keys /)]);
     expect((await finished([])).out).toBe(help.out);
     expect((await finished(['serve', '--help'])).out).toContain('--data-roots');
     expect((await finished(['keys', '--help'])).out).toContain('--scopes');

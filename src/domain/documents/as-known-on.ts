@@ -11,10 +11,25 @@ const description =
 
 /** Which content of the served store is used; the last one where it is left out. */
 export const AsKnownOn = z
-  .union([z.int().min(1), z.string().regex(MOMENT, { message })])
+  .union([z.int().min(1), z.string().regex(MOMENT, { message }).refine(isMoment, { message })])
   .optional()
   .meta({ description });
 export type AsKnownOn = NonNullable<z.infer<typeof AsKnownOn>>;
 
 /** The same in a query, where a number comes as text. */
-export const AsKnownOnText = z.string().regex(MOMENT_OR_VERSION, { message }).optional().meta({ description });
+export const AsKnownOnText = z
+  .string()
+  .regex(MOMENT_OR_VERSION, { message })
+  .refine((text) => /^\d{1,9}$/.test(text) || isMoment(text), { message })
+  .optional()
+  .meta({ description });
+
+/** A moment in ms since 1970; of a date its end. NaN where there is no such time. */
+export function momentOf(time: string): number {
+  if (time.length === 10) return Date.parse(`${time}T23:59:59.999Z`);
+  return Date.parse(/Z|[+-]\d{2}:\d{2}$/.test(time) ? time : `${time}Z`);
+}
+
+function isMoment(text: string): boolean {
+  return Number.isFinite(momentOf(text));
+}

@@ -1,5 +1,5 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import type { AsKnownOn } from '#domain/documents/as-known-on.js';
+import { momentOf, type AsKnownOn } from '#domain/documents/as-known-on.js';
 import { DataHistoryDocument, DataVersionDocument, type DataSource } from '#domain/documents/data-version-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -112,7 +112,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       else high = middle - 1;
     }
     if (found !== undefined) return found;
-    const message = `Nothing of the data store ${datasetId} was known at ${time}: its first version is later.`;
+    const message = `Nothing of the data store ${datasetId} was known by ${time}: its first version is later.`;
     throw new Refusal('NO_DATA_KNOWN', message, { store_id: datasetId, as_known_on: time });
   }
 
@@ -253,12 +253,6 @@ const DIGITS = 10;
 
 const versionId = (datasetId: string, version: number): string =>
   `${datasetId}/${String(version).padStart(DIGITS, '0')}`;
-
-/** Milliseconds since 1970; of a date its last. */
-function momentOf(time: string): number {
-  if (time.length === 10) return Date.parse(`${time}T23:59:59.999Z`);
-  return Date.parse(/Z|[+-]\d{2}:\d{2}$/.test(time) ? time : `${time}Z`);
-}
 
 function notKept(datasetId: string, version: number): Refusal {
   const message = `Version ${version} of the data store ${datasetId} cannot be had again: a later content came while nobody had both.`;

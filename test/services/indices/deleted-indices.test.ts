@@ -131,7 +131,7 @@ test.each([
     'GET',
     '/health',
   );
-  expect(body.jobs).toEqual({ pending: 0, running: 0 });
+  expect(body.jobs).toMatchObject({ pending: 0, running: 0 });
   await service.ask('DELETE', '/indices/BUSY');
 });
 

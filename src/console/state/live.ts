@@ -1,14 +1,23 @@
 import { computed, effect, signal } from '@preact/signals';
 import type { Health, JobStatus } from '#clients/typescript/divisor.js';
 import { jobAddress, jobTitle } from '../words/jobs.js';
-import { hasKey, isReached, keyWanted, service } from './service.js';
+import { hasKey, isReached, keyWanted, service, sharedName } from './service.js';
+import { canShare, shareAmongTabs } from './tabs.js';
 import { changed } from './resource.js';
 import { say } from './toasts.js';
 
 /*
- * What the service tells by itself: one stream of the states of all jobs, held while the page is in sight. Whatever is shown of jobs
- * derives from it, and a stream that ends is how the page learns that the service went away.
+ * What the service tells by itself: one stream of the states of all jobs. A browser opens six connections to a host at most, so one
+ * visible tab holds the stream and tells the others; where tabs cannot share, each one polls. Whatever is shown of jobs derives from
+ * it, and a stream that ends is how the page learns that the service went away.
  */
+
+/** What tabs tell each other: a question of one that has come into sight, all that the leading one has, one state of a job. */
+type Message =
+  | { readonly kind: 'ask' }
+  | { readonly kind: 'all'; readonly isOpen: boolean; readonly jobs: readonly JobStatus[] }
+  | { readonly kind: 'status'; readonly job: JobStatus };
+type Tell = (message: Message) => void;
 
 /** Jobs that are not over, and those that ended while the page was looking; newest first. */
 const known = signal<ReadonlyMap<string, JobStatus>>(new Map());
@@ -50,13 +59,75 @@ export function startLive(): void {
     if (!isVisible.value || keyWanted.value !== null) return undefined;
     void service.value;
     const given = new AbortController();
-    void followUntil(given.signal);
+    if (canShare()) void follow(sharedName.value, given.signal);
+    else void pollUntil(given.signal);
     void watchHealth(given.signal);
     return () => given.abort();
   });
 }
 
-async function followUntil(ended: AbortSignal): Promise<void> {
+/** Leads, or hears of the tab that does. */
+async function follow(name: string, ended: AbortSignal): Promise<void> {
+  let leads = false;
+  void lookAround().catch(() => undefined);
+  await shareAmongTabs<Message>(
+    {
+      name,
+      ended,
+      onMessage(message, tell) {
+        if (!leads) void hear(message);
+        else if (message.kind === 'ask') tell(all());
+      },
+      lead(tell) {
+        leads = true;
+        return followUntil(ended, tell);
+      },
+    },
+    { kind: 'ask' },
+  );
+}
+
+const all = (): Message => ({ kind: 'all', isOpen: isFollowing.peek(), jobs: liveJobs.peek() });
+
+async function hear(message: Message): Promise<void> {
+  if (message.kind === 'status') note(message.job);
+  if (message.kind !== 'all') return;
+  const { isOpen, jobs } = message;
+  const isBack = isOpen && !isReached.peek();
+  const isNews = isOpen !== isFollowing.peek();
+  isFollowing.value = isOpen;
+  if (isNews) await lookAround().catch(() => undefined);
+  if (isBack) changed();
+  if (isOpen) await noteAll(jobs);
+}
+
+/** Every unfinished job there is. */
+async function noteAll(jobs: readonly JobStatus[]): Promise<void> {
+  for (const job of jobs) note(job);
+  await settleMissing(new Set(jobs.map(({ job_id: id }) => id)));
+}
+
+const POLL_MS = 2_000;
+/** Unfinished jobs asked for at once: as many as the service lists. */
+const POLLED_MAX = 100;
+
+async function pollUntil(ended: AbortSignal): Promise<void> {
+  while (!ended.aborted) {
+    try {
+      if (!isFollowing.peek()) await lookAround();
+      const query = { status: ['pending' as const, 'running' as const], limit: POLLED_MAX };
+      const { jobs } = await service.peek().call('listJobs', { query, signal: ended });
+      if (!isFollowing.peek()) changed();
+      isFollowing.value = true;
+      await noteAll(jobs);
+    } catch {
+      isFollowing.value = false; // Why is said above the page.
+    }
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
+
+async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
   for (let failures = 0; !ended.aborted; failures++) {
     const given = new AbortController();
     const stop = () => given.abort();
@@ -64,7 +135,7 @@ async function followUntil(ended: AbortSignal): Promise<void> {
     try {
       await lookAround();
       if (failures > 0) changed();
-      await followOnce(given);
+      await followOnce(given, tell);
     } catch {
       // The stream ended or was lost: what is to be said of it stands above the page.
     }
@@ -72,6 +143,7 @@ async function followUntil(ended: AbortSignal): Promise<void> {
     if (isFollowing.peek()) failures = 0;
     isFollowing.value = false;
     if (ended.aborted) return;
+    tell(all());
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS[Math.min(failures, RETRY_MS.length - 1)]));
   }
 }
@@ -102,7 +174,7 @@ export async function lookAround(): Promise<void> {
   }
 }
 
-async function followOnce(given: AbortController): Promise<void> {
+async function followOnce(given: AbortController, tell: Tell): Promise<void> {
   /** Unfinished jobs the service tells of at first: those missing have ended meanwhile. */
   const seen = new Set<string>();
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
@@ -115,7 +187,11 @@ async function followOnce(given: AbortController): Promise<void> {
         const job = data as JobStatus; // The stream's statuses are those of the contract.
         seen.add(job.job_id);
         note(job);
-      } else if (event === 'caught-up') await settleMissing(seen);
+        tell({ kind: 'status', job });
+      } else if (event === 'caught-up') {
+        await settleMissing(seen);
+        tell(all());
+      }
     }
   } finally {
     clearTimeout(timer);

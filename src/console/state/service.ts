@@ -35,6 +35,9 @@ async function sentenceOf(response: Response): Promise<string | undefined> {
 /** The service that served this page. */
 export const service = computed(() => createDivisorClient({ url: location.origin, key: keyKept.value, fetch: noting }));
 
+/** What the tabs of a browser share is shared by those with the same key. */
+export const sharedName = computed(() => `divisor.jobs ${keyKept.value ?? ''}`);
+
 export const hasKey = computed(() => keyKept.value !== undefined);
 
 export function takeKey(key: string): void {

@@ -1,8 +1,11 @@
+import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
 import { eventually, type Desk } from '../desk.js';
 
 const NAMES = 3000;
+/** More than the six connections to a host that browsers open. */
+const TABS = 8;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const FORMULA = '=HYPERLINK("http://example.org","x")';
@@ -80,5 +83,31 @@ export function describeCrowd(desk: () => Desk): void {
     await seen('/console/jobs?jobs.q=%3Cimg%20src%3Dx%3E', 'No row has these words');
     expect(await page.locator('img, main script, main svg[onload], main b, main i').count()).toBe(0);
     expect([dialogs, complaints]).toEqual([[], []]);
+  });
+
+  test('more tabs load than a browser has connections to a host, and all of them hear of a job', async () => {
+    const { page, service } = desk();
+    const context = await page.context().browser()!.newContext(); // A page of a browser has one.
+    const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));
+    for (const tab of tabs) {
+      await tab.goto(`${service.url()}/console/health`);
+      await tab.locator('dl', { hasText: 'Follows jobs' }).getByText('yes', { exact: true }).waitFor();
+      await tab.getByRole('navigation').getByRole('link', { name: 'Jobs' }).click();
+      await tab.getByRole('grid', { name: 'jobs' }).waitFor();
+    }
+    const heard = async (id: string, hearing: readonly Page[]) => {
+      await service.ask('PUT', `/indices/${id}`, { ...index, id });
+      await service.ask('POST', `/analytics/${id}/backtest`, {});
+      for (const tab of hearing)
+        await tab
+          .getByRole('row', { name: new RegExp(id) })
+          .getByText('succeeded')
+          .waitFor();
+      await service.ask('DELETE', `/indices/${id}`);
+    };
+    await heard('TABS-ALL', tabs);
+    await tabs[0]!.close(); // The first one led.
+    await heard('TABS-LEFT', tabs.slice(1));
+    await context.close();
   });
 }

@@ -1,0 +1,31 @@
+/** One of the visible tabs of a browser, chosen by the browser: it leads until it is hidden or closed, then another one does. */
+interface Sharing<M> {
+  /** The same in all tabs that share. */
+  readonly name: string;
+  /** Ends this tab's part. */
+  readonly ended: AbortSignal;
+  /** A message of another tab. */
+  onMessage(message: M, tell: (message: M) => void): void;
+  /** What the leading tab does, until it has ended. */
+  lead(tell: (message: M) => void): Promise<void>;
+}
+
+/** Whether tabs can share: browsers give locks to addresses of this machine and of HTTPS alone. */
+export const canShare = (): boolean => 'locks' in navigator && typeof BroadcastChannel === 'function';
+
+/** Shares what only one tab may do. @returns when its part has ended */
+export async function shareAmongTabs<M>({ name, ended, onMessage, lead }: Sharing<M>, first: M): Promise<void> {
+  const channel = new BroadcastChannel(name);
+  const tell = (message: M) => {
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel has no origin to be named
+    if (!ended.aborted) channel.postMessage(message);
+  };
+  channel.addEventListener('message', ({ data }) => onMessage(data as M, tell)); // Tabs of one version say nothing else.
+  ended.addEventListener('abort', () => channel.close());
+  tell(first);
+  try {
+    await navigator.locks.request(name, { signal: ended }, () => lead(tell));
+  } catch (failure) {
+    if (!ended.aborted) throw failure;
+  }
+}

@@ -27,6 +27,7 @@ import { reachedBy } from '../indices/index-questions.js';
 import { plannedModel, storedModelOf } from '#domain/documents/used-models.js';
 import type { OptimisationPayload } from '#domain/jobs/payloads.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
+import { assertDecides } from '#domain/documents/validate-overlay.js';
 import { requireIndex } from '../indices/stored-indices.js';
 import { plannedModels, requireModel } from '../risk/used-models.js';
 
@@ -226,6 +227,7 @@ export function createOptimise({
       const request = readOptimisationRequest(body);
       const { index_id, constraint_set_id, as_of, start, end } = request;
       const { document } = await requireIndex(documents, index_id);
+      assertDecides(document);
       const { set } = await getSet(constraint_set_id);
       if (start !== null && end !== null && start > end)
         throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);

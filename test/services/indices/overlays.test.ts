@@ -119,6 +119,9 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
     code: 'VALIDATION_FAILED',
   });
   await expect(client.call('previewIndex', { params })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  await client.call('createConstraintSet', { body: { id: 'NONE', name: 'None', constraints: [] } });
+  const optimised = client.call('startOptimisation', { body: { index_id: 'DOUBLE', constraint_set_id: 'NONE' } });
+  await expect(optimised).rejects.toMatchObject({ detail: { findings: [{ path: 'index_id', accepted: ['TOP'] }] } });
   const { indices } = await client.call('listIndices', {});
   expect(indices.find(({ id }) => id === 'DOUBLE')).toMatchObject({ kind: 'overlay', source_index_id: 'TOP' });
   const { deleted } = await client.call('deleteIndex', { params: { index_id: 'TOP' } });

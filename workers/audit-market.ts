@@ -3,9 +3,8 @@ import type { Task } from '#jobs/tasks.js';
 import { applyRepairs } from '#market/audit/apply-repairs.js';
 import { auditMarket as audit } from '#market/audit/audit-market.js';
 import { contentHash, rowsOf } from '#market/content/content.js';
-import { warnOfMarket } from '#market/content/market-warnings.js';
+import { doubtsOf } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/content/problems.js';
-import { warnOfSessions } from '#market/content/session-warnings.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
@@ -21,9 +20,7 @@ export const repairMarket: Task<'repair-market'> = async (
 ) => {
   const content = applyRepairs(openedMarket(market), repairs);
   const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
-  const problems = createProblems();
-  warnOfMarket(content, problems);
-  warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
+  const warnings = doubtsOf(content, { codes: calendars, open: openedCalendars }, createProblems());
   const hash = await contentHash(content);
   return {
     handle: shareMarket({
@@ -41,7 +38,7 @@ export const repairMarket: Task<'repair-market'> = async (
       rows: rowsOf(content),
       bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
       files,
-      warnings: problems.findings(),
+      warnings,
     },
   };
 };

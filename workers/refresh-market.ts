@@ -4,11 +4,10 @@ import { refuseWithFindings } from '#domain/refusal.js';
 import type { Task } from '#jobs/tasks.js';
 import { digestContent, type KnownDigests } from '#market/content/content.js';
 import type { MarketContent } from '#market/content/market-content.js';
-import { warnOfMarket } from '#market/content/market-warnings.js';
+import { doubtsOf } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/content/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
 import { reportSharedNames } from '#market/content/series-rows.js';
-import { warnOfSessions } from '#market/content/session-warnings.js';
 import { openedCalendars } from './opened-calendars.js';
 import { keepOpen, openedMarket } from './open-markets.js';
 
@@ -20,8 +19,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   const problems = createProblems();
   reportSharedNames(content.identifiers, content.series, problems);
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
-  warnOfMarket(content, problems);
-  warnOfSessions(content, { codes: calendars, open: openedCalendars }, problems);
+  const warnings = doubtsOf(content, { codes: calendars, open: openedCalendars }, problems);
   const isSameObjects =
     content.reference === before.reference &&
     content.actions === before.actions &&
@@ -56,7 +54,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
     digests,
     ...(taken === undefined ? {} : { taken }),
   };
-  return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings: problems.findings() };
+  return { handle, isSameTables, report, identifiers: content.identifiers.length, warnings };
 };
 
 interface Versions {

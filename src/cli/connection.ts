@@ -15,6 +15,8 @@ export const EXIT = {
   jobFailed: 1,
   /** The service refused the request: findings are printed. */
   refused: 2,
+  /** Done, with a finding that `--fail-on` names. */
+  found: 3,
   /** Nothing answers at the address. */
   unreachable: 69,
   /** The service failed by a defect of its own. */

@@ -25,7 +25,7 @@ export interface JobCommand<R> extends Grammar {
   /** Records of the result as a table, for `--csv`. */
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
   /** Status that the command ends with; done unless given. */
-  exitStatus?(result: R): number;
+  exitStatus?(result: R, flags: FlagValues): number;
   /** Bytes of the file `--out` names; the result as JSON unless given. */
   file?(client: DivisorClient, result: R): Promise<Uint8Array>;
 }
@@ -49,7 +49,7 @@ export async function runJobCommand<R>(
     const screen = jobScreen(name, common.json || common.csv);
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
-    const status = command.exitStatus?.(result) ?? EXIT.done;
+    const status = command.exitStatus?.(result, flags) ?? EXIT.done;
     if (common.csv) {
       const text = csvOf(command.csv!(result)); // checked above
       if (common.out === undefined) process.stdout.write(text);
@@ -139,6 +139,7 @@ const STATUSES = [
   ['0', 'done'],
   ['1', 'the job failed or was cancelled by somebody else'],
   ['2', 'the service refused the request; every finding is printed'],
+  ['3', 'done, with a finding that --fail-on names'],
   ['64', 'wrong usage'],
   ['69', 'nothing answers at the address'],
   ['70', 'the service failed; its log says why'],

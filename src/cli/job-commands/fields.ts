@@ -1,3 +1,5 @@
+import type { FlagValues } from '../command-line.js';
+import { EXIT } from '../connection.js';
 import { decimal, percent, table } from '../terminal.js';
 
 /** Members that are fractions, shown as percentages. */
@@ -43,3 +45,22 @@ export const BENCHMARK = {
 export const CALLBACK = {
   callback: { type: 'string', value: 'URL', help: 'Where the service sends word of the end of a job.' },
 } as const;
+
+/** Flag of commands that a script must not go on from when the data is doubtful. */
+export const FAIL_ON = {
+  'fail-on': {
+    type: 'string',
+    value: 'CODES',
+    help: 'End with 3 when a finding has one of these codes, with commas between them: PARTIAL_DATE.',
+  },
+} as const;
+
+/** Status of a command that is done: whether `--fail-on` names the code of a finding. */
+export function statusOfFindings(findings: readonly { readonly code: string }[], flags: FlagValues): number {
+  const codes =
+    flags
+      .text('fail-on')
+      ?.split(',')
+      .map((code) => code.trim()) ?? [];
+  return findings.some(({ code }) => codes.includes(code)) ? EXIT.found : EXIT.done;
+}

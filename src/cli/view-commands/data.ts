@@ -1,7 +1,8 @@
 import { DivisorError, type DataStore, type ImportResult, type RefreshResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
-import { members } from '../job-commands/fields.js';
+import { FAIL_ON, members, statusOfFindings } from '../job-commands/fields.js';
+import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
 import { viewCommand } from './view-command.js';
 
@@ -154,8 +155,9 @@ export const refresh: JobCommand<RefreshResult> = {
   flags: {
     full: { type: 'boolean', help: 'Take every value again and report what was restated; only later dates otherwise.' },
     until: { type: 'string', value: 'DATE', help: 'Last date to bring in; the latest otherwise.' },
+    ...FAIL_ON,
   },
-  examples: ['divisor refresh desk', 'divisor refresh desk --full'],
+  examples: ['divisor refresh desk', 'divisor refresh desk --full', 'divisor refresh desk --fail-on PARTIAL_DATE'],
   submit: async (client, [store_id = ''], flags) => ({
     job: await client.call('refreshStore', {
       params: { store_id },
@@ -163,7 +165,11 @@ export const refresh: JobCommand<RefreshResult> = {
     }),
   }),
   show: (result) =>
-    members(result, ['store_id', 'dates_added', 'rows_added', 'rows_changed', 'identifiers_added', 'start', 'end']),
+    [
+      members(result, ['store_id', 'dates_added', 'rows_added', 'rows_changed', 'identifiers_added', 'start', 'end']),
+      result.findings.length === 0 ? '' : findingsTable(result.findings),
+    ].join(''),
+  exitStatus: ({ findings }, flags) => statusOfFindings(findings, flags),
 };
 
 export const repair: JobCommand<ImportResult> = {

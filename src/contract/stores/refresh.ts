@@ -75,9 +75,10 @@ export const RefreshResult = z
         description:
           'Bars of dates that are held, as the source has them and the store has not; null when there is no difference, or with full.',
       }),
-    findings: z
-      .array(Finding)
-      .meta({ description: 'HISTORY_CHANGED, one for each dataset concerned, with what to do.' }),
+    findings: z.array(Finding).meta({
+      description:
+        'HISTORY_CHANGED, one for each dataset concerned, with what to do; PARTIAL_DATE for dates that were added, and for the last one.',
+    }),
   })
   .meta({ id: 'RefreshResult' });
 

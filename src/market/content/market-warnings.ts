@@ -15,9 +15,9 @@ const ORDINARY_MIN = 1.01 - JUMP_MAX;
 const ORDINARY_MAX = 0.99 + JUMP_MAX;
 
 /** Sessions without a bar, inside a history or at its end, that are no longer ordinary. */
-const GAP_SESSIONS_MAX = 10;
+export const GAP_SESSIONS_MAX = 10;
 
-const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
+export const ENDINGS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
 /**
  * Reports what looks doubtful in a market but does not refuse it. Sessions are the dates of the store; a bar is a

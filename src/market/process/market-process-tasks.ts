@@ -16,9 +16,8 @@ import { createOutgoingMarket } from './outgoing-market.js';
 import type { DayFollower } from '../content/scatter-rows.js';
 import { isFull } from '../serving/shared-market.js';
 import { createGrowingDigests } from '../content/growing-digests.js';
-import { warnOfMarket } from '../content/market-warnings.js';
+import { doubtsOf } from '../content/doubtful-content.js';
 import { openCalendars } from '../serving/calendar-files.js';
-import { warnOfSessions } from '../content/session-warnings.js';
 
 prepareDuckDb();
 
@@ -102,14 +101,13 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const check = async () => {
     const digested = await digestContent(content, { made: growing.made() });
     onProgress(0.95, 'checking');
-    if (isWhole) {
-      warnOfMarket(content, problems);
-      warnOfSessions(content, { codes: request.options.calendars, open: openCalendars }, problems);
-    }
-    return digested;
+    const warnings = isWhole
+      ? doubtsOf(content, { codes: request.options.calendars, open: openCalendars }, problems)
+      : problems.findings();
+    return { ...digested, warnings };
   };
   // What is left to hand over is written by the threads of the file system meanwhile.
-  const [, files, { hash, digests }] = await Promise.all([handOver(), made.files(), check()]);
+  const [, files, { hash, digests, warnings }] = await Promise.all([handOver(), made.files(), check()]);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -121,7 +119,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     unchangedTables: made.unchangedTables ?? [],
     derived: made.derived ?? null,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-    warnings: problems.findings(),
+    warnings,
   };
   return { kind: 'done', summary, digests };
 }

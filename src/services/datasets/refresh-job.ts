@@ -1,5 +1,5 @@
-import { dayFrom } from '#domain/days.js';
-import { orderFindings } from '#domain/findings.js';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { orderFindings, type Finding } from '#domain/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Attempt, Completion } from '#jobs/job-kind.js';
@@ -34,6 +34,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   ): Promise<Completion> {
     const held = servedVersion(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
+    const lastHeld = formatDay(held.market.dates.at(-1)!);
     const lastDay = until === null ? null : dayFrom(until);
     const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute(
       'refresh-market',
@@ -64,7 +65,13 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const version = await versions.prepare(served, 'refresh');
     await activations.prepare(served);
     return {
-      result: { value: { store_id: datasetId, ...report } },
+      result: {
+        value: {
+          store_id: datasetId,
+          ...report,
+          findings: orderFindings([...report.findings, ...newPartialDates(warnings, lastHeld, report.end)]),
+        },
+      },
       async effect(tx) {
         const { document: stored } = await requireDataset(tx, datasetId);
         if (!stored.active) throw notServed(datasetId); // another store was activated in the meantime
@@ -104,6 +111,13 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   }
 
   return runRefresh;
+}
+
+/** Warnings of partial dates that a refresh brought, and of the last date of the store. */
+function newPartialDates(warnings: readonly Finding[], lastHeld: string, end: string): Finding[] {
+  return warnings.filter(
+    ({ code, path }) => code === 'PARTIAL_DATE' && (path > `market[${lastHeld}]` || path === `market[${end}]`),
+  );
 }
 
 type FreshData = Omit<Addition, 'kind'>;

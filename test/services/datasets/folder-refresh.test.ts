@@ -212,3 +212,23 @@ test('a reading process that is killed fails its job, and the next one reads', (
       expect((await refresh({ full: true })).rows_changed).toBe(0);
     }
   }));
+
+test('a refresh tells of a date that only some of the names came for, again while it is the last, and so does the store', () =>
+  withDesk(async ({ write, load, refresh, store }) => {
+    const day = (date: string, names: readonly string[]) =>
+      bars(
+        date,
+        names.map((name) => `${name},${date},10`),
+      );
+    const names = ['A', 'B', 'C', 'D', 'E'];
+    await write({ ...day('2024-01-02', names), ...day('2024-01-03', names) });
+    await load();
+    await write(day('2024-01-04', ['A', 'B']));
+    const partial = [{ code: 'PARTIAL_DATE', path: 'market[2024-01-04]', count: 3, places: ['C', 'D', 'E'] }];
+    expect((await refresh()).findings).toMatchObject(partial);
+    expect((await refresh()).findings).toMatchObject(partial);
+    expect((await store()).findings).toMatchObject(partial);
+    await write(day('2024-01-05', names));
+    expect((await refresh()).findings).toEqual([]);
+    expect((await store()).findings).toMatchObject(partial);
+  }));

@@ -1,0 +1,128 @@
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import { formatDay, type Day } from '#domain/days.js';
+import type { Finding } from '#domain/findings.js';
+import type { MarketContent } from './market-content.js';
+import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
+
+/**
+ * Names without a bar, of those expected on a date, from which the date is doubtful. A halt, a suspension or a stale
+ * quote of single names stays below it; what a vendor delivers in part does not.
+ */
+export const PARTIAL_SHARE = 0.1;
+
+/** A single name without a bar is a halt, however few names there are. */
+export const PARTIAL_NAMES_MIN = 2;
+
+/** Dates that have a finding each, the latest of them; earlier ones share one. */
+const DATES_MAX = 5;
+
+/** Names in the places of a finding, and in its sentence. */
+const NAMES_MAX = 20;
+const NAMES_LISTED_MAX = 3;
+
+interface PartialDate {
+  readonly day: Day;
+  readonly bars: number;
+  readonly missing: readonly string[];
+}
+
+/**
+ * Dates of a market that only some of its names have a bar on: PARTIAL_DATE. A name is expected on a date when it has a
+ * bar on one of the ten dates before and did not end since: inside a history it has a later bar, at the end no action
+ * ends it. Nor is it expected where the calendar of its EXCHANGE has no session, or, for a name without one, where one
+ * of the calendars of the stored indices has none. Two names, and a tenth of those expected, make a date partial.
+ * @param codes of the calendars of the stored indices
+ * @param open opens the calendars of the service; called only where any calendar is in use
+ * @returns warnings, the latest dates first
+ * @cost two passes over CLOSE
+ */
+export function partialDates(
+  content: MarketContent,
+  { codes, open }: { readonly codes: readonly string[]; readonly open: () => Calendars },
+): Finding[] {
+  const { identifiers, dates } = content;
+  const close = content.fields.get('CLOSE')!;
+  const assets = identifiers.length;
+  const returnsUntil = lastExpected(content, close);
+  const isClosed = closedOn(content, codes, open);
+  const lastBar = new Int32Array(assets).fill(-1);
+  const found: PartialDate[] = [];
+  for (let t = 0, cell = 0; t < dates.length; t++) {
+    const absent: number[] = [];
+    let bars = 0;
+    let expected = 0;
+    for (let n = 0; n < assets; n++, cell++) {
+      const price = close[cell]!;
+      const before = lastBar[n]!;
+      const isRecent = before >= 0 && t - before <= GAP_SESSIONS_MAX;
+      if (price === price) {
+        bars += 1;
+        if (isRecent) expected += 1;
+        lastBar[n] = t;
+      } else if (isRecent && t <= returnsUntil[n]!) absent.push(n);
+    }
+    if (!isMany(absent.length, expected + absent.length)) continue;
+    const missing = absent.filter((n) => !isClosed(n, dates[t]!));
+    if (isMany(missing.length, expected + missing.length))
+      found.push({ day: dates[t]!, bars, missing: missing.map((n) => identifiers[n]!) });
+  }
+  return findingsOf(found.toReversed());
+}
+
+const isMany = (missing: number, expected: number): boolean =>
+  missing >= PARTIAL_NAMES_MIN && missing >= PARTIAL_SHARE * expected;
+
+/** Last date on which a name is expected: that of its last bar, or of the store when it may come back. */
+function lastExpected({ identifiers, dates, actions }: MarketContent, close: Float64Array): Int32Array {
+  const assets = identifiers.length;
+  const last = new Int32Array(assets).fill(-1);
+  for (let t = 0, cell = 0; t < dates.length; t++)
+    for (let n = 0; n < assets; n++, cell++) if (close[cell]! === close[cell]!) last[n] = t;
+  const ended = new Map<string, Day>();
+  for (const { identifier, type, exDay, status } of actions)
+    if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);
+  return last.map((t, n) => {
+    const end = t < 0 ? undefined : ended.get(identifiers[n]!);
+    const hasEnded = end !== undefined && end >= dates[Math.max(0, t - GAP_SESSIONS_MAX)]! && end <= dates.at(-1)!;
+    return hasEnded || dates.length - 1 - t > GAP_SESSIONS_MAX ? t : dates.length - 1;
+  });
+}
+
+/** Whether calendars say that a name does not trade on a day. */
+function closedOn(
+  { identifiers, reference: { columns, rows } }: MarketContent,
+  codes: readonly string[],
+  open: () => Calendars,
+): (n: number, day: Day) => boolean {
+  const column = columns.indexOf('EXCHANGE');
+  const exchangeOf = (n: number): unknown =>
+    column < 0
+      ? undefined
+      : rows.get(identifiers[n]!)?.findLast(({ values }) => values[column] !== null)?.values[column];
+  const isClosed = (calendar: Calendar | undefined, day: Day): boolean =>
+    calendar !== undefined && day >= calendar.coverage.from && day <= calendar.coverage.to && !calendar.isSession(day);
+  return (n, day) => {
+    const exchange = exchangeOf(n);
+    const named = typeof exchange === 'string' ? [exchange] : codes;
+    return named.length > 0 && named.some((code) => isClosed(open().get(code), day));
+  };
+}
+
+function findingsOf(found: readonly PartialDate[]): Finding[] {
+  const single = found.slice(0, DATES_MAX).map(({ day, bars, missing }): Finding => {
+    const listed = missing.slice(0, NAMES_LISTED_MAX).join(', ');
+    return {
+      severity: 'warning',
+      code: 'PARTIAL_DATE',
+      path: `market[${formatDay(day)}]`,
+      message: `Bars of ${bars} of ${bars + missing.length} names on ${formatDay(day)}: ${missing.length} that traded shortly before have none (${listed}${missing.length > NAMES_LISTED_MAX ? ' and more' : ''}).`,
+      count: missing.length,
+      places: missing.slice(0, NAMES_MAX),
+    };
+  });
+  const rest = found.slice(DATES_MAX);
+  if (rest.length === 0) return single;
+  const bars = rest.reduce((sum, { missing }) => sum + missing.length, 0);
+  const message = `${rest.length} earlier dates have bars of only some names, ${bars} bars are missing in all: the latest is ${formatDay(rest[0]!.day)}, the first ${formatDay(rest.at(-1)!.day)}.`;
+  return [...single, { severity: 'warning', code: 'PARTIAL_DATE', path: 'market', message, count: rest.length }];
+}

@@ -9,6 +9,7 @@ import { correct, type Corrections, type SessionReference } from '#domain/calend
 import { formatDay, parseDay, type Day } from '#domain/days.js';
 import { CALENDAR_FOLDER, openCalendars, readCalendarFile } from '#market/serving/calendar-files.js';
 import { readCorrections, readReferences } from '#market/serving/calendar-references.js';
+import { firstSentence } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { right, table } from './terminal.js';
 
@@ -53,7 +54,7 @@ function parse(argv: readonly string[]) {
   try {
     return parseArgs({ args: [...argv], options: OPTIONS, strict: true, allowPositionals: true });
   } catch (failure) {
-    throw new UsageError((failure as Error).message, { cause: failure });
+    throw new UsageError(`${firstSentence(failure as Error)}\n\n${CALENDARS_HELP}`, { cause: failure });
   }
 }
 

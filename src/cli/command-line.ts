@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { CONNECTION_OPTIONS } from './connection.js';
+import { firstSentence } from './settings.js';
 import { UsageError } from './usage-error.js';
 
 /** One flag of a command: how it is read, and what it means. */
@@ -98,7 +99,7 @@ function parsed(
   try {
     return parseArgs({ args: [...argv], options: { ...COMMON_OPTIONS, ...own }, allowPositionals: true, strict: true });
   } catch (cause) {
-    throw new UsageError(`${(cause as Error).message.split('. To specify')[0]}. See divisor ${name} --help`, { cause });
+    throw new UsageError(`${firstSentence(cause)}. See divisor ${name} --help`, { cause });
   }
 }
 

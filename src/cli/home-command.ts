@@ -47,8 +47,10 @@ export function readHomeCommand(
   if (flags.includes('backup')) options['backup'] = { type: 'string' };
   try {
     const { values, positionals } = parseArgs({ args: [...argv], options, strict: true, allowPositionals: true });
-    if (positionals.length < words[0] || positionals.length > words[1])
-      throw new UsageError(`${positionals.length} words were given.\n\n${help}`);
+    if (positionals.length < words[0] || positionals.length > words[1]) {
+      const [given, needed] = [positionals.length, words[0] === words[1] ? words[0] : `${words[0]} to ${words[1]}`];
+      throw new UsageError(`${given} ${given === 1 ? 'word was' : 'words were'} given, ${needed} needed.\n\n${help}`);
+    }
     const { home, database, ...rest } = values as HomeCommand['values'] & Partial<Record<'home' | 'database', string>>;
     const { settings } = readSettings(placeFlags({ home, database }), environment);
     return { home: settings.home, database: settings.database, words: positionals, values: rest };

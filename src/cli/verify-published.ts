@@ -5,6 +5,7 @@ import { PublicKey } from '#domain/documents/publication-document.js';
 import { parseJson } from '#domain/parse-json.js';
 import { Refusal } from '#domain/refusal.js';
 import { verifyLog } from '#store/publication/verify-log.js';
+import { firstSentence } from './settings.js';
 import { UsageError } from './usage-error.js';
 
 export const VERIFY_PUBLISHED_HELP = `divisor verify-published FILE [--key FILE] [--head HASH]
@@ -15,7 +16,8 @@ GET /analytics/INDEX/published answers, as lines of JSON or as one object.
   --key   What GET /analytics/INDEX/published/keys answers. Without it signatures are not verified.
   --head  Hash that the last entry must have: without it nobody can say that no entry is missing at the end.
 
-Exit statuses: 0 the log is as it was written; 1 it is not, and the first bad entry is named.
+Exit statuses: 0 the log is as it was written; 1 it is not, and the first bad entry is named; 64 wrong usage, or a
+file that cannot be read.
 `;
 
 const EXIT_DAMAGED = 1;
@@ -28,7 +30,7 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   const [file] = positionals;
   if (file === undefined || positionals.length > 1) throw new UsageError('verify-published takes one FILE');
   const keys = values.key === undefined ? null : await readKeys(values.key);
-  const verdict = verifyLog(entriesOf(await readFile(file)), { keys, head: values.head ?? null });
+  const verdict = verifyLog(entriesOf(await bytesOf(file)), { keys, head: values.head ?? null });
   if ('reason' in verdict) {
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
     return EXIT_DAMAGED;
@@ -47,14 +49,25 @@ function readArguments(argv: readonly string[]) {
       allowPositionals: true,
     });
   } catch (thrown) {
-    throw new UsageError(thrown instanceof Error ? thrown.message : String(thrown));
+    throw new UsageError(thrown instanceof Error ? firstSentence(thrown) : String(thrown), { cause: thrown });
   }
 }
 
 async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
-  const read = KeyFile.safeParse(JSON.parse(await readFile(file, 'utf8')));
+  const read = KeyFile.safeParse(valueOf(await bytesOf(file)));
   if (!read.success) throw new UsageError(`${file} holds no keys as GET .../published/keys answers them`);
   return new Map(read.data.keys.map((key) => [key.key_id, key]));
+}
+
+/** @throws UsageError when it cannot be read */
+async function bytesOf(file: string): Promise<Uint8Array> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new UsageError(`${file} cannot be read: ${(cause as NodeJS.ErrnoException).code ?? String(cause)}`, {
+      cause,
+    });
+  }
 }
 
 /** Entries as they stand in the file; a line that is no JSON, or repeats a key, is an entry that is none. */

@@ -44,7 +44,7 @@ export const ERRORS = {
   STORE_REFRESHING: { status: 409, help: 'The store is already refreshing.' },
   FOLDER_REGISTERED: {
     status: 409,
-    help: 'The folder, or the same tables of the database, are already registered as a store.',
+    help: 'The folder (or the file of it that is the market), or the same tables of the database, are already registered as a store.',
   },
   NOTHING_TO_REFRESH: { status: 409, help: 'The store has no source to refresh from.' },
   STORE_NOT_SERVED: {

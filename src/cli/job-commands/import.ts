@@ -124,5 +124,5 @@ function unsureOf({ unsure, findings }: InspectResult): string {
       .map(({ code, path, message }) => `${code} ${path}: ${message}`),
   ];
   const lines = said.map((line) => `  ${line}\n`).join('');
-  return `the data leaves questions:\n${lines}each flag answers its question; divisor inspect PATH --out mapping.json writes what is proposed, which, mended, goes to import --mapping`;
+  return `the data does not say how it is to be read:\n${lines}Each flag answers its question; divisor inspect PATH --out mapping.json writes what is proposed, which, mended, goes to import --mapping`;
 }

@@ -77,7 +77,7 @@ function lastExpected({ identifiers, dates, actions }: MarketContent, close: Flo
   const assets = identifiers.length;
   const last = new Int32Array(assets).fill(-1);
   for (let t = 0, cell = 0; t < dates.length; t++)
-    for (let n = 0; n < assets; n++, cell++) if (close[cell]! === close[cell]!) last[n] = t;
+    for (let n = 0; n < assets; n++, cell++) if (!Number.isNaN(close[cell]!)) last[n] = t;
   const ended = new Map<string, Day>();
   for (const { identifier, type, exDay, status } of actions)
     if (ENDINGS.has(type) && status !== 'cancelled') ended.set(identifier, exDay);
@@ -104,7 +104,7 @@ function closedOn(
   return (n, day) => {
     const exchange = exchangeOf(n);
     const named = typeof exchange === 'string' ? [exchange] : codes;
-    return named.length > 0 && named.some((code) => isClosed(open().get(code), day));
+    return named.some((code) => isClosed(open().get(code), day));
   };
 }
 

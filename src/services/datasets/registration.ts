@@ -152,8 +152,8 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   }
 
   /**
-   * Refuses a folder, or tables of a database, that another store reads: nothing would tell two stores of one place
-   * apart.
+   * Refuses a folder, a market of it, or tables of a database, that another store reads: nothing would tell two stores
+   * of one place apart.
    */
   async function assertUnregistered(
     { kind, location, tables }: Pick<DatasetDocument, 'kind' | 'location' | 'tables'>,
@@ -164,10 +164,15 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       (other) =>
         other.store_id !== own &&
         (other.location === location || other.source === location) &&
-        (kind !== 'database' || haveSameTables(tables, other.tables)),
+        (kind === 'database' ? haveSameTables(tables, other.tables) : !areTwoFiles(tables, other.tables)),
     );
     if (holder === undefined) return;
-    const what = kind === 'database' ? 'The database with these tables' : 'The place';
+    const what =
+      kind === 'database'
+        ? 'The database with these tables'
+        : tables.market === undefined
+          ? 'The place'
+          : `The file ${tables.market} of ${location}, or its folder,`;
     throw new Refusal('FOLDER_REGISTERED', `${what} is already registered as the data store ${holder.store_id}.`, {
       store_id: holder.store_id,
     });
@@ -270,6 +275,11 @@ const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'
   kind === 'folder' || kind === 'database';
 
 /** Whether two stores read the same tables of a database; a dataset without a name has that of the dataset. */
+/** Whether two stores of one folder each name a file of it as their market, and not the same. */
+function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
+  return a.market !== undefined && b.market !== undefined && a.market !== b.market;
+}
+
 function haveSameTables(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
   return TABLE_KINDS.every((table) => (a[table] ?? table) === (b[table] ?? table));
 }

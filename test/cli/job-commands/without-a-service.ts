@@ -73,6 +73,8 @@ export function describeWithoutAService(): void {
       [['backtest', 'X', '--cost', '5'], "Unknown option '--cost'"],
       [['import', '.', '--adjustment', 'both'], '--adjustment must be one of none, splits, total, not "both"'],
       [['sweep', 'nowhere.json', '--index', 'X'], 'nowhere.json cannot be read as JSON'],
+      [['jobs', '--limit', '-3'], '--limit lacks its value; one that begins with a dash is written --limit=VALUE'],
+      [['verify-published', 'nowhere.jsonl'], 'nowhere.jsonl cannot be read: ENOENT'],
       [['bench', '--url', 'http://127.0.0.1:1'], 'divisor bench needs --index'],
       [['bench', '--years', '1'], '--years must be at least 2'],
       [

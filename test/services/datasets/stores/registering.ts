@@ -52,6 +52,16 @@ export function describeRegistering(): void {
       ).toMatchObject({ status: 409, code: 'STORE_EXISTS' });
     });
 
+    test('is taken twice for one folder when each names a file of its own as the market', async () => {
+      const location = await folderWith('two', { 'a.csv': marketCsv(['A']), 'b.csv': marketCsv(['B', 'C']) });
+      const create = (store_id: string, tables: object) =>
+        service.ask<DataStore>('POST', '/data/stores', { store_id, name: store_id, kind: 'folder', location, tables });
+      expect((await create('two-a', { market: 'a.csv' })).body.identifiers).toBe(1);
+      expect((await create('two-b', { market: 'b.csv' })).body.identifiers).toBe(2);
+      for (const tables of [{ market: 'a.csv' }, {}])
+        expect((await create('two-c', tables)).body).toMatchObject({ error: { code: 'FOLDER_REGISTERED' } });
+    });
+
     test('tells every problem and registers nothing', async () => {
       const location = await folderWith('bad', {
         'market.csv': 'identifier,date,CLOSE\nA,2024-01-02,x\nA,2024-02-30,1\n',

@@ -16,7 +16,12 @@ export interface Flag {
 
 /** What a command line may hold: words that are all required, and flags. */
 export interface Grammar {
-  readonly words: readonly { readonly name: string; readonly help: string }[];
+  readonly words: readonly {
+    readonly name: string;
+    readonly help: string;
+    /** Several ids in one word, with commas between them. */
+    readonly isList?: true;
+  }[];
   readonly flags: Readonly<Record<string, Flag>>;
 }
 
@@ -56,7 +61,7 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
   if (positionals.length !== words.length) {
     const needed = words.length === 0 ? 'no words' : words.map((word) => word.name).join(' ');
     throw new UsageError(
-      `divisor ${name} takes ${needed}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given. See divisor ${name} --help`,
+      `divisor ${name} takes ${needed}; ${positionals.length === 1 ? '1 word was' : `${positionals.length} words were`} given.${words.length === 1 && words[0]!.isList && positionals.length > 1 ? ` Several ids are one word: ${positionals.join(',')}.` : ''} See divisor ${name} --help`,
     );
   }
   for (const [flag, { type, choices }] of Object.entries(flags)) {

@@ -1,3 +1,4 @@
+import { extname } from 'node:path';
 import type { AnyJob, DivisorClient } from '#clients/typescript/divisor.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
@@ -26,6 +27,8 @@ export interface JobCommand<R> extends Grammar {
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
   /** Status that the command ends with; done unless given. */
   exitStatus?(result: R, flags: FlagValues): number;
+  /** Ending of the file `--out` names, if it has any: `.pdf`. */
+  readonly ending?: string;
   /** Bytes of the file `--out` names; the result as JSON unless given. */
   file?(client: DivisorClient, result: R): Promise<Uint8Array>;
 }
@@ -45,6 +48,9 @@ export async function runJobCommand<R>(
   const { words, flags, common } = readCommandLine(name, command, argv);
   if (common.csv && command.csv === undefined)
     throw new UsageError(`divisor ${name} shows no table that CSV could hold`);
+  const ending = extname(common.out ?? '').toLowerCase();
+  if (command.ending !== undefined && ending !== '' && ending !== command.ending)
+    throw new UsageError(`the ending of ${common.out} must be ${command.ending}, which is what divisor ${name} writes`);
   return connected(common, environment, async (client) => {
     const screen = jobScreen(name, common.json || common.csv);
     const result = await resultOf(client, command.submit(client, words, flags), screen);

@@ -26,6 +26,7 @@ const LaneHealth = z
 export const Health = z
   .strictObject({
     status: z.enum(['ok', 'degraded']).meta({ description: 'Degraded when no data store is active or a check fails.' }),
+    reason: z.string().nullable().meta({ description: 'Why it is degraded, in one sentence; null when it is not.' }),
     version: z.string().meta({ description: 'The running engine version.' }),
     started_at: z.string().meta({ description: 'Start of the process, ISO-8601 UTC with offset.' }),
     uptime_seconds: z.number().min(0),

@@ -17,7 +17,7 @@ interface Backtested {
 export const backtests: JobCommand<readonly Backtested[]> = {
   summary: 'Backtest many stored indices, each as a job of its own.',
   notes: 'Interrupted, it leaves the jobs to the service. It ends with 1 when one of them failed or was refused.',
-  words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies with commas between them.' }],
+  words: [{ name: 'INDICES', help: 'Ids of stored indices and strategies with commas between them.', isList: true }],
   flags: {
     start: { type: 'string', value: 'DATE', help: 'First date; the base date of each otherwise.' },
     end: { type: 'string', value: 'DATE', help: 'Last date; the latest held otherwise.' },

@@ -16,14 +16,19 @@ export type DataSource =
 /** Single tables that are read where they lie. */
 const TABLE = /\.(parquet|csv|csv\.gz|jsonl|jsonl\.gz|txt|tsv)$/i;
 
-/** @throws UsageError for a file of another kind */
+/** Files that are sent to the service. */
+const SENT = /\.(xlsx|zip)$/i;
+
+/** @throws UsageError for a file of another kind, and for one to send that is not there */
 export async function dataSource(word: string): Promise<DataSource> {
   if (word.includes('://')) return { kind: 'database', location: word, tables: {}, name: basename(word) };
   const path = resolve(word);
   const name = basename(path).replace(TABLE, '');
   const found = await stat(path).catch(() => undefined);
-  // What is not here may be a folder of the machine of the service.
-  if (found?.isFile() !== true) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
+  // What is not here may be a folder, or a table, of the machine of the service.
+  if (found === undefined && SENT.test(path)) throw new UsageError(`there is no file ${path}`);
+  const isFile = found?.isFile() ?? TABLE.test(path);
+  if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
   if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
   const format = formatOf(path);
   return {

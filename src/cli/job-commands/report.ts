@@ -13,5 +13,6 @@ export const report: JobCommand<Render> = {
     job: await client.call('renderReport', { body: { template_id, index_id: flags.text('index') } }),
   }),
   show: (render) => members(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
+  ending: '.pdf',
   file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),
 };

@@ -45,7 +45,7 @@ export const weights = viewCommand({
 
 export const compare = viewCommand({
   summary: 'Stored runs side by side on their common dates.',
-  words: [{ name: 'INDICES', help: 'Ids with commas between them.' }],
+  words: [{ name: 'INDICES', help: 'Ids with commas between them.', isList: true }],
   flags: {
     ...RANGE,
     benchmark: { ...BENCHMARK.benchmark, help: `Beside them: ${BENCHMARK.benchmark.help}` },

@@ -2615,6 +2615,8 @@ export interface HeaderBlockInput {
 export interface Health {
   /** Degraded when no data store is active or a check fails. */
   readonly status: 'ok' | 'degraded';
+  /** Why it is degraded, in one sentence; null when it is not. */
+  readonly reason: string | null;
   /** The running engine version. */
   readonly version: string;
   /** Start of the process, ISO-8601 UTC with offset. */

@@ -7,7 +7,7 @@ import type { Composer } from './simulate/compositions.js';
 import { indexBook, isCapped, type IndexRun } from './simulate/index-run.js';
 import { countStale, fillsByRebalance, staleFindings } from './simulate/stale-fills.js';
 import { tradesOf } from './simulate/trades.js';
-import { findingGroups, reportedFindings } from './run-findings.js';
+import { findingGroups, reportedFindings, partialLastSession } from './run-findings.js';
 import { gapsWithin } from './simulate/gaps.js';
 import { variantsOf, briefEnd } from './return-variants.js';
 import { computeRun, runIndex } from './compute-run.js';
@@ -71,7 +71,7 @@ export function runBacktest(input: RunInput): Run {
     totalCosts: computed.totalCosts,
     rebalancesWithin: rebalances.filter(({ session }) => session >= from).length,
     gaps: gapsWithin([index.book, portfolio], from),
-    findings: reportedFindings(findings, [...assumptions, ...staleFindings(stale)]),
+    findings: reportedFindings(findings, [...assumptions, ...staleFindings(stale), ...partialLastSession(portfolio)]),
     variants,
     uncapped: uncapped && uncapped.value,
     remains: { variants: ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: computed.solves },

@@ -50,6 +50,37 @@ export function reportedFindings(
   return [...all.slice(0, FINDINGS_MAX), more];
 }
 
+/** Names listed of those without a bar. */
+const NAMES_MAX = 20;
+const NAMES_LISTED_MAX = 3;
+
+/**
+ * A warning when names that a portfolio holds at its last close have no bar on it, though their exchange was open and
+ * nothing ended them: the level carries earlier prices. A run that ends later may have no such finding.
+ */
+export function partialLastSession({ sm, from, length, columns, weights }: Book): Finding[] {
+  const last = from + length - 1;
+  const names = [...columns].flatMap((column, slot) =>
+    weights[(length - 1) * columns.length + slot] !== 0 && sm.barAge(last, column) > 0 && !sm.hasEnded(last, column)
+      ? [sm.identifiers[column]!]
+      : [],
+  );
+  if (names.length === 0) return [];
+  const listed = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${names.length > NAMES_LISTED_MAX ? ' and more' : ''}`;
+  const [have, their] =
+    names.length === 1 ? ['1 name that is held has', 'its'] : [`${names.length} names that are held have`, 'their'];
+  return [
+    {
+      severity: 'warning',
+      code: 'PARTIAL_DATE',
+      message: `${have} no bar on the last session, ${formatDay(sm.sessions[last]!)}: ${listed}. The level carries ${their} earlier price.`,
+      path: '',
+      count: names.length,
+      places: names.slice(0, NAMES_MAX),
+    },
+  ];
+}
+
 /** Rights issues without a subscription price of names that the book held. */
 function unadjustedRights({ sm, from, length, columns, weights }: Book): Gap[] {
   const { all, starts } = sm.actions;

@@ -45,8 +45,10 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     async health() {
       const seen = lookAll();
       const served = await store();
+      const reason = reasonOf(served.active, seen);
       return {
-        status: served.active !== null && seen.every(({ ok }) => ok) ? 'ok' : 'degraded',
+        status: reason === null ? 'ok' : 'degraded',
+        reason,
         version,
         started_at: started,
         uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
@@ -66,6 +68,13 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       return seen;
     },
   };
+}
+
+/** Why a service is degraded; null when it is not. */
+function reasonOf(active: string | null, checks: readonly HealthCheck[]): string | null {
+  const failed = checks.filter(({ ok }) => !ok).map(({ name }) => name);
+  if (failed.length > 0) return `Checks that fail: ${failed.join(', ')}.`;
+  return active === null ? 'No data store is active.' : null;
 }
 
 function lanesOf({ heavy, light }: LaneLoads): Health['jobs']['lanes'] {

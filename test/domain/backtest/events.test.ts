@@ -126,6 +126,17 @@ describe('a name whose bars stop without an action', () => {
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
   });
 
+  test('is told of by a run that ends without its bar while it is held, and by no other', () => {
+    const told = (end: string | null) =>
+      simulate({
+        close: { A: [100, 80, null, null, 40, null], B: flat(50) },
+        treatment: { max_stale_sessions: 3 },
+        end,
+      }).findings.filter(({ code }) => code === 'PARTIAL_DATE');
+    expect(told('2024-03-08')).toEqual([]);
+    expect(told(null)).toMatchObject([{ count: 1, places: ['A'], path: '' }]);
+  });
+
   test('leaves at its first gap when gaps exclude, and fails the run when they fail', () => {
     const sketch = { close: { A: [100, 80, null, 40, 40, 40], B: flat(50) } };
     expect(weightsOf(simulate({ ...sketch, treatment: { missing_prices: 'exclude' } }), 2)).toEqual({ B: 1 });

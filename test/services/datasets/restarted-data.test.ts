@@ -78,6 +78,7 @@ describe('after a restart', () => {
     const check = { name: 'active_store', ok: false, message: refusal.message };
     expect((await service.ask<Health>('GET', '/health')).body).toMatchObject({
       status: 'degraded',
+      reason: 'Checks that fail: active_store.',
       checks: expect.arrayContaining([check]) as unknown[],
     });
     await rename(away, body.location);

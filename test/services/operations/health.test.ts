@@ -32,13 +32,20 @@ const odd: Check = { name: 'calendar', look: () => 'Old.' };
 test('health is ok with a served store and passing checks, and publishes every limit', async () => {
   const health = await service([good]).health();
   expect(Health.parse(health)).toEqual(health);
+  expect(health.reason).toBeNull();
   expect([health.status, health.started_at, health.limits]).toEqual(['ok', '2026-11-20T03:05:40.123000+00:00', LIMITS]);
   expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
 });
 
 test('health is degraded without a served store, or with a failing check', async () => {
-  expect((await service([good], { active: null }).health()).status).toBe('degraded');
-  expect((await service([good, odd]).health()).status).toBe('degraded');
+  expect(await service([good], { active: null }).health()).toMatchObject({
+    status: 'degraded',
+    reason: 'No data store is active.',
+  });
+  expect(await service([good, odd]).health()).toMatchObject({
+    status: 'degraded',
+    reason: 'Checks that fail: calendar.',
+  });
 });
 
 test('a failing check makes the service unready only when it says so', () => {

@@ -132,7 +132,7 @@ class StoreRefreshing(DivisorError):
 
 
 class FolderRegistered(DivisorError):
-    """The folder, or the same tables of the database, are already registered as a store."""
+    """The folder (or the file of it that is the market), or the same tables of the database, are already registered as a store."""
 
 
 class NothingToRefresh(DivisorError):

@@ -2953,6 +2953,8 @@ class HealthJobs(t.TypedDict):
 class Health(t.TypedDict):
     #: Degraded when no data store is active or a check fails.
     status: t.Literal["ok", "degraded"]
+    #: Why it is degraded, in one sentence; null when it is not.
+    reason: t.Optional[str]
     #: The running engine version.
     version: str
     #: Start of the process, ISO-8601 UTC with offset.

@@ -32,7 +32,7 @@ import type { Continuation, ResumeRunInput } from './continuation.js';
 import { besideParent, type RunSummary } from '../run-summary.js';
 import type { FindingGroups, RunRemains } from '../run.js';
 import { gapsWithin } from '../simulate/gaps.js';
-import { findingGroups, reportedFindings } from '../run-findings.js';
+import { findingGroups, reportedFindings, partialLastSession } from '../run-findings.js';
 import { tradesOf, type Trades } from '../simulate/trades.js';
 
 export interface ExtendInput extends ResumeRunInput {
@@ -88,7 +88,11 @@ export function extendRun(input: ExtendInput): ExtendedRun {
     market: input.market,
     rows: plan.strategy?.constraints,
   });
-  const findings = reportedFindings(remains.findings, [...assumptions, ...staleFindings(remains.stale)]);
+  const findings = reportedFindings(remains.findings, [
+    ...assumptions,
+    ...staleFindings(remains.stale),
+    ...partialLastSession(portfolio),
+  ]);
   const record = recordAfter(input, continuation, { trades, metrics, findings, portfolio: next.portfolio });
   const relative = record.benchmark && relativeMetrics({ days: series.days, values: series.level }, record.benchmark);
   report(0.7, 'writing the result');

@@ -21,8 +21,9 @@ export const kindWord = (kind: JobStatus['kind']): string => KINDS[kind];
 
 export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string => jobId.slice(jobId.indexOf(':') + 1);
 
-/** What the request is about, where that is not the id itself. */
-export function jobSubject({ request }: Pick<JobStatus, 'request'>): string {
+/** What the request is about, where that is not the id itself: a risk model is about itself, whatever its names. */
+export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
+  if (kind === 'risk') return '';
   const asked = request as Json;
   if (!isObject(asked)) return '';
   return [asked['index_id'], asked['constraint_set_id'], asked['template_id']]

@@ -31,6 +31,10 @@ export const percent = (value: Maybe, digits = 2): string =>
 export const change = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : `${fixed(value * 100, digits, true)}%`;
 
+/** A fraction as basis points: 0.000523 is `5.23 bps`. */
+export const bps = (value: Maybe): string =>
+  value === null || value === undefined ? NONE : `${fixed(value * 1e4, 2)} bps`;
+
 /** A ratio, a level, a price: `1,234.50`. */
 export const decimal = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : fixed(value, digits);

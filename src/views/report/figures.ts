@@ -66,6 +66,8 @@ export interface RunFigures {
   volatility(): (DatedLine & { readonly window: number }) | null;
   annualReturns(): readonly (readonly [year: number, value: number])[];
   monthlyReturns(): readonly MonthReturn[];
+  /** Of the weights held on the last date, as the constituents have them. */
+  concentration(): WeightsView['concentration'];
   /** Held on the last date, largest first. */
   constituents(): readonly Constituent[];
   /** Weight of each sector on the last date, largest first; null stands for names without one. */
@@ -128,6 +130,7 @@ export function createRunFigures({ columns, overview: stored, risk, terms, stale
     benchmark: once(() => benchmarkOf(columns)),
     drawdown: once(() => ({ days, values: drawdownOf(level.values) })),
     volatility: once(() => volatilityOf(level)),
+    concentration: () => weights().concentration,
     annualReturns: once(() => annualReturns(days, level.values)),
     monthlyReturns: once(() => monthlyReturns(days, level.values)),
     constituents,

@@ -51,6 +51,14 @@ export function describeStudies(desk: () => Desk): void {
     expect(await page.getByLabel('Figures of the optimisation').textContent()).toContain(
       `${(100 * body.tracking_error).toFixed(2)}%`,
     );
+    const root = Math.sqrt(body.objective_value);
+    const [moved] = body.sensitivities!;
+    const gained = Math.abs(1e4 * (Math.sqrt(body.objective_value + moved!.effect) - root)).toFixed(2);
+    const steps = await page.getByRole('grid', { name: 'bounds one step further out' }).textContent();
+    expect(steps).toContain(`${gained} bps`);
+    expect(steps).toContain('5.00% → 6.00%');
+    expect(await page.getByRole('grid', { name: 'binding rows' }).textContent()).toContain('Position bounds, upper, ');
+    await page.getByText('No expected returns were chosen').waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
       expect(await page.getByRole('listitem').filter({ hasText: sentence }).count()).toBeGreaterThan(0);
     expect(complaints).toEqual([]);
@@ -75,6 +83,10 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Optimise with it' }).click();
     await page.getByText('Costs and risk model').click();
     await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toBe('daily');
+    // It knows returns up to the last date of the data, after the rebalance that is solved.
+    await page.getByRole('button', { name: /^Estimate up to / }).click();
+    await eventually(() => page.getByLabel('Risk model', { exact: true }).inputValue()).toMatch(/^daily-\d{4}-/);
+    await page.getByLabel('Figures of the solution').waitFor();
     await page.getByRole('link', { name: 'The index' }).click();
     await page.getByRole('link', { name: 'Risk', exact: true }).click();
     const contributions = page.getByRole('region', { name: 'Contributions to volatility' });

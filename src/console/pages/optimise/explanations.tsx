@@ -4,9 +4,11 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { nameAddress } from '../../words/addresses.js';
 import { figure, percent } from '../../words/numbers.js';
+import { changesOf, type Changes } from './measures.js';
 
 /** What the rows cost, what giving way would bring, and who would come in next; nothing of runs that lack it. */
 export function Explanations({ run }: { readonly run: OptimisationRunResult }) {
+  const changes = changesOf(run);
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
   return (
     <>
@@ -14,7 +16,7 @@ export function Explanations({ run }: { readonly run: OptimisationRunResult }) {
         <Section title="What giving way would bring" aside="each bound one step further out, the problem solved again">
           <Table
             label="bounds one step further out"
-            columns={SENSITIVITIES}
+            columns={sensitivityColumns(changes, fractionsOf(run))}
             rows={sensitivities}
             keyOf={({ index, parameter }) => `${index} ${parameter}`}
             height={320}
@@ -26,7 +28,7 @@ export function Explanations({ run }: { readonly run: OptimisationRunResult }) {
         <Section title="What each row costs" aside="the problem without it">
           <Table
             label="what each row costs"
-            columns={COSTS}
+            columns={costColumns(changes)}
             rows={costs}
             keyOf={({ index }) => String(index)}
             sort={{ column: 'cost', direction: 'desc' }}
@@ -39,7 +41,7 @@ export function Explanations({ run }: { readonly run: OptimisationRunResult }) {
         <Section title="Names that would come in next" aside="kept out by nothing but their lower bound of 0">
           <Table
             label="names that would come in next"
-            columns={NAMES}
+            columns={nameColumns(changes)}
             rows={names}
             keyOf={({ identifier }) => identifier}
             addressOf={({ identifier }) => nameAddress(identifier)}
@@ -70,74 +72,81 @@ const rowName = ({ id, index, type }: { readonly id: string; readonly index: num
   <span title={type}>{id === '' ? `row ${index + 1}, ${type}` : id}</span>
 );
 
-const SENSITIVITIES: readonly Column<SensitivityRow>[] = [
+/** Rows whose bounds are fractions. */
+const fractionsOf = ({ binding }: OptimisationRunResult): ReadonlySet<number> =>
+  new Set(binding.flatMap((row) => (row?.['unit'] === 'fraction' ? [Number(row['index'])] : [])));
+
+const sensitivityColumns = (
+  { step, slope }: Changes,
+  fractions: ReadonlySet<number>,
+): readonly Column<SensitivityRow>[] => [
   { id: 'row', title: 'Row', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
   { id: 'parameter', title: 'Bound', width: 84, value: ({ parameter }) => parameter },
   {
     id: 'step',
     title: 'Moved',
     help: 'A fraction by a percentage point, a count by one, others by a hundredth',
-    width: 130,
-    priority: 2,
+    width: 170,
     align: 'right',
     value: ({ change }) => change,
-    show: ({ from, to }) => `${figure(from)} → ${figure(to)}`,
+    show: ({ index, from, to }) =>
+      fractions.has(index) ? `${percent(from)} → ${percent(to)}` : `${figure(from)} → ${figure(to)}`,
   },
   {
     id: 'effect',
     title: 'Effect',
-    help: 'Change of the objective value',
+    help: 'Change of the objective, in the measure of the sentences below',
     width: 110,
     align: 'right',
     value: ({ effect }) => effect,
-    show: ({ effect }) => figure(effect),
+    show: ({ effect }) => step(effect),
   },
   {
     id: 'price',
     title: 'Shadow price',
-    help: 'Change of the objective value per unit of the bound, for a small change',
+    help: 'What the same move would bring by the slope, which holds for a small change',
     width: 116,
     priority: 3,
     align: 'right',
-    value: (row) => Math.abs(row.shadow_price),
-    show: (row) => figure(row.shadow_price),
+    value: (row) => Math.abs(row.shadow_price * row.change),
+    show: (row) => slope(row.shadow_price * row.change),
   },
 ];
 
-const COSTS: readonly Column<ConstraintCost>[] = [
+const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[] => [
   { id: 'row', title: 'Row', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
   { id: 'type', title: 'Class', width: 130, grow: 1, priority: 3, value: ({ type }) => type },
   {
     id: 'cost',
     title: 'Cost',
-    help: 'How much worse the objective value is with the row',
+    help: 'How much worse the objective is with the row, in the measure of the sentences below',
     width: 110,
     align: 'right',
     value: ({ cost }) => cost,
-    show: ({ cost }) => figure(cost),
+    show: (row) => cost(row.objective_without),
   },
   {
     id: 'without',
     title: 'Without it',
-    help: 'The objective value without the row',
+    help: 'The objective without the row; of a variance the root',
     width: 116,
     priority: 2,
     align: 'right',
     value: (row) => row.objective_without,
-    show: (row) => figure(row.objective_without),
+    show: (row) => level(row.objective_without),
   },
 ];
 
-const NAMES: readonly Column<NextName>[] = [
+const nameColumns = ({ slope }: Changes): readonly Column<NextName>[] => [
   { id: 'name', title: 'Name', width: 100, grow: 2, value: ({ identifier }) => identifier },
   {
     id: 'marginal',
     title: 'Marginal',
-    help: 'Change of the objective value per unit of weight in the name',
-    width: 110,
+    help: 'Change of the objective for a percentage point of weight in the name, by its slope',
+    width: 130,
     align: 'right',
     value: ({ marginal }) => marginal,
-    show: ({ marginal }) => figure(marginal),
+    show: ({ marginal }) => `${slope(marginal * 0.01)} per 1%`,
   },
   {
     id: 'expected',

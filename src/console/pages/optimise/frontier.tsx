@@ -12,8 +12,14 @@ const HEIGHT = 300;
 const LEFT = 56;
 const BELOW = 34;
 
+interface FrontierProps {
+  readonly frontier: FrontierPayload;
+  /** Whether expected returns were chosen. */
+  readonly hasReturns: boolean;
+}
+
 /** Portfolios of most return for their risk within the constraints; a click on one tells its figures. */
-export function Frontier({ frontier: { points, tangency } }: { readonly frontier: FrontierPayload }) {
+export function Frontier({ frontier: { points, tangency }, hasReturns }: FrontierProps) {
   const chosen = Math.max(0, Number(parameter('point') ?? 1) - 1);
   const setChosen = (at: number) => setParameters({ point: at === 0 ? null : String(at + 1) });
   const all = tangency === null ? points : [...points, tangency];
@@ -31,6 +37,11 @@ export function Frontier({ frontier: { points, tangency } }: { readonly frontier
   if (point === undefined) return null;
   return (
     <Section title="Efficient frontier" aside="within the constraints, annualised">
+      <p class="quiet">
+        {hasReturns
+          ? 'Expected returns by the model that was chosen.'
+          : 'No expected returns were chosen: the mean returns of the window of risk stand in for them.'}
+      </p>
       <div class="frontier">
         <svg
           viewBox={`0 0 ${WIDTH} ${HEIGHT}`}

@@ -2,6 +2,7 @@ import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
 import { figure } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { rowWords } from './measures.js';
 
 interface InfeasibleProps {
   readonly message: string;
@@ -32,7 +33,7 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(withRemedy, rows));
   return (
     <Banner kind="bad" title={message}>
-      {conflict.length > 0 && <p>In conflict: {conflict.map(({ label }) => label).join(', ')}.</p>}
+      {conflict.length > 0 && <p>In conflict: {conflict.map(({ label }) => rowWords(label)).join(', ')}.</p>}
       {remedies.length > 0 && (
         <>
           <p>Each of these alone would mend it:</p>

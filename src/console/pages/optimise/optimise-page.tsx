@@ -123,6 +123,8 @@ interface RowsProps {
 function Rows({ parent, set, specs }: RowsProps) {
   const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
   const terms = termsIn(parameter('terms'));
+  const setTerms = (next: Terms) =>
+    setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
@@ -135,13 +137,7 @@ function Rows({ parent, set, specs }: RowsProps) {
       <div class="designer-forms">
         <section class="designer-part" aria-label="Objective">
           <h2>Objective</h2>
-          <TermsForm
-            value={terms}
-            findings={findings}
-            path={[]}
-            datapoints={datapoints}
-            onChange={(next) => setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) })}
-          />
+          <TermsForm value={terms} findings={findings} path={[]} datapoints={datapoints} onChange={setTerms} />
         </section>
         <section class="designer-part" aria-label="Constraints">
           <header class="section-head">
@@ -180,7 +176,15 @@ function Rows({ parent, set, specs }: RowsProps) {
           <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id, terms)} />
         )}
       </div>
-      <Solve parent={parent} rows={rows} terms={terms} isValid={isValid} findings={findings} onRows={setRows} />
+      <Solve
+        parent={parent}
+        rows={rows}
+        terms={terms}
+        isValid={isValid}
+        findings={findings}
+        onRows={setRows}
+        onTerms={setTerms}
+      />
     </div>
   );
 }

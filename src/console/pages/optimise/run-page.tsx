@@ -15,12 +15,14 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
-import { count, figure, percent } from '../../words/numbers.js';
+import { count, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
 import { Infeasible } from './infeasible.js';
-import { asConstraints, asRows } from './rows.js';
+import { LookAhead } from './look-ahead.js';
+import { changesOf, objectiveTile, rowWords, type Changes } from './measures.js';
+import { asConstraints, asRows, termsIn } from './rows.js';
 import './optimise.css';
 
 /** One optimisation: while it runs, what came of it, or why nothing could. */
@@ -41,7 +43,16 @@ export function RunPage({ params }: PageProps) {
       <Answered resource={job} what="the job">
         {(first) => (
           <>
-            <JobState job={status ?? first} />
+            {first.error?.code === 'LOOK_AHEAD' && asked.index !== null ? (
+              <LookAhead
+                message={first.error.message}
+                detail={first.error.detail}
+                indexId={asked.index}
+                onModel={(model) => go(addressOf('/console/optimise', { ...asked, terms: withModel(asked, model) }))}
+              />
+            ) : (
+              <JobState job={status ?? first} />
+            )}
             {first.status === 'failed' && first.error?.code === 'INFEASIBLE' && (
               <NotFeasible error={first.error} set={asked.set} back={back} />
             )}
@@ -72,6 +83,8 @@ function askedOf(request: unknown): Asked {
     terms: terms.length === 0 ? null : JSON.stringify(Object.fromEntries(terms)),
   };
 }
+
+const withModel = ({ terms }: Asked, model: string): string => JSON.stringify({ ...termsIn(terms), risk_model: model });
 
 interface NotFeasibleProps {
   readonly error: { readonly message: string; readonly detail: Readonly<Record<string, unknown>> | null };
@@ -117,7 +130,7 @@ function Result({ id }: { readonly id: string }) {
           <Section title="Binding rows" aside="what the answer sits on, and what giving way would bring">
             <Table
               label="binding rows"
-              columns={BINDING}
+              columns={bindingColumns(changesOf(run))}
               rows={bindingOf(run)}
               keyOf={({ label }) => label}
               sort={{ column: 'price', direction: 'desc' }}
@@ -125,7 +138,7 @@ function Result({ id }: { readonly id: string }) {
             />
           </Section>
           <Explanations run={run} />
-          {run.frontier !== null && <Frontier frontier={run.frontier} />}
+          {run.frontier !== null && <Frontier frontier={run.frontier} hasReturns={run.expected_return !== null} />}
           <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
             <Table
               label="weights of the optimisation"
@@ -144,19 +157,12 @@ function Result({ id }: { readonly id: string }) {
   );
 }
 
-/** Runs that an earlier version stored say nothing of their objective: it was the only one. */
-const objectiveOf = (run: Partial<OptimisationRunResult>): string => run.objective_type ?? 'min_tracking_error';
-
 function Figures({ run }: { readonly run: OptimisationRunResult }) {
   return (
     <Metrics
       label="Figures of the optimisation"
       metrics={[
-        {
-          term: objectiveOf(run).replaceAll('_', ' '),
-          value: figure(run.objective_value),
-          help: 'The objective in its own terms, costs included',
-        },
+        objectiveTile(run),
         { term: 'Tracking error', value: percent(run.tracking_error), help: 'Against the index, annualised' },
         { term: 'Volatility', value: percent(run.volatility), help: 'Annualised, by the risk model of the run' },
         ...(run.expected_return == null
@@ -183,38 +189,43 @@ interface Binding {
   readonly label: string;
   readonly type: string;
   readonly side: string;
+  readonly unit: string;
   readonly price: number;
 }
 
 function bindingOf({ binding }: OptimisationRunResult): readonly Binding[] {
   return binding
     .flatMap((row) => (row === null ? [] : [row]))
-    .map(({ label = '', type = '', side = '', shadow_price: price = '0' }) => ({
+    .map(({ label = '', type = '', side = '', unit = '', shadow_price: price = '0' }) => ({
       label,
       type,
       side,
+      unit,
       price: Number(price),
     }));
 }
 
-const BINDING: readonly Column<Binding>[] = [
+/** A percentage point of a fraction, one of anything else: what the price of a bound is told for. */
+const stepOf = (unit: string): number => (unit === 'fraction' ? 0.01 : 1);
+
+const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   {
     id: 'label',
     title: 'Row',
     width: 220,
     grow: 3,
-    value: ({ label }) => label,
-    show: ({ label }) => <span title={label}>{label}</span>,
+    value: ({ label }) => rowWords(label),
+    show: ({ label }) => <span title={label}>{rowWords(label)}</span>,
   },
   { id: 'side', title: 'Side', width: 72, priority: 2, value: ({ side }) => side },
   {
     id: 'price',
     title: 'Shadow price',
-    help: 'Change of the objective per unit of the bound',
-    width: 120,
+    help: 'Change of the objective, by its slope, where the bound moves up by a percentage point, or by one',
+    width: 170,
     align: 'right',
-    value: ({ price }) => Math.abs(price),
-    show: ({ price }) => figure(price),
+    value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
+    show: ({ price, unit }) => `${slope(price * stepOf(unit))} per ${unit === 'fraction' ? '1%' : '1'}`,
   },
 ];
 

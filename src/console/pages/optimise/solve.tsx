@@ -15,6 +15,8 @@ import { signed } from '../../components/signed.js';
 import { count, figure, percent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
+import { LookAhead } from './look-ahead.js';
+import { rowWords } from './measures.js';
 import { derivedFrom } from './rows.js';
 import type { Terms } from './terms.js';
 
@@ -25,10 +27,12 @@ interface SolveProps {
   readonly isValid: boolean;
   readonly findings: readonly Finding[];
   onRows(rows: readonly JsonObject[]): void;
+  onTerms(terms: Terms): void;
 }
 
 /** What the rows come to on a date, while they are written. */
-export function Solve({ parent, rows, terms, isValid, findings, onRows }: SolveProps) {
+export function Solve(props: SolveProps) {
+  const { parent, rows, terms, isValid, findings, onRows, onTerms } = props;
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
   const asOf = parameter('on') ?? served?.end ?? null;
@@ -70,6 +74,13 @@ export function Solve({ parent, rows, terms, isValid, findings, onRows }: SolveP
         {trouble !== null &&
           (trouble.code === 'INFEASIBLE' ? (
             <Infeasible message={trouble.message} detail={trouble.detail} rows={rows} onRows={onRows} />
+          ) : trouble.code === 'LOOK_AHEAD' ? (
+            <LookAhead
+              message={trouble.message}
+              detail={trouble.detail}
+              indexId={parent.id}
+              onModel={(id) => onTerms({ ...terms, risk_model: id })}
+            />
           ) : (
             <Problem trouble={trouble} />
           ))}
@@ -130,8 +141,8 @@ const CONSTRAINTS: readonly Column<PreviewConstraint>[] = [
     title: 'Row',
     width: 150,
     grow: 2,
-    value: ({ label }) => label,
-    show: ({ label }) => <span title={label}>{label}</span>,
+    value: ({ label }) => rowWords(label),
+    show: ({ label }) => <span title={label}>{rowWords(label)}</span>,
   },
   {
     id: 'binding',

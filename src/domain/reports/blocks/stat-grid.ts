@@ -49,23 +49,31 @@ export const STATS = {
     meaning: 'is the same against the index that a derived index was made from.',
     usual: 'derived',
   },
-  constituents: { label: 'Constituents', meaning: 'are the names of the last rebalance.', usual: 'every run' },
+  constituents: { label: 'Constituents', meaning: 'are the names held on the last date.', usual: 'every run' },
   effective_assets: {
     label: 'Effective assets',
-    meaning: 'is the number of equally weighted names with the same concentration.',
+    meaning: 'is the number of equally weighted names with the concentration of the weights held on the last date.',
     usual: 'every run',
   },
-  largest: { label: 'Largest weight', meaning: 'is that of the last rebalance.', usual: 'every run' },
-  long_exposure: { label: 'Long exposure', meaning: 'is the sum of the long weights.', usual: 'short positions' },
-  short_exposure: { label: 'Short exposure', meaning: 'is the sum of the short weights.', usual: 'short positions' },
+  largest: { label: 'Largest weight', meaning: 'is that held on the last date.', usual: 'every run' },
+  long_exposure: {
+    label: 'Long exposure',
+    meaning: 'is the sum of the long weights of the last rebalance.',
+    usual: 'short positions',
+  },
+  short_exposure: {
+    label: 'Short exposure',
+    meaning: 'is the sum of the short weights of the last rebalance.',
+    usual: 'short positions',
+  },
   gross_exposure: {
     label: 'Gross exposure',
-    meaning: 'is the sum of the magnitudes of the weights.',
+    meaning: 'is the sum of the magnitudes of the weights of the last rebalance.',
     usual: 'short positions',
   },
   net_exposure: {
     label: 'Net exposure',
-    meaning: 'is the sum of the weights; what it leaves of 1 is cash.',
+    meaning: 'is the sum of the weights of the last rebalance; what it leaves of 1 is cash.',
     usual: 'short positions',
   },
   transaction_cost: {

@@ -14,7 +14,7 @@ export function describeFigures(): void {
     test('metrics and concentration', () => {
       const { text } = builtIn('FACTSHEET-A4', sample);
       const { metrics } = sample.result;
-      const { concentration } = sample.figures.overview;
+      const held = sample.figures.constituents().map(({ weight }) => weight);
       for (const name of [
         'total_return',
         'annualised_return',
@@ -26,9 +26,9 @@ export function describeFigures(): void {
         expect(text).toContain(percentText(metrics[name]!));
       for (const value of [
         ratioText(metrics['sharpe_ratio']!),
-        countText(concentration.constituents),
-        ratioText(concentration.effective_assets),
-        percentText(concentration.largest),
+        countText(held.length),
+        ratioText(1 / held.reduce((sum, weight) => sum + weight * weight, 0)),
+        percentText(Math.max(...held)),
       ])
         expect(text).toContain(value);
       expect(text).toContain(`Level ${ratioText(sample.result.level.data.at(-1)!)}`);

@@ -1,0 +1,65 @@
+import type { RiskModelRequest } from '#clients/typescript/divisor.js';
+import { useEffect, useState } from 'preact/hooks';
+import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
+import { JobState } from '../../components/job-state.js';
+import { start } from '../../state/actions.js';
+import { jobOf } from '../../state/live.js';
+import { addressOf } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { service } from '../../state/service.js';
+import { isObject, type Json } from '../../words/paths.js';
+
+interface LookAheadProps {
+  readonly message: string;
+  /** Of the refusal: model_id and decision_date. */
+  readonly detail: Readonly<Record<string, unknown>> | null;
+  readonly indexId: string;
+  /** Takes the id of the model that ends in time, once it is estimated. */
+  onModel(id: string): void;
+}
+
+/** A risk model that knows returns after the decision: another one that ends with it is a click away. */
+export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps) {
+  const [asked, setAsked] = useState<string | null>(null);
+  const job = asked === null ? undefined : jobOf(`risk:${asked}`);
+  const isDone = job?.status === 'succeeded';
+  useEffect(() => {
+    if (isDone && asked !== null) onModel(asked);
+  }, [isDone]);
+  const model = String(detail?.['model_id']);
+  const date = String(detail?.['decision_date']);
+  const id = idUpTo(model, date);
+  const estimate = async () => {
+    const body = await requestUpTo(model, date, indexId);
+    if ((await start(() => service.value.call('estimateRiskModel', { params: { model_id: id }, body }))) !== undefined)
+      setAsked(id);
+  };
+  const form = addressOf('/console/risk-models', { id, estimate: JSON.stringify({ index_id: indexId, end: date }) });
+  return (
+    <Banner
+      kind="bad"
+      title={message}
+      action={may('run') && <Button onClick={() => void estimate()}>{`Estimate up to ${date}`}</Button>}
+    >
+      <p>
+        A decision may use no return after its date. The model {id} has the settings of {model} and ends on {date};{' '}
+        <a href={form}>other settings</a>.
+      </p>
+      {job !== undefined && <JobState job={job} />}
+    </Banner>
+  );
+}
+
+/** Longest id of a document. */
+const ID_MAX = 64;
+
+const idUpTo = (model: string, date: string): string => `${model.slice(0, ID_MAX - date.length - 1)}-${date}`;
+
+/** The settings of the model with another end; the names of the index where nothing is known of them any more. */
+async function requestUpTo(model: string, end: string, indexId: string): Promise<RiskModelRequest> {
+  const job = await service.value.call('getJob', { params: { job_id: `risk:${model}` } }).catch(() => null);
+  const request = job?.request as Json | undefined;
+  const known = isObject(request) ? request : { index_id: indexId };
+  return { ...known, end } as unknown as RiskModelRequest; // The service says what is wrong with it.
+}

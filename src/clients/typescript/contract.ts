@@ -19,9 +19,9 @@ export interface ActiveBoundsParams {
   readonly lower: number;
   /** Largest active weight. Unit: fraction. */
   readonly upper: number;
-  /** Names the row covers; null covers all. */
+  /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -39,13 +39,13 @@ export interface ActiveBoundsRow {
 export interface ActiveGroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
-  /** Groups the row covers; null covers each group. */
+  /** Groups the row covers; without any each of them. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest active weight of a group. Unit: fraction. */
   readonly lower: number;
   /** Largest active weight of a group. Unit: fraction. */
   readonly upper: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -82,7 +82,7 @@ export interface ActiveRiskPayload {
 export interface ActiveShareParams {
   /** Largest active share. Unit: fraction. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -537,7 +537,7 @@ export interface BetaParams {
   readonly lower?: number | null | undefined;
   /** Largest beta. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -613,9 +613,9 @@ export interface BufferedTopNParams {
   readonly field?: string | Datapoint | undefined;
   /** How many are kept. Unit: names. */
   readonly count: number;
-  /** Names ranked so far up always enter; null takes 0.8 times count, rounded down. Unit: rank. */
+  /** Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank. */
   readonly enter_rank?: number | null | undefined;
-  /** Constituents stay while ranked so far up; null takes 1.2 times count, rounded up. Unit: rank. */
+  /** Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank. */
   readonly exit_rank?: number | null | undefined;
   /** Smallest values first. */
   readonly ascending?: boolean | undefined;
@@ -693,7 +693,7 @@ export interface CardinalityParams {
   readonly minimum?: number | undefined;
   /** Most names held. Unit: names. */
   readonly maximum: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -724,7 +724,7 @@ export interface CarryDecomposition {
 export interface CategoryFilterParams {
   /** Column or derived datapoint. */
   readonly field: string;
-  /** Categories that are kept; null keeps all that are not excluded. */
+  /** Categories that are kept; without any all that are not excluded. */
   readonly include?: readonly string[] | null | undefined;
   /** Categories that are removed. */
   readonly exclude?: readonly string[] | null | undefined;
@@ -843,7 +843,7 @@ export interface ComparisonNode {
 export interface CompositeScoreParams {
   /** Datapoints of the score. */
   readonly terms: readonly ScoreTerm[];
-  /** How many of the best are kept; null for no limit. Unit: names. */
+  /** How many of the best are kept; without one there is no limit. Unit: names. */
   readonly count?: number | null | undefined;
   /** Least score; null for none. Unit: z units. */
   readonly minimum?: number | null | undefined;
@@ -867,7 +867,7 @@ export interface Concentration5_10_40Params {
   readonly trigger?: number | undefined;
   /** Largest sum of the names above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -902,7 +902,7 @@ export interface ConcentrationRICParams {
   readonly trigger?: number | undefined;
   /** Largest sum of the names above the trigger. Unit: fraction. */
   readonly aggregate?: number | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -1743,7 +1743,7 @@ export interface DriftPayload {
 export interface EffectiveNumberParams {
   /** Smallest effective number. Unit: names. */
   readonly minimum: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -1763,7 +1763,7 @@ export interface EqualRiskWeightParams {
   readonly window?: number | undefined;
   /** Structure the sample covariance is shrunk towards. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target; null takes names / (names + observations). Unit: fraction. */
+  /** Weight on the target; without one names / (names + observations). Unit: fraction. */
   readonly intensity?: number | null | undefined;
 }
 
@@ -1857,7 +1857,7 @@ export interface ExcludeListRule {
 export interface ExcludeParams {
   /** Names the row covers. */
   readonly identifiers: readonly string[];
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -2028,7 +2028,7 @@ export interface FactorExposureParams {
   readonly standardise?: boolean | undefined;
   /** Bounds hold for active weights. */
   readonly active?: boolean | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -2219,7 +2219,7 @@ export interface FreezeParams {
   readonly identifiers: readonly string[];
   /** Trades are measured from the index weights or from the previous solved weights. */
   readonly reference?: 'index' | 'previous' | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -2258,7 +2258,7 @@ export interface FrontierPayload {
 
 /** The weights sum to one. Present by default unless a WeightSum row replaces it. */
 export interface FullInvestmentParams {
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -2474,13 +2474,13 @@ export interface GroupAttributionView {
 export interface GroupBoundsParams {
   /** Reference column that groups the names. */
   readonly field: string;
-  /** Groups the row covers; null covers each group. */
+  /** Groups the row covers; without any each of them. */
   readonly groups?: readonly string[] | null | undefined;
   /** Smallest weight of a group. Unit: fraction. */
   readonly lower?: number | undefined;
   /** Largest weight of a group. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -2516,13 +2516,13 @@ export interface GroupCapInput {
 export interface GroupCardinalityParams {
   /** Reference column that groups the names. */
   readonly field: string;
-  /** Groups the row covers; null covers each group. */
+  /** Groups the row covers; without any each of them. */
   readonly groups?: readonly string[] | null | undefined;
   /** Fewest names held in a group. Unit: names. */
   readonly minimum?: number | undefined;
   /** Most names held in a group. Unit: names. */
   readonly maximum: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -3254,7 +3254,7 @@ export interface LinearConstraintParams {
   readonly lower?: number | null | undefined;
   /** Largest sum. */
   readonly upper?: number | null | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -3300,7 +3300,7 @@ export interface LiquidityParams {
   readonly days?: number | undefined;
   /** Trailing sessions of the median. Unit: sessions. */
   readonly window?: number | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -3366,7 +3366,7 @@ export interface LoadJobStatus {
 
 /** No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers. */
 export interface LongOnlyParams {
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -3582,7 +3582,7 @@ export interface MinVarianceObjective {
 export interface MinimumHoldingParams {
   /** Smallest weight of a held name. Unit: fraction. */
   readonly threshold: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -3602,7 +3602,7 @@ export interface MinimumVarianceWeightParams {
   readonly window?: number | undefined;
   /** Structure the sample covariance is shrunk towards. */
   readonly target?: 'constant_correlation' | 'scaled_identity' | undefined;
-  /** Weight on the target; null takes names / (names + observations). Unit: fraction. */
+  /** Weight on the target; without one names / (names + observations). Unit: fraction. */
   readonly intensity?: number | null | undefined;
   /** Largest weight inside the minimisation; too low a bound for full investment gives equal weights. Unit: fraction. */
   readonly upper?: number | undefined;
@@ -4124,9 +4124,9 @@ export interface PositionBoundsParams {
   readonly lower?: number | undefined;
   /** Largest weight. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Names the row covers; null covers all. */
+  /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -4844,9 +4844,9 @@ export interface RelativePositionBoundsParams {
   readonly lower?: number | undefined;
   /** Largest multiple of the index weight. Unit: multiple. */
   readonly upper: number;
-  /** Names the row covers; null covers all. */
+  /** Names the row covers; without any all of them. */
   readonly identifiers?: readonly string[] | null | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -5343,7 +5343,7 @@ export interface RiskModelView {
 
 /** Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility. */
 export interface RiskParityObjective {
-  /** Share of the variance by identifier or by group, in all 1; null gives every name the same. A group shares its budget equally among the members that are not named. */
+  /** Share of the variance by identifier or by group, in all 1; without any every name has the same. A group shares its budget equally among the members that are not named. */
   readonly budgets?: Readonly<Record<string, number>> | null | undefined;
   /** Reference column whose groups the budgets name. */
   readonly budget_field?: string | undefined;
@@ -6482,7 +6482,7 @@ export interface TopNRule {
 export interface TrackingErrorParams {
   /** Largest annualised tracking error. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -6518,7 +6518,7 @@ export interface TradeSizeParams {
   readonly upper: number;
   /** Trades are measured from the index weights or from the previous solved weights. */
   readonly reference?: 'index' | 'previous' | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -6665,7 +6665,7 @@ export interface TurnoverParams {
   readonly limit: number;
   /** Trades are measured from the index weights or from the previous solved weights. */
   readonly reference?: 'index' | 'previous' | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -6820,7 +6820,7 @@ export interface VolatilityFilterRule {
 export interface VolatilityParams {
   /** Largest annualised volatility. Unit: fraction a year. */
   readonly limit: number;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -6913,7 +6913,7 @@ export interface WeightSumParams {
   readonly lower?: number | undefined;
   /** Largest sum. Unit: fraction. */
   readonly upper?: number | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;
@@ -6939,7 +6939,7 @@ export interface WeightedAverageParams {
   readonly relative?: boolean | undefined;
   /** A missing value counts as zero, or its name is left out of the average. */
   readonly missing?: 'zero' | 'renormalise' | undefined;
-  /** Penalty added to the objective per unit of violation; null makes the row hard. */
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
   readonly priority?: number | undefined;

@@ -38,7 +38,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
               <span style={{ width: `${(remaining / most) * 100}%` }} />
             </span>
             <span class="number funnel-kept">{count(remaining)}</span>
-            <span class="number funnel-fell">{excluded.length > 0 && `−${count(excluded.length)}`}</span>
+            <span class="number funnel-fell">{excluded.length > 0 && count(-excluded.length)}</span>
           </button>
           {open === position && <Fallen names={excluded} onName={onName} />}
         </li>

@@ -14,7 +14,7 @@ const IDENTIFIERS_MAX = 20_000;
 const common = {
   soft: z.number().gt(0).max(1e12).nullable().default(null).meta({
     label: 'Soft penalty',
-    help: 'Penalty added to the objective per unit of violation; null makes the row hard.',
+    help: 'Penalty added to the objective per unit of violation; without one the row is hard.',
   }),
   priority: z.int().min(0).max(5).default(DEFAULT_PRIORITY).meta({
     label: 'Priority',
@@ -40,7 +40,7 @@ export const scope = z
   .max(IDENTIFIERS_MAX)
   .nullable()
   .default(null)
-  .meta({ label: 'Names', help: 'Names the row covers; null covers all.' });
+  .meta({ label: 'Names', help: 'Names the row covers; without any all of them.' });
 
 export const names = z
   .array(AssetIdentifier)
@@ -60,7 +60,7 @@ export const groups = z
   .max(1000)
   .nullable()
   .default(null)
-  .meta({ label: 'Groups', help: 'Groups the row covers; null covers each group.' });
+  .meta({ label: 'Groups', help: 'Groups the row covers; without any each of them.' });
 
 export const datapoint = z
   .string()

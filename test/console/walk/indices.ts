@@ -21,6 +21,7 @@ export function describeIndices(desk: () => Desk): void {
     await schedule.getByLabel('Months').waitFor();
     await page.getByLabel('Kind').selectOption('watchlist');
     await page.getByText('universe.watchlist_id is required').first().waitFor();
+    await page.getByRole('link', { name: 'New watchlist' }).waitFor();
     await page.getByLabel('Kind').selectOption('all');
     await page.getByLabel('Add a rule').selectOption('TopN');
     await page.getByText('The parameter count is required.').first().waitFor();

@@ -40,7 +40,8 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByLabel(/^Figures from/).waitFor();
     await page.getByRole('link', { name: 'Optimise' }).first().click();
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
-    await page.getByLabel('Upper').fill('0.05');
+    await page.getByLabel('Upper').fill('5%');
+    await page.getByText('= 5.00%').first().waitFor();
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await page.getByRole('heading', { name: 'Efficient frontier' }).waitFor();
     await page.getByRole('button', { name: /^Point 3:/ }).press('Enter');
@@ -54,10 +55,10 @@ export function describeStudies(desk: () => Desk): void {
     const root = Math.sqrt(body.objective_value);
     const [moved] = body.sensitivities!;
     const gained = Math.abs(1e4 * (Math.sqrt(body.objective_value + moved!.effect) - root)).toFixed(2);
-    const steps = await page.getByRole('grid', { name: 'bounds one step further out' }).textContent();
+    const steps = await page.getByRole('table', { name: 'bounds one step further out' }).textContent();
     expect(steps).toContain(`${gained} bps`);
     expect(steps).toContain('5.00% → 6.00%');
-    expect(await page.getByRole('grid', { name: 'binding rows' }).textContent()).toContain('Position bounds, upper, ');
+    expect(await page.getByRole('table', { name: 'binding rows' }).textContent()).toContain('Position bounds, upper, ');
     await page.getByText('No expected returns were chosen').waitFor();
     for (const { sentence } of [...body.sensitivities!, ...body.constraint_costs!])
       expect(await page.getByRole('listitem').filter({ hasText: sentence }).count()).toBeGreaterThan(0);

@@ -32,9 +32,9 @@ class _ActiveBoundsParams(t.TypedDict):
 class ActiveBoundsParams(_ActiveBoundsParams, total=False):
     """Each active weight, weight less index weight, lies between two bounds."""
 
-    #: Names the row covers; null covers all.
+    #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -63,9 +63,9 @@ class _ActiveGroupBoundsParams(t.TypedDict):
 class ActiveGroupBoundsParams(_ActiveGroupBoundsParams, total=False):
     """The active weight of each group, its weight less its index weight, lies between two bounds."""
 
-    #: Groups the row covers; null covers each group.
+    #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -109,7 +109,7 @@ class _ActiveShareParams(t.TypedDict):
 class ActiveShareParams(_ActiveShareParams, total=False):
     """Active share, half the sum of absolute active weights, is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -580,7 +580,7 @@ class BetaParams(t.TypedDict, total=False):
     lower: t.Optional[float]
     #: Largest beta.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -679,9 +679,9 @@ class BufferedTopNParams(_BufferedTopNParams, total=False):
 
     #: Column or derived datapoint: its name, or an object with name, window, lag, aggregate and transform.
     field: t.Union[str, Datapoint]
-    #: Names ranked so far up always enter; null takes 0.8 times count, rounded down. Unit: rank.
+    #: Names ranked so far up always enter; without one 0.8 times count, rounded down. Unit: rank.
     enter_rank: t.Optional[int]
-    #: Constituents stay while ranked so far up; null takes 1.2 times count, rounded up. Unit: rank.
+    #: Constituents stay while ranked so far up; without one 1.2 times count, rounded up. Unit: rank.
     exit_rank: t.Optional[int]
     #: Smallest values first.
     ascending: bool
@@ -767,7 +767,7 @@ class CardinalityParams(_CardinalityParams, total=False):
 
     #: Fewest names held. Unit: names.
     minimum: int
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -805,7 +805,7 @@ class _CategoryFilterParams(t.TypedDict):
 class CategoryFilterParams(_CategoryFilterParams, total=False):
     """Keeps the names whose category is in one list and not in another."""
 
-    #: Categories that are kept; null keeps all that are not excluded.
+    #: Categories that are kept; without any all that are not excluded.
     include: t.Optional[t.Sequence[str]]
     #: Categories that are removed.
     exclude: t.Optional[t.Sequence[str]]
@@ -934,7 +934,7 @@ class _CompositeScoreParams(t.TypedDict):
 class CompositeScoreParams(_CompositeScoreParams, total=False):
     """Scores the names by a weighted average of winsorised z-scores and keeps the best, those above a score, or both."""
 
-    #: How many of the best are kept; null for no limit. Unit: names.
+    #: How many of the best are kept; without one there is no limit. Unit: names.
     count: t.Optional[int]
     #: Least score; null for none. Unit: z units.
     minimum: t.Optional[float]
@@ -962,7 +962,7 @@ class Concentration5_10_40Params(t.TypedDict, total=False):
     trigger: float
     #: Largest sum of the names above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -1001,7 +1001,7 @@ class ConcentrationRICParams(t.TypedDict, total=False):
     trigger: float
     #: Largest sum of the names above the trigger. Unit: fraction.
     aggregate: float
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -1922,7 +1922,7 @@ class _EffectiveNumberParams(t.TypedDict):
 class EffectiveNumberParams(_EffectiveNumberParams, total=False):
     """The effective number of names, one over the sum of squared weights, is at least a minimum."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -1946,7 +1946,7 @@ class EqualRiskWeightParams(t.TypedDict, total=False):
     window: int
     #: Structure the sample covariance is shrunk towards.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; null takes names / (names + observations). Unit: fraction.
+    #: Weight on the target; without one names / (names + observations). Unit: fraction.
     intensity: t.Optional[float]
 
 
@@ -2055,7 +2055,7 @@ class _ExcludeParams(t.TypedDict):
 class ExcludeParams(_ExcludeParams, total=False):
     """The names have no weight."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -2240,7 +2240,7 @@ class FactorExposureParams(_FactorExposureParams, total=False):
     standardise: bool
     #: Bounds hold for active weights.
     active: bool
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -2479,7 +2479,7 @@ class FreezeParams(_FreezeParams, total=False):
 
     #: Trades are measured from the index weights or from the previous solved weights.
     reference: t.Literal["index", "previous"]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -2526,7 +2526,7 @@ class FrontierPayload(t.TypedDict):
 class FullInvestmentParams(t.TypedDict, total=False):
     """The weights sum to one. Present by default unless a WeightSum row replaces it."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -2754,13 +2754,13 @@ class _GroupBoundsParams(t.TypedDict):
 class GroupBoundsParams(_GroupBoundsParams, total=False):
     """The weight of each group lies between two bounds. Names without a group form one of their own."""
 
-    #: Groups the row covers; null covers each group.
+    #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
     #: Smallest weight of a group. Unit: fraction.
     lower: float
     #: Largest weight of a group. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -2808,11 +2808,11 @@ class _GroupCardinalityParams(t.TypedDict):
 class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     """The number of names held in each group lies between two bounds."""
 
-    #: Groups the row covers; null covers each group.
+    #: Groups the row covers; without any each of them.
     groups: t.Optional[t.Sequence[str]]
     #: Fewest names held in a group. Unit: names.
     minimum: int
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -3623,7 +3623,7 @@ class LinearConstraintParams(_LinearConstraintParams, total=False):
     lower: t.Optional[float]
     #: Largest sum.
     upper: t.Optional[float]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -3683,7 +3683,7 @@ class LiquidityParams(_LiquidityParams, total=False):
     days: float
     #: Trailing sessions of the median. Unit: sessions.
     window: int
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -3754,7 +3754,7 @@ class LoadJobStatus(t.TypedDict):
 class LongOnlyParams(t.TypedDict, total=False):
     """No weight is negative. Present by default; a PositionBounds row with a negative lower bound lifts it for the names it covers."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -4003,7 +4003,7 @@ class _MinimumHoldingParams(t.TypedDict):
 class MinimumHoldingParams(_MinimumHoldingParams, total=False):
     """A name is held with at least a threshold of weight, or not at all. Short positions are not affected."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -4027,7 +4027,7 @@ class MinimumVarianceWeightParams(t.TypedDict, total=False):
     window: int
     #: Structure the sample covariance is shrunk towards.
     target: t.Literal["constant_correlation", "scaled_identity"]
-    #: Weight on the target; null takes names / (names + observations). Unit: fraction.
+    #: Weight on the target; without one names / (names + observations). Unit: fraction.
     intensity: t.Optional[float]
     #: Largest weight inside the minimisation; too low a bound for full investment gives equal weights. Unit: fraction.
     upper: float
@@ -4586,9 +4586,9 @@ class PositionBoundsParams(t.TypedDict, total=False):
     lower: float
     #: Largest weight. Unit: fraction.
     upper: float
-    #: Names the row covers; null covers all.
+    #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -5348,9 +5348,9 @@ class RelativePositionBoundsParams(_RelativePositionBoundsParams, total=False):
 
     #: Smallest multiple of the index weight. Unit: multiple.
     lower: float
-    #: Names the row covers; null covers all.
+    #: Names the row covers; without any all of them.
     identifiers: t.Optional[t.Sequence[str]]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -5871,7 +5871,7 @@ class _RiskParityObjective(t.TypedDict):
 class RiskParityObjective(_RiskParityObjective, total=False):
     """Shares of the variance equal to the budgets: the largest ratio of the geometric mean of the weights, by budget, to the volatility."""
 
-    #: Share of the variance by identifier or by group, in all 1; null gives every name the same. A group shares its budget equally among the members that are not named.
+    #: Share of the variance by identifier or by group, in all 1; without any every name has the same. A group shares its budget equally among the members that are not named.
     budgets: t.Optional[t.Mapping[str, float]]
     #: Reference column whose groups the budgets name.
     budget_field: str
@@ -7066,7 +7066,7 @@ class _TrackingErrorParams(t.TypedDict):
 class TrackingErrorParams(_TrackingErrorParams, total=False):
     """The annualised tracking error against the index is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -7111,7 +7111,7 @@ class TradeSizeParams(_TradeSizeParams, total=False):
 
     #: Trades are measured from the index weights or from the previous solved weights.
     reference: t.Literal["index", "previous"]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -7270,7 +7270,7 @@ class TurnoverParams(_TurnoverParams, total=False):
 
     #: Trades are measured from the index weights or from the previous solved weights.
     reference: t.Literal["index", "previous"]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -7441,7 +7441,7 @@ class _VolatilityParams(t.TypedDict):
 class VolatilityParams(_VolatilityParams, total=False):
     """The annualised volatility of the portfolio is at most a limit."""
 
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -7542,7 +7542,7 @@ class WeightSumParams(t.TypedDict, total=False):
     lower: float
     #: Largest sum. Unit: fraction.
     upper: float
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int
@@ -7575,7 +7575,7 @@ class WeightedAverageParams(_WeightedAverageParams, total=False):
     relative: bool
     #: A missing value counts as zero, or its name is left out of the average.
     missing: t.Literal["zero", "renormalise"]
-    #: Penalty added to the objective per unit of violation; null makes the row hard.
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
     priority: int

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
+import { parseQuantity } from '../../words/quantities.js';
 import type { FieldSpec } from './field-spec.js';
 import { Pairs } from './pairs.js';
 
@@ -94,7 +95,7 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
     value,
     onChange,
     toText: own.toText ?? (spec.kind === 'node' ? nodeText : plainText),
-    toValue: own.toValue ?? (isNumber ? parseNumber : (PARSERS[spec.kind] ?? parseText)),
+    toValue: own.toValue ?? (isNumber ? numberParser(spec) : (PARSERS[spec.kind] ?? parseText)),
   });
   return (
     <>
@@ -152,10 +153,9 @@ const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
 };
 
 /** What is no number goes to the service as it was typed: it says what is wrong with it. */
-function parseNumber(text: string): Parsed {
-  const value = Number(text);
-  return { value: text.trim() === '' ? undefined : Number.isFinite(value) ? value : text };
-}
+const numberParser =
+  ({ unit }: FieldSpec) =>
+  (text: string): Parsed => ({ value: text.trim() === '' ? undefined : (parseQuantity(text, unit) ?? text) });
 
 interface Typed {
   readonly value: Json | undefined;

@@ -34,6 +34,8 @@ export interface FieldSpec {
   readonly suggestions?: readonly string[];
   readonly help?: string | null;
   readonly unit?: string | null;
+  /** Where what may be chosen is made. */
+  readonly link?: { readonly address: string; readonly text: string };
   /** Whether it has a line of its own. */
   readonly isWide?: boolean;
 }

@@ -2,6 +2,8 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
+import { percent } from '../../words/numbers.js';
+import { isFraction } from '../../words/quantities.js';
 import { FieldControl } from './field-control.js';
 import type { FieldSpec } from './field-spec.js';
 import '../control.css';
@@ -31,7 +33,7 @@ export function Field({
   onChange,
 }: FieldProps) {
   const id = useId();
-  const { label, help, unit, isRequired = false, kind } = spec;
+  const { label, help, unit, isRequired = false, kind, link } = spec;
   const said = findings.length + notes.length > 0 ? `${id}-said` : undefined;
   const explained = [help, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
@@ -45,7 +47,8 @@ export function Field({
             *
           </span>
         )}
-        {isShort(unit) && <span class="quiet"> {unit}</span>}
+        {isShort(unit) && !label.endsWith(unit) && <span class="quiet"> {unit}</span>}
+        {typeof value === 'number' && isFraction(unit) && <span class="quiet"> = {percent(value)}</span>}
       </label>
       <FieldControl
         id={id}
@@ -60,6 +63,11 @@ export function Field({
       {explained !== '' && (
         <p id={`${id}-help`} class="field-help">
           {coded(explained)}
+        </p>
+      )}
+      {link !== undefined && (
+        <p class="field-help">
+          <a href={link.address}>{link.text}</a>
         </p>
       )}
       {said !== undefined && (
@@ -84,7 +92,7 @@ export function Field({
 const coded = (text: string) => text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 
 /** Whether a unit has room beside the label. */
-const isShort = (unit: string | null | undefined): boolean => typeof unit === 'string' && unit.length <= 10;
+const isShort = (unit: string | null | undefined): unit is string => typeof unit === 'string' && unit.length <= 10;
 
 /** Fields side by side. */
 export function FieldGrid({ children }: { readonly children: ComponentChildren }) {

@@ -2,7 +2,7 @@ import type { ParameterSpec } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { FieldGrid } from '../../components/form/field.js';
 import { fieldOf, isRead, type FieldSpec } from '../../components/form/field-spec.js';
-import type { Path } from '../../words/paths.js';
+import type { Json, Path } from '../../words/paths.js';
 import { DocumentField } from './document-field.js';
 import { useWorkshop } from './draft.js';
 
@@ -27,6 +27,8 @@ export function Part({ title, help, aside, children }: PartProps) {
   );
 }
 
+const NEW_WATCHLIST = { address: '/console/watchlists/new', text: 'New watchlist' };
+
 interface FieldsProps {
   /** What the catalogue says of the fields. */
   readonly fields: readonly ParameterSpec[];
@@ -40,6 +42,10 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
+  /** Those that are stored, and the one that is named though it is gone. */
+  const watchlistsOf = (named: Json | undefined) => [
+    ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
+  ];
   const specOf = (parameter: ParameterSpec): FieldSpec => {
     const spec = fieldOf(parameter);
     switch (parameter.format) {
@@ -48,7 +54,12 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
       case 'universe':
         return { ...spec, suggestions: isIndex ? known.indices : known.universes };
       case 'watchlist':
-        return { ...spec, suggestions: known.watchlists };
+        return {
+          ...spec,
+          kind: 'choice',
+          choices: watchlistsOf(draft.at([...within, spec.name])),
+          link: NEW_WATCHLIST,
+        };
       default:
         return spec;
     }

@@ -85,8 +85,8 @@ function Datapoint({ view, field }: { readonly view: ExposuresView; readonly fie
         ? []
         : [
             { id: 'mean', label: 'Weighted mean', values: own.mean, colour: 1 },
-            { id: 'p25', label: '25 %', values: own.percentiles.p25, colour: 3, isDashed: true },
-            { id: 'p75', label: '75 %', values: own.percentiles.p75, colour: 3, isDashed: true },
+            { id: 'p25', label: '25th percentile', values: own.percentiles.p25, colour: 3, isDashed: true },
+            { id: 'p75', label: '75th percentile', values: own.percentiles.p75, colour: 5, isDashed: true },
             ...(own.benchmark === null
               ? []
               : [{ id: 'benchmark', label: view.benchmark ?? 'Benchmark', values: own.benchmark.mean, colour: 2 }]),
@@ -103,7 +103,7 @@ function Datapoint({ view, field }: { readonly view: ExposuresView; readonly fie
         height={240}
         sync="weights"
         onRange={chooseRange}
-        unit={{ of: 'number', digits: digitsOf(own.mean) }}
+        unit={field.endsWith('_YIELD') ? PERCENT : { of: 'number', digits: digitsOf(own.mean) }}
       />
       <p class="quiet">
         Known for {percent(own.coverage.at(-1))} of the weight on {view.dates.at(-1)}.

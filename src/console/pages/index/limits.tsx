@@ -93,8 +93,13 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
           {
             term: 'Nearest breach',
             value: distance === null ? '–' : change(distance.move),
-            help: 'The least move of one name that passes a bound on the last date',
-            note: distance === null ? undefined : <a href={nameAddress(distance.identifier)}>{distance.identifier}</a>,
+            help: 'The least move of the price of one name, all others unchanged, that takes a row beyond its bound on the last date',
+            note:
+              distance === null ? undefined : (
+                <>
+                  price move of <a href={nameAddress(distance.identifier)}>{distance.identifier}</a>
+                </>
+              ),
           },
         ]}
       />
@@ -167,9 +172,9 @@ const ROWS: readonly Column<Row>[] = [
   },
   {
     id: 'value',
-    title: 'At the least',
+    title: 'At its tightest',
     help: 'What the row measured on the date of least headroom',
-    width: 100,
+    width: 112,
     align: 'right',
     value: ({ least }) => least.value,
     show: ({ least, unit }) => written(least.value, unit),

@@ -68,6 +68,9 @@ function Upcoming({ id, after }: { readonly id: string; readonly after: string |
   );
 }
 
+/** The first composition trades nothing: all of it is new, and it has no cost. */
+const isFirst = ({ cost, added, constituents }: RebalanceRow): boolean => cost === null && added === constituents;
+
 const COLUMNS: readonly Column<RebalanceRow>[] = [
   { id: 'date', title: 'In effect', width: 100, value: ({ date }) => date },
   {
@@ -111,7 +114,8 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     width: 90,
     align: 'right',
     value: (row) => row.turnover,
-    show: (row) => percent(row.turnover),
+    show: (row) =>
+      isFirst(row) ? <span title="First composition: nothing was held before">first</span> : percent(row.turnover),
   },
   {
     id: 'cost',

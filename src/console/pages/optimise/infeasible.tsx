@@ -24,12 +24,10 @@ interface Remedy {
 /** Rows that cannot hold together, as the service tells them, with what would mend it. */
 export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
   const conflict = listIn(detail, 'conflict') as readonly { readonly label: string }[];
-  const remedies = (listIn(detail, 'relaxations') as readonly Remedy[]).filter(
-    ({ index }) => rows[index] !== undefined,
-  );
-  const all = (listIn(detail, 'all_rows_relaxation') as readonly Remedy[]).filter(
-    ({ index }) => rows[index] !== undefined,
-  );
+  const remediesIn = (name: string) =>
+    (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(rounded);
+  const remedies = remediesIn('relaxations');
+  const all = remediesIn('all_rows_relaxation');
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(withRemedy, rows));
   return (
     <Banner kind="bad" title={message}>
@@ -59,6 +57,18 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
       )}
     </Banner>
   );
+}
+
+/** Digits of a remedy that are kept. */
+const DIGITS = 4;
+
+/** A remedy in few digits, a little further out rather than a little short: it still mends what it mended. */
+function rounded(remedy: Remedy): Remedy {
+  const { from, to } = remedy;
+  if (to === 0) return remedy;
+  const step = 10 ** (Math.floor(Math.log10(Math.abs(to))) + 1 - DIGITS);
+  const steps = to > from ? Math.ceil(to / step) : Math.floor(to / step);
+  return { ...remedy, to: Number((steps * step).toPrecision(DIGITS)) };
 }
 
 function listIn(detail: InfeasibleProps['detail'], name: string): readonly unknown[] {

@@ -75,7 +75,8 @@ function Neighbours({ id, view: { previous, next } }: { readonly id: string; rea
 }
 
 function Figures({ view }: { readonly view: RebalanceView }) {
-  const { decision_date: decided, traded_on: traded, constituents, added, removed, turnover, cost, cap, capped } = view;
+  const { decision_date: decided, traded_on: traded, constituents, added, removed, cap, capped } = view;
+  const { turnover, cost, previous } = view;
   return (
     <Metrics
       label="Figures of the rebalance"
@@ -85,8 +86,12 @@ function Figures({ view }: { readonly view: RebalanceView }) {
         { term: 'Constituents', value: count(constituents) },
         { term: 'Added', value: count(added), kind: added > 0 ? 'up' : '' },
         { term: 'Removed', value: count(removed), kind: removed > 0 ? 'down' : '' },
-        { term: 'Turnover', value: percent(turnover), help: 'One-way' },
-        { term: 'Cost', value: percent(cost, 4), help: 'Fraction of the value the close before' },
+        ...(previous === null
+          ? [{ term: 'Turnover', value: 'first composition', help: 'Nothing was held before: no trade is counted' }]
+          : [
+              { term: 'Turnover', value: percent(turnover), help: 'One-way' },
+              { term: 'Cost', value: percent(cost, 4), help: 'Fraction of the value the close before' },
+            ]),
         { term: 'At the cap', value: count(capped), note: cap === null ? 'no cap' : `cap ${percent(cap)}` },
       ]}
     />

@@ -27,7 +27,7 @@ export const riskParity = objectiveClass({
   params: z.strictObject({
     budgets: Budgets.nullable().default(null).meta({
       label: 'Budgets',
-      help: 'Share of the variance by identifier or by group, in all 1; null gives every name the same. A group shares its budget equally among the members that are not named.',
+      help: 'Share of the variance by identifier or by group, in all 1; without any every name has the same. A group shares its budget equally among the members that are not named.',
     }),
     budget_field: z
       .string()

@@ -18,12 +18,12 @@ export const bufferedTopN = selectionClass({
       count: parameters.count,
       enter_rank: rank.meta({
         label: 'Enter rank',
-        help: 'Names ranked so far up always enter; null takes 0.8 times count, rounded down.',
+        help: 'Names ranked so far up always enter; without one 0.8 times count, rounded down.',
         unit: 'rank',
       }),
       exit_rank: rank.meta({
         label: 'Exit rank',
-        help: 'Constituents stay while ranked so far up; null takes 1.2 times count, rounded up.',
+        help: 'Constituents stay while ranked so far up; without one 1.2 times count, rounded up.',
         unit: 'rank',
       }),
       ascending: parameters.ascending,

@@ -15,7 +15,7 @@ export const categoryFilter = selectionClass({
       field: parameters.fieldName,
       include: categories.meta({
         label: 'Include',
-        help: 'Categories that are kept; null keeps all that are not excluded.',
+        help: 'Categories that are kept; without any all that are not excluded.',
       }),
       exclude: categories.meta({ label: 'Exclude', help: 'Categories that are removed.' }),
       missing: parameters.missing,

@@ -26,7 +26,7 @@ export const compositeScore = selectionClass({
       count: parameters.count
         .nullable()
         .default(null)
-        .meta({ label: 'Count', help: 'How many of the best are kept; null for no limit.', unit: 'names' }),
+        .meta({ label: 'Count', help: 'How many of the best are kept; without one there is no limit.', unit: 'names' }),
       minimum: parameters.bound('Minimum', 'Least score; null for none.', 'z units'),
       missing: parameters.missing,
     })

@@ -13,7 +13,7 @@ export const riskParameters = {
     .meta({ label: 'Target', help: 'Structure the sample covariance is shrunk towards.' }),
   intensity: z.number().min(0).max(1).nullable().default(null).meta({
     label: 'Intensity',
-    help: 'Weight on the target; null takes names / (names + observations).',
+    help: 'Weight on the target; without one names / (names + observations).',
     unit: 'fraction',
   }),
 };

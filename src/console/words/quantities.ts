@@ -1,0 +1,29 @@
+/** Numbers as people type them: `5%` of a fraction, `5m` of money, `5k` of anything that counts. */
+
+/** Powers of ten of the letters behind a number. */
+const LETTERS: Readonly<Record<string, number>> = { k: 3, m: 6, bn: 9 };
+
+/** Whether a unit is a fraction, of which a percentage may be typed. */
+export const isFraction = (unit: string | null | undefined): boolean => unit?.startsWith('fraction') === true;
+
+/** Units of which a hundredth makes sense: a fraction, or none that is named. */
+const takesPercent = (unit: string | null | undefined): boolean =>
+  unit === null || unit === undefined || isFraction(unit);
+
+/**
+ * A number with what may stand behind it, moved by powers of ten in decimals: `0.7%` is 0.007 and no sum of rounding.
+ * @returns undefined for what is no number, and for a suffix that the unit does not allow
+ */
+export function parseQuantity(typed: string, unit: string | null | undefined): number | undefined {
+  const text = typed.trim();
+  const plain = Number(text);
+  if (text !== '' && Number.isFinite(plain)) return plain;
+  const [, digits, suffix = ''] = /^([+-]?[\d.,]+)\s*(%|k|m|bn)?$/i.exec(text.replace('\u2212', '-')) ?? [];
+  if (digits === undefined) return undefined;
+  // Commas group by thousands, and are read nowhere else: 0,05 is no number.
+  if (digits.includes(',') && !/^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/.test(digits)) return undefined;
+  if (suffix === '%' ? !takesPercent(unit) : suffix !== '' && isFraction(unit)) return undefined;
+  const power = suffix === '%' ? -2 : (LETTERS[suffix.toLowerCase()] ?? 0);
+  const value = Number(`${digits.replaceAll(',', '')}e${power}`);
+  return Number.isFinite(value) ? value : undefined;
+}

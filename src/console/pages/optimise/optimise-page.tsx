@@ -114,6 +114,10 @@ function OfIndex({ id, ids, specs }: OfIndexProps) {
   );
 }
 
+/** Puts terms into the address; those by default leave it. */
+const setTerms = (next: Terms) =>
+  setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
+
 interface RowsProps {
   readonly parent: IndexDocument;
   readonly set: ConstraintSet | undefined;
@@ -123,8 +127,6 @@ interface RowsProps {
 function Rows({ parent, set, specs }: RowsProps) {
   const { rows, setRows, name, setName, isTooLong } = useRows(parent, set);
   const terms = termsIn(parameter('terms'));
-  const setTerms = (next: Terms) =>
-    setParameters({ terms: Object.keys(next).length === 0 ? null : JSON.stringify(next) });
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
   const datapoints = fields.data?.fields.map(({ name: field }) => field) ?? [];
   const body = { id: name, name, constraints: asConstraints(rows) };
@@ -176,15 +178,7 @@ function Rows({ parent, set, specs }: RowsProps) {
           <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id, terms)} />
         )}
       </div>
-      <Solve
-        parent={parent}
-        rows={rows}
-        terms={terms}
-        isValid={isValid}
-        findings={findings}
-        onRows={setRows}
-        onTerms={setTerms}
-      />
+      <Solve {...{ parent, rows, terms, isValid, findings }} onRows={setRows} onTerms={setTerms} />
     </div>
   );
 }

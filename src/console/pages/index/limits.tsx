@@ -96,9 +96,7 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
             help: 'The least move of the price of one name, all others unchanged, that takes a row beyond its bound on the last date',
             note:
               distance === null ? undefined : (
-                <>
-                  price move of <a href={nameAddress(distance.identifier)}>{distance.identifier}</a>
-                </>
+                <a href={nameAddress(distance.identifier)}>{`price of ${distance.identifier}`}</a>
               ),
           },
         ]}

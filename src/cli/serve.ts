@@ -1,3 +1,4 @@
+import { access, constants } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isLoopbackName } from '#http/authentication.js';
@@ -35,11 +36,23 @@ export async function worker(argv: readonly string[], environment: NodeJS.Proces
   return run('worker', settings);
 }
 
+/** Warns of data roots that no data can be read below: each is asked again later, for a root may come after the start. */
+async function warnOfRoots(roots: readonly string[], log: Pick<Logger, 'warn'>): Promise<void> {
+  for (const root of roots) {
+    const failure = await access(root, constants.R_OK | constants.X_OK).then(
+      () => undefined,
+      (cause: NodeJS.ErrnoException) => cause.code ?? cause.message,
+    );
+    if (failure !== undefined) log.warn({ root, failure }, 'a data root cannot be read');
+  }
+}
+
 async function run(role: Role, settings: Settings): Promise<number> {
   const log = createLog(settings.logLevel);
   process.on('uncaughtException', endOnDefect(log));
   process.on('unhandledRejection', endOnDefect(log));
   const { service, server } = await start(settings, log, role);
+  await warnOfRoots(settings.dataRoots, log);
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   // The first store that is registered or loaded finds a process that reads, and the start has not waited for it.

@@ -40,7 +40,7 @@ function sentenceOf(err: string): string | undefined {
 const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
 
 test('the service says one line on standard output, answers, and keeps its log apart', async () => {
-  const { url, out, err, child, ended } = await serve('--drain-ms', '0');
+  const { url, out, err, child, ended } = await serve('--drain-ms', '0', '--data-roots', join(home, 'nowhere'));
   expect((await fetch(`${url}/health`)).status).toBe(200);
   expect((await fetch(`${url}/changelog`)).headers.get('x-engine-version')).toBe(VERSION);
   child.kill('SIGTERM');
@@ -51,6 +51,8 @@ test('the service says one line on standard output, answers, and keeps its log a
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
   expect(lines.map(({ msg }) => msg)).toEqual(expect.arrayContaining(['listening', 'request', 'stopping', 'stopped']));
+  const warned = lines.filter(({ msg }) => msg === 'a data root cannot be read');
+  expect(warned).toMatchObject([{ root: join(home, 'nowhere'), failure: 'ENOENT' }]);
 });
 
 test.each(['SIGTERM', 'SIGINT'] as const)(

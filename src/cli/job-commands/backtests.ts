@@ -2,7 +2,7 @@ import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
-import { BENCHMARK, CALLBACK } from './fields.js';
+import { BENCHMARK, CALLBACK, FAIL_ON, statusOfFindings } from './fields.js';
 
 /** What became of one index. */
 interface Backtested {
@@ -12,6 +12,8 @@ interface Backtested {
   readonly total_return: number | null;
   /** Why it failed or was refused; null otherwise. */
   readonly error: string | null;
+  /** Findings of the run, where it ran. */
+  readonly findings: readonly { readonly code: string; readonly message: string }[];
 }
 
 export const backtests: JobCommand<readonly Backtested[]> = {
@@ -25,6 +27,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
     ...CALLBACK,
+    ...FAIL_ON,
     'if-stale': {
       type: 'boolean',
       help: 'Run only those whose stored run is not what a run would give now, on the terms of that run (dates, capital, costs, benchmark) where no flag says another.',
@@ -46,7 +49,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     });
     const result: Backtested[] = [];
     for (const { index_id, outcome, job, error } of entries) {
-      const nothing = { index_id, total_return: null, error: null };
+      const nothing = { index_id, total_return: null, error: null, findings: [] };
       if (job !== null) result.push(await finished(client, index_id, job));
       else if (outcome === 'current') result.push({ ...nothing, outcome });
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
@@ -56,8 +59,13 @@ export const backtests: JobCommand<readonly Backtested[]> = {
   show: (result) => table([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
   lines: (result) => ({ event: 'row', records: result, rest: { rows: result.length } }),
   csv: (result) => ({ header: HEADER, rows: rowsOf(result) }),
-  exitStatus: (result) =>
-    result.some(({ outcome }) => outcome === 'failed' || outcome === 'refused') ? EXIT.jobFailed : EXIT.done,
+  exitStatus: (result, flags) =>
+    result.some(({ outcome }) => outcome === 'failed' || outcome === 'refused')
+      ? EXIT.jobFailed
+      : statusOfFindings(
+          result.flatMap(({ findings }) => findings),
+          flags,
+        ),
 };
 
 const HEADER = ['index_id', 'outcome', 'total_return', 'error'];
@@ -66,16 +74,19 @@ const rowsOf = (result: readonly Backtested[]) =>
   result.map(({ index_id, outcome, total_return, error }) => [index_id, outcome, total_return, error]);
 
 type Job = Parameters<DivisorClient['waitForJob']>[0] & {
-  readonly result: { readonly metrics: { readonly total_return: number } } | null;
+  readonly result: {
+    readonly metrics: { readonly total_return: number };
+    readonly findings: Backtested['findings'];
+  } | null;
 };
 
 async function finished(client: DivisorClient, index_id: string, job: Job): Promise<Backtested> {
   try {
-    const { metrics } = await client.waitForJob(job);
-    return { index_id, outcome: 'done', total_return: metrics.total_return, error: null };
+    const { metrics, findings } = await client.waitForJob(job);
+    return { index_id, outcome: 'done', total_return: metrics.total_return, error: null, findings };
   } catch (failure) {
     // A job that failed has no status of HTTP; anything else is not about this index alone.
     if (!(failure instanceof DivisorError) || failure.status !== null) throw failure;
-    return { index_id, outcome: 'failed', total_return: null, error: failure.message };
+    return { index_id, outcome: 'failed', total_return: null, error: failure.message, findings: [] };
   }
 }

@@ -179,6 +179,12 @@ export function describeAgainstAService(): void {
         status: 0,
         out: `${header}\r\nEVEN,current,,\r\n`,
       });
+      const row = JSON.parse((await asked(['backtests', 'EVEN'])).out.split('\n')[0]!) as {
+        findings: { code: string }[];
+      };
+      const code = row.findings[0]!.code;
+      expect((await asked(['backtests', 'EVEN', '--fail-on', `PARTIAL_DATE,${code}`])).status).toBe(3);
+      expect((await asked(['backtests', 'EVEN', '--fail-on', 'PARTIAL_DATE'])).status).toBe(0);
     });
 
     test('a nightly script run twice at once, and once killed, leaves whole files and no others', async () => {

@@ -53,7 +53,7 @@ export function describeRegistering(): void {
     });
 
     test('is taken twice for one folder when each names a file of its own as the market', async () => {
-      const location = await folderWith('two', { 'a.csv': marketCsv(['A']), 'b.csv': marketCsv(['B', 'C']) });
+      const location = await folderWith('two-markets', { 'a.csv': marketCsv(['A']), 'b.csv': marketCsv(['B', 'C']) });
       const create = (store_id: string, tables: object) =>
         service.ask<DataStore>('POST', '/data/stores', { store_id, name: store_id, kind: 'folder', location, tables });
       expect((await create('two-a', { market: 'a.csv' })).body.identifiers).toBe(1);

@@ -7,11 +7,24 @@ import { Banner } from './banner.js';
 import { Button } from './button.js';
 import { Progress } from './progress.js';
 
+interface JobStateProps {
+  readonly job: JobStatus;
+  /** Asks for the same again, where that can be offered. */
+  readonly onAgain?: () => void;
+}
+
 /** A job that is under way, or how it ended where that is no result. */
-export function JobState({ job }: { readonly job: JobStatus }) {
+export function JobState({ job, onAgain }: JobStateProps) {
   const { status, progress, message, error } = job;
   if (status === 'succeeded') return null;
-  if (status === 'cancelled') return <Banner kind="warning" title="The job was cancelled." />;
+  if (status === 'cancelled')
+    return (
+      <Banner
+        kind="warning"
+        title="The job was cancelled."
+        action={onAgain && may('run') && <Button onClick={onAgain}>Run again</Button>}
+      />
+    );
   if (status === 'failed') {
     return error?.code === 'INFEASIBLE' ? null : (
       <Banner kind="bad" title={error?.message ?? 'The job failed.'}>

@@ -26,6 +26,9 @@ export async function start<J extends AnyJob>(submit: () => Promise<J>): Promise
 export const runIndex = (indexId: string) =>
   start(() => service.value.call('startBacktest', { params: { index_id: indexId }, body: {} }));
 
+export const activateStore = (id: string) =>
+  start(() => service.value.call('activateStore', { params: { store_id: id } }));
+
 export const cancelJob = (jobId: string) =>
   attempt(async () => {
     noteJob(await service.value.call('cancelJob', { params: { job_id: jobId } }));

@@ -70,3 +70,18 @@ export function differences(before: Json | undefined, after: Json | undefined, p
     return before.flatMap((item: Json, i) => differences(item, (after as readonly Json[])[i], [...path, i]));
   return [{ path, before, after }];
 }
+
+/** Whether one place lies in the other, or is it. */
+const isWithin = (path: Path, other: Path): boolean => {
+  const shorter = Math.min(path.length, other.length);
+  return path.slice(0, shorter).every((step, i) => step === other[i]);
+};
+
+/** A document with the changes of both; null where both changed one place, or one a part of what the other changed. */
+export function merged(base: JsonObject, mine: JsonObject, theirs: JsonObject): JsonObject | null {
+  const own = differences(base, mine);
+  const other = differences(base, theirs);
+  if (own.some(({ path }) => other.some((one) => isWithin(path, one.path)))) return null;
+  // An object stays one with another value somewhere in it.
+  return own.reduce<JsonObject>((all, { path, after }) => withValue(all, path, after) as JsonObject, theirs);
+}

@@ -45,6 +45,10 @@ export function describeRecord(desk: () => Desk): void {
     await picture(page, 'versions');
     const earlier = before.versions[1]!.version;
     await page.getByRole('row', { name: new RegExp(`^${earlier} `) }).click();
+    // What restoring changes stands there before it is pressed.
+    const restoring = page.getByRole('region', { name: `Restore version ${earlier}` });
+    const now = (await service.ask<IndexDocument>('GET', '/indices/CORE')).body.base_value;
+    await restoring.getByRole('row', { name: new RegExp(`^/base_value ${now} 500$`) }).waitFor();
     await page.getByLabel('Why').fill('Back');
     // Somebody else saves meanwhile.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
@@ -54,7 +58,7 @@ export function describeRecord(desk: () => Desk): void {
     await page.getByText('Another version was written meanwhile').waitFor();
     expect((await service.ask<IndexDocument>('GET', '/indices/CORE')).body.tags).toEqual(['theirs']);
     await restore.click();
-    await page.getByRole('row', { name: /restored .*Back/ }).waitFor();
+    await page.getByRole('row', { name: new RegExp(`restored .*Restored version ${earlier}: Back`) }).waitFor();
     expect((await service.ask<IndexDocument>('GET', '/indices/CORE')).body).toMatchObject({
       base_value: 500,
       tags: [],

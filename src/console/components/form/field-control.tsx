@@ -34,7 +34,7 @@ export function FieldControl(props: ControlProps) {
           value={value === undefined || value === null ? '' : String(value)}
           onChange={(event) => onChange(BOOLEANS[event.currentTarget.value])}
         >
-          <option value="">{otherwiseText(spec)}</option>
+          {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
           <option value="true">yes</option>
           <option value="false">no</option>
         </select>

@@ -79,7 +79,7 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
 }
 
 /** `date_format` reads `Date format`, `index_id` `Index`. */
-function labelOf(name: string): string {
+export function labelOf(name: string): string {
   const words = name.replace(/_(?:id|bps)$/, '').replaceAll('_', ' ');
   return words.charAt(0).toUpperCase() + words.slice(1);
 }

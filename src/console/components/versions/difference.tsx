@@ -131,11 +131,16 @@ interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestor
 function Restore({ of, version, newest, onRestored }: RestoreProps) {
   const [note, setNote] = useState('');
   const [isBusy, setBusy] = useState(false);
+  const difference = useResource(
+    newest.action === 'deleted' ? null : `difference ${of.kind} ${of.id} ${newest.version} ${version}`,
+    (signal) => differenceOf(of, { from: newest.version, to: version }, signal),
+  );
   const restore = async () => {
     setBusy(true);
     try {
       const ifMatch = newest.action === 'deleted' ? undefined : newest.etag;
-      await restoreVersion(of, { version, ifMatch, note });
+      const why = note === '' ? `Restored version ${version}` : `Restored version ${version}: ${note}`;
+      await restoreVersion(of, { version, ifMatch, note: why });
       say('good', `${of.id} is as version ${version} has it.`);
       setParameters({ version: null, against: null });
       changed();
@@ -149,17 +154,29 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
     setBusy(false);
   };
   return (
-    <div class="version-restore">
-      <Field
-        spec={{ name: 'note', label: 'Why', kind: 'text', help: 'Stands beside the new version.' }}
-        value={note}
-        findings={[]}
-        onChange={(value) => setNote(typeof value === 'string' ? value : '')}
-      />
-      <Button disabled={isBusy} onClick={() => void restore()}>
-        Restore version {version}
-      </Button>
-    </div>
+    <Section
+      title={`Restore version ${version}`}
+      aside={`what it changes of version ${newest.version}, the present one`}
+    >
+      {newest.action === 'deleted' ? (
+        <p class="quiet">The document was deleted: all of it comes back.</p>
+      ) : (
+        <Answered resource={difference} what="what would change">
+          {(found) => <Changes difference={found} />}
+        </Answered>
+      )}
+      <div class="version-restore">
+        <Field
+          spec={{ name: 'note', label: 'Why', kind: 'text', help: 'Stands beside the new version.' }}
+          value={note}
+          findings={[]}
+          onChange={(value) => setNote(typeof value === 'string' ? value : '')}
+        />
+        <Button disabled={isBusy} onClick={() => void restore()}>
+          Restore version {version}
+        </Button>
+      </div>
+    </Section>
   );
 }
 

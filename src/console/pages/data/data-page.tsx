@@ -13,7 +13,7 @@ import { storeAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { bytes, count, counted } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
-import { activateStore } from './store-acts.js';
+import { activateStore } from '../../state/actions.js';
 import { StoreState } from './store-state.js';
 import './data.css';
 

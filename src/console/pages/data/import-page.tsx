@@ -23,7 +23,7 @@ import type { JsonObject } from '../../words/paths.js';
 import { rowMetrics } from './store-overview.js';
 import { Inspection } from './inspection.js';
 import { useInspection } from './use-inspection.js';
-import { activateStore } from './store-acts.js';
+import { activateStore } from '../../state/actions.js';
 import { elsewhere, StoreFields } from './store-fields.js';
 import { ACCEPTED } from './file-kinds.js';
 import { nameFrom, TABLES, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';

@@ -4,9 +4,6 @@ import { changed } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 
-export const activateStore = (id: string) =>
-  start(() => service.value.call('activateStore', { params: { store_id: id } }));
-
 /** @param isFull whether every value is read again, and not later dates alone */
 export const refreshStore = (id: string, isFull: boolean) =>
   start(() => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull } }));

@@ -21,7 +21,7 @@ const COMMON: readonly FieldSpec[] = [
     kind: 'text',
     help: 'Of names that have no CURRENCY of their own; three letters.',
   },
-  { name: 'activate', label: 'Serve it at once', kind: 'boolean', otherwise: false },
+  { name: 'activate', label: 'Serve it at once', kind: 'boolean', isRequired: true },
 ];
 
 interface StoreFieldsProps {

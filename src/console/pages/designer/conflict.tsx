@@ -1,6 +1,16 @@
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
-import { differences, pathText, type Json, type JsonObject } from '../../words/paths.js';
+import { labelOf } from '../../components/form/schema-fields.js';
+import {
+  differences,
+  isObject,
+  merged,
+  pathText,
+  valueAt,
+  type Json,
+  type JsonObject,
+  type Path,
+} from '../../words/paths.js';
 
 /** Somebody saved another version since this one was opened. */
 export interface Clash {
@@ -15,10 +25,12 @@ interface ConflictProps {
   readonly mine: JsonObject;
   onTakeTheirs(): void;
   onKeepMine(): void;
+  onKeepBoth(document: JsonObject): void;
 }
 
-/** What they changed, what stands in the draft, and two ways on. */
-export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine }: ConflictProps) {
+/** What they changed, what stands in the draft, and the ways on. */
+export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onKeepBoth }: ConflictProps) {
+  const both = merged(base, mine, theirs);
   const byThem = new Set(differences(base, theirs).map(({ path }) => pathText(path)));
   const rows = differences(theirs, mine);
   return (
@@ -28,9 +40,14 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
       action={
         <>
           <Button onClick={onTakeTheirs}>Take theirs</Button>
-          <Button kind="main" onClick={onKeepMine}>
+          <Button kind={both === null ? 'main' : 'plain'} onClick={onKeepMine}>
             Save mine over it
           </Button>
+          {both !== null && (
+            <Button kind="main" onClick={() => onKeepBoth(both)}>
+              Keep both
+            </Button>
+          )}
         </>
       }
     >
@@ -46,8 +63,8 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
         <tbody>
           {rows.map(({ path, before, after }) => (
             <tr key={pathText(path)}>
-              <th scope="row">
-                <code>{pathText(path)}</code>
+              <th scope="row" title={pathText(path)}>
+                {pathWords(path, mine)}
               </th>
               <td>{shown(before)}</td>
               <td>{shown(after)}</td>
@@ -58,6 +75,17 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
       </table>
     </Banner>
   );
+}
+
+/** `Selection, top-n, Count` for `pipeline.selection[1].params.count`. */
+function pathWords(path: Path, document: JsonObject): string {
+  const steps = path.flatMap((step, at) => {
+    if (step === 'pipeline' || step === 'params') return [];
+    if (typeof step === 'string') return [labelOf(step)];
+    const item = valueAt(document, path.slice(0, at + 1));
+    return [isObject(item) ? String(item['id'] ?? item['type'] ?? step + 1) : String(step + 1)];
+  });
+  return steps.join(', ');
 }
 
 const LONGEST = 80;

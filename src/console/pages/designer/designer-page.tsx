@@ -124,7 +124,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         }
       >
         {left && isChanged && <Left onDiscard={discard} />}
-        <Saved saving={saving} mine={document} note={note} />
+        <Saved saving={saving} mine={document} note={note} onDocument={(both) => draft.replace(both)} />
         <div class="designer">
           <Forms isDerived={document['derivation'] !== null && document['derivation'] !== undefined} />
           <Extent findings={findings} isValid={isValid} />
@@ -174,15 +174,25 @@ interface SavedProps {
   readonly saving: Saving;
   readonly mine: JsonObject;
   readonly note: string;
+  onDocument(document: JsonObject): void;
 }
 
 /** What came of the last attempt to save. */
-function Saved({ saving, mine, note }: SavedProps) {
+function Saved({ saving, mine, note, onDocument }: SavedProps) {
   const { clash, trouble, save, takeTheirs } = saving;
   return (
     <>
       {clash !== null && (
-        <Conflict clash={clash} mine={mine} onTakeTheirs={takeTheirs} onKeepMine={() => save(clash.etag, note)} />
+        <Conflict
+          clash={clash}
+          mine={mine}
+          onTakeTheirs={takeTheirs}
+          onKeepMine={() => save(clash.etag, note)}
+          onKeepBoth={(both) => {
+            onDocument(both);
+            save(clash.etag, note);
+          }}
+        />
       )}
       {trouble !== null && <Problem trouble={trouble} />}
     </>

@@ -2,6 +2,7 @@ import type { Finding, IndexDocumentBody, PreviewResponse, WhatIfResponse } from
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { Choice } from '../../components/choice.js';
+import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
@@ -38,6 +39,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const document = draft.document.value;
   const asOf = parameter('on') ?? end;
   const canPreview = isValid && asOf !== null;
+  const isCurrent = !findings.some(({ severity }) => severity === 'error');
   const text = JSON.stringify(document);
   const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
     service.value.call('previewDocument', { body: { document: bodyOf(document), as_of: asOf } }),
@@ -71,8 +73,16 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       </div>
       {findings.length > 0 && view !== 'json' && <Findings findings={findings} shown={4} />}
       {asOf === null && view !== 'json' && <p class="quiet">No data is served: there is nothing to preview on.</p>}
-      {view === 'preview' && <Answer latest={preview}>{(data) => <Preview preview={data} />}</Answer>}
-      {view === 'change' && <Answer latest={compared}>{(data) => <WhatIf change={data} />}</Answer>}
+      {view === 'preview' && (
+        <Answer latest={preview} isCurrent={isCurrent}>
+          {(data) => <Preview preview={data} />}
+        </Answer>
+      )}
+      {view === 'change' && (
+        <Answer latest={compared} isCurrent={isCurrent}>
+          {(data) => <WhatIf change={data} />}
+        </Answer>
+      )}
       {view === 'json' && <JsonEditor />}
     </aside>
   );
@@ -83,16 +93,18 @@ export const bodyOf = (document: JsonObject): IndexDocumentBody => document as u
 
 interface AnswerProps<T> {
   readonly latest: Latest<T>;
+  /** Whether what is written is valid: the last answer is of another definition where it is not. */
+  readonly isCurrent: boolean;
   readonly children: (data: T) => preact.ComponentChildren;
 }
 
 /** The last answer; pale while it is that of an earlier draft. */
-function Answer<T>({ latest: { data, trouble, isBehind }, children }: AnswerProps<T>) {
+function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }: AnswerProps<T>) {
   return (
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
       {isBehind && data === undefined && <Wait what="the preview" />}
       {trouble !== null && <Problem trouble={trouble} />}
-      {data !== undefined && children(data)}
+      {data !== undefined && (isCurrent ? children(data) : <Earlier>{children(data)}</Earlier>)}
     </div>
   );
 }

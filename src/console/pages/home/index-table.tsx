@@ -128,7 +128,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     align: 'right',
     value: ({ run }) => run?.year_to_date ?? null,
-    show: ({ run }) => signed(run?.year_to_date),
+    show: ({ run }) => <span title={run === null ? undefined : `As of ${run.end}`}>{signed(run?.year_to_date)}</span>,
   },
   {
     id: 'volatility',

@@ -13,7 +13,7 @@ import { Progress } from '../../components/progress.js';
 import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
-import { cancelJob, runIndex } from '../../state/actions.js';
+import { activateStore, cancelJob, runIndex } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -298,11 +298,21 @@ function NeverRun({ id }: { readonly id: string }) {
 
 /** Why what is shown is not what a run would give now. */
 function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState }) {
+  const store = otherStore(stale.reasons);
   return (
     <Banner
       kind="warning"
       title="This run is not what a run would give now"
-      action={may('run') && <Button onClick={() => runIndex(id)}>Run again</Button>}
+      action={
+        <>
+          {store !== null && may('data') && (
+            <Button kind="main" onClick={() => void activateStore(store)}>
+              Serve {store}
+            </Button>
+          )}
+          {may('run') && <Button onClick={() => runIndex(id)}>Run again</Button>}
+        </>
+      }
     >
       <ul>
         {stale.reasons.map((reason) => (
@@ -311,4 +321,10 @@ function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState 
       </ul>
     </Banner>
   );
+}
+
+/** The store that a run was made on, where another one is served. */
+function otherStore(reasons: readonly string[]): string | null {
+  const found = reasons.map((reason) => /^The run was made on the store (\S+); \S+ is active\.$/.exec(reason)?.[1]);
+  return found.find((store) => store !== undefined) ?? null;
 }

@@ -77,7 +77,19 @@ function Pdf({ result }: { readonly result: RenderResult }) {
       }
     >
       <Answered resource={pdf} what="the PDF">
-        {() => address !== null && <iframe class="report-pdf" src={address} title={`${name}, as PDF`} />}
+        {() =>
+          address !== null &&
+          (navigator.pdfViewerEnabled ? (
+            <iframe class="report-pdf" src={address} title={`${name}, as PDF`} />
+          ) : (
+            <p>
+              This browser cannot show PDF in a page.{' '}
+              <a href={address} download={fileName}>
+                Save the report
+              </a>
+            </p>
+          ))
+        }
       </Answered>
       {isAsking && (
         <Confirm

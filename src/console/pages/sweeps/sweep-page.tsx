@@ -1,4 +1,4 @@
-import type { SweepRow, SweepView } from '#clients/typescript/divisor.js';
+import type { SweepRequest, SweepRow, SweepView } from '#clients/typescript/divisor.js';
 import { Banner } from '../../components/banner.js';
 import { JobState } from '../../components/job-state.js';
 import { Metrics } from '../../components/metrics.js';
@@ -7,10 +7,13 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
+import { start } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
-import { useResource } from '../../state/resource.js';
+import { go } from '../../state/place.js';
+import { changed, useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
+import { jobAddress } from '../../words/jobs.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import { SweepMap } from './sweep-map.js';
 import { patchText, pointerLabel } from './values.js';
@@ -32,13 +35,22 @@ export function SweepPage({ params }: PageProps) {
       <Answered resource={job} what="the sweep">
         {(first) => (
           <>
-            <JobState job={jobOf(`sweep:${id}`) ?? first} />
+            <JobState job={jobOf(`sweep:${id}`) ?? first} onAgain={() => void again(first.request)} />
             {view !== null && <Result view={view} />}
           </>
         )}
       </Answered>
     </Page>
   );
+}
+
+/** The same sweep once more: a job of its own, unless the service runs it under the same id. */
+async function again(request: unknown): Promise<void> {
+  const body = request as SweepRequest; // The body as accepted.
+  const job = await start(() => service.value.call('startSweep', { body }));
+  if (job === undefined) return;
+  changed();
+  go(jobAddress(job));
 }
 
 function Result({ view }: { readonly view: SweepView }) {

@@ -37,7 +37,10 @@ export const FORMULA = Symbol('formula');
 /** A cell of a sheet. */
 export type SheetCell = Cell | typeof FORMULA | undefined;
 
-/** What to do with the rows of one sheet after its first, which names the columns; undefined to leave them. */
+/**
+ * What to do with the rows of one sheet after its first, which names the columns; undefined to leave them. Rows count
+ * from 1, those without a value not.
+ */
 export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | undefined;
 
 /**
@@ -170,7 +173,7 @@ async function readSheet(
   let sink: SheetSink;
   let header: string[] | undefined;
   let row = 0;
-  let skipped = 0;
+  let [skipped, read] = [0, 0];
   let cells: SheetCell[] = [];
   let cell: { column: number; type: string; style: number; text: string; isFormula: boolean } | undefined;
   let holds = '';
@@ -216,7 +219,7 @@ async function readSheet(
         while (header.at(-1) === '') header.pop();
         sink = onSheet(sheet, header);
         if (sink === undefined) return;
-      } else sink!(cells, row - 1);
+      } else sink!(cells, (read += 1));
     }
   }
   if (header === undefined) onSheet(sheet, []);

@@ -96,8 +96,8 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
             });
           }
           const formula = cells.indexOf(FORMULA);
-          if (formula < 0) addRow(cells.filter((cell) => cell !== FORMULA));
-          else
+          addRow(formula < 0 ? cells.filter((cell) => cell !== FORMULA) : null); // Rows that cannot be read count, so that those after keep their numbers.
+          if (formula >= 0)
             problems.error({
               code: 'WRONG_TYPE',
               path: cellPath(label, row, columns[formula] ?? ''),

@@ -80,9 +80,10 @@ describe('a workbook', () => {
 
   test('with a formula is told', async () => {
     const bytes = sheetOf(
-      '<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2" t="inlineStr"><is><t>2024-01-02</t></is></c><c r="C2"><f>1+1</f><v>2</v></c></row>',
+      '<row r="1"><c r="A1" t="inlineStr"><is><t>identifier</t></is></c><c r="B1" t="inlineStr"><is><t>date</t></is></c><c r="C1" t="inlineStr"><is><t>CLOSE</t></is></c></row><row r="2"><c r="A2" t="inlineStr"><is><t>A</t></is></c><c r="B2" t="inlineStr"><is><t>2024-01-02</t></is></c><c r="C2"><f>1+1</f><v>2</v></c></row><row r="4"><c r="A4" t="inlineStr"><is><t>A</t></is></c><c r="B4" t="inlineStr"><is><t>soon</t></is></c><c r="C4"><v>2</v></c></row>',
     );
-    expect((await imported({ kind: 'xlsx', bytes })).places).toEqual(['WRONG_TYPE market[row 1].CLOSE']);
+    const places = ['WRONG_TYPE market[row 1].CLOSE', 'BAD_DATE market[row 2].date'];
+    expect((await imported({ kind: 'xlsx', bytes })).places).toEqual(places);
   });
 
   test.each([

@@ -263,8 +263,9 @@ const LOOPBACK_HOSTS = ['localhost', '127.0.0.1', '::1'];
 /** What node says of a command line, without its advice on how to escape. */
 export function firstSentence(failure: unknown): string {
   const [line = ''] = String((failure as Error).message).split('\n');
-  const flag = /^Option '(--[^' ]+).*' argument is ambiguous/.exec(line)?.[1];
-  if (flag !== undefined) return `${flag} lacks its value; one that begins with a dash is written ${flag}=VALUE`;
+  const flag = /^Option '(--[^' ]+)/.exec(line)?.[1];
+  if (flag !== undefined && line.includes("' argument is ambiguous"))
+    return `${flag} lacks its value; one that begins with a dash is written ${flag}=VALUE`;
   return line.split('. To specify')[0] ?? line;
 }
 

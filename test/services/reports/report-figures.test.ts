@@ -94,7 +94,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
   const params = { index_id };
   const overview = await client.call('getOverview', { params });
   const { index } = await client.call('getRecord', { params });
-  const { weights } = await client.call('getWeights', { params });
+  const { weights, concentration } = await client.call('getWeights', { params });
   const rolling = await client.call('getRollingRisk', { params, query: { window: 252 } });
   const { contributions } = await client.call('getAttribution', { params });
   const names = weights.map(({ identifier }) => identifier);
@@ -112,8 +112,8 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
     ...(overview.parent ? [percentText(overview.parent.tracking_error)] : []),
     ...contributions.map(({ contribution }) => percentText(contribution)),
     ratioText(overview.level.data.at(-1)!),
-    ratioText(overview.concentration.effective_assets),
-    percentText(overview.concentration.largest),
+    ratioText(concentration.effective_assets),
+    percentText(concentration.largest),
     ...Object.values(overview.exposure ?? {}).map(percentText),
     ...yearlyReturns(overview).map(percentText),
     ...monthlyReturns(overview).map(percentText),
@@ -185,8 +185,8 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   });
 
   test('prints every figure of the overview, the years and the largest names', async () => {
-    const { metrics, concentration, exposure } = await client.call('getOverview', { params: { index_id: id } });
-    const { weights } = await client.call('getWeights', { params: { index_id: id } });
+    const { metrics, exposure } = await client.call('getOverview', { params: { index_id: id } });
+    const { weights, concentration } = await client.call('getWeights', { params: { index_id: id } });
     const { sharpe_ratio: sharpe, ...fractions } = metrics;
     const { texts } = await read();
     for (const text of texts) {

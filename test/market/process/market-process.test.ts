@@ -75,15 +75,14 @@ test('a process that is still small after its task does the next one', async () 
   expect(leftBehind()).toEqual([]);
 });
 
-test('a process reads Parquet files again and again, and sees what has changed in one', async () => {
+test('Parquet files are read again and again, and what has changed in one of them is seen', async () => {
   const [first, second] = [join(await folderFor(), 'made'), join(await folderFor(), 'made')];
   for (const [seed, folder] of [first, second].entries()) await generateInto(folder, seed);
-  await expect.poll(() => readersOf(process.pid).length).toBe(1);
-  const waiting = readersOf(process.pid);
   const hashes = [await read(first), await read(second), await read(first)];
   cpSync(second, first, { recursive: true });
   hashes.push(await read(first));
-  await expect.poll(() => readersOf(process.pid)).toEqual(waiting);
+  // The same process does them as long as its memory stays small, else another one.
+  await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
   expect([again, changed, a === b]).toEqual([a, b, false]);
   expect(leftBehind()).toEqual([]);

@@ -39,7 +39,7 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
   const { accessKeyId, secretAccessKey, sessionToken, region = REGION } = aws;
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw refused('Artifacts in a bucket need AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.');
-  const endpoint = withoutLastSlash(aws.endpoint ?? `https://s3.${region}.amazonaws.com`);
+  const endpoint = withoutLastSlashes(aws.endpoint ?? `https://s3.${region}.amazonaws.com`);
   const folders = (prefix ?? '').split('/').filter((part) => part !== '');
   return {
     kind: 's3',
@@ -58,6 +58,8 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
 
 const refused = (message: string): StartRefusal => new StartRefusal(EXIT_CONFIGURATION, message);
 
-function withoutLastSlash(url: string): string {
-  return url.endsWith('/') ? url.slice(0, -1) : url;
+function withoutLastSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === '/') end -= 1;
+  return url.slice(0, end);
 }

@@ -6,17 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
+import { INDEX, MARKET } from './even-index.js';
 import { finished, finishedHere, serving, working, type Run } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
-const INDEX = {
-  id: 'EVEN',
-  name: 'Even',
-  calendar: 'XNYS',
-  base_date: '2024-01-02',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-};
-const MARKET = { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' };
 
 /** Long enough to be stopped in the middle. */
 const SWEEP = {

@@ -4,17 +4,10 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
+import { INDEX, MARKET } from './even-index.js';
 import { finished, serving, type Run } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--workers', '1', '--drain-ms', '0'];
-const INDEX = {
-  id: 'EVEN',
-  name: 'Even',
-  calendar: 'XNYS',
-  base_date: '2024-01-02',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-};
-const MARKET = { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' };
 
 async function ask(url: string, method: string, path: string, body?: unknown): Promise<Record<string, unknown>> {
   const init =

@@ -11,10 +11,9 @@ function describePublished(stores: Stores): void {
   describe('an event', () => {
     test('comes once its transaction is durable and before it resolves, in order of the commits', async () => {
       const { store } = await stores.open();
-      const heard: (readonly [string, boolean])[] = [];
-      const looks: Promise<void>[] = [];
+      const looks: Promise<readonly [string, boolean]>[] = [];
       const stop = store.subscribe('run-stored', ({ run_id: id }) => {
-        looks.push(store.get('run', id).then((found) => void heard.push([id, found !== undefined])));
+        looks.push(store.get('run', id).then((found) => [id, found !== undefined] as const));
       });
       const ids = ['a', 'b', 'c', 'd'];
       for (const id of ids) {
@@ -26,8 +25,7 @@ function describePublished(stores: Stores): void {
         await change.catch(() => undefined);
         expect(looks).toHaveLength({ a: 1, b: 2, c: 2, d: 3 }[id]!);
       }
-      await Promise.all(looks);
-      expect(heard).toEqual([
+      expect(await Promise.all(looks)).toEqual([
         ['a', true],
         ['b', true],
         ['d', true],

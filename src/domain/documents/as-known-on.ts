@@ -20,9 +20,14 @@ export type AsKnownOn = NonNullable<z.infer<typeof AsKnownOn>>;
 export const AsKnownOnText = z
   .string()
   .regex(MOMENT_OR_VERSION, { message })
-  .refine((text) => /^\d{1,9}$/.test(text) || isMoment(text), { message })
+  .refine((text) => versionNumber(text) !== undefined || isMoment(text), { message })
   .optional()
   .meta({ description });
+
+/** The version that is asked for by its number; undefined where a time is. */
+export function versionNumber(asKnownOn: AsKnownOn): number | undefined {
+  return typeof asKnownOn === 'number' || /^\d{1,9}$/.test(asKnownOn) ? Number(asKnownOn) : undefined;
+}
 
 /** A moment in ms since 1970; of a date its end. NaN where there is no such time. */
 export function momentOf(time: string): number {

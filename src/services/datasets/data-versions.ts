@@ -1,5 +1,5 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import { momentOf, type AsKnownOn } from '#domain/documents/as-known-on.js';
+import { momentOf, versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
 import { DataHistoryDocument, DataVersionDocument, type DataSource } from '#domain/documents/data-version-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
@@ -127,7 +127,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         store_id: datasetId,
         as_known_on: asKnownOn,
       });
-    const number = typeof asKnownOn === 'number' || /^\d{1,9}$/.test(asKnownOn) ? Number(asKnownOn) : undefined;
+    const number = versionNumber(asKnownOn);
     const found =
       number === undefined
         ? await knownAt(datasetId, head, String(asKnownOn))

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { temporaryFolders } from '../../store/temporary-folder.js';
+import { INDEX, MARKET } from '../even-index.js';
 import { type Run, serving } from '../process.js';
 
 /** A home with a managed market, an index, its run and a watchlist, made once and served by a process of its own. */
@@ -33,25 +34,11 @@ async function job(url: string, path: string, body: unknown): Promise<void> {
   if (status['status'] !== 'succeeded') throw new Error(`${path}: ${JSON.stringify(status)}`);
 }
 
-const INDEX = {
-  id: 'EVEN',
-  name: 'Even',
-  calendar: 'XNYS',
-  base_date: '2024-01-02',
-  pipeline: { weighting: { type: 'EqualWeight' } },
-};
-
 beforeAll(async () => {
   base = await mkdtemp(join(tmpdir(), 'divisor-home-'));
   home = join(base, 'home');
   service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
-  await job(service.url, '/data/synthetic', {
-    store_id: 'market',
-    seed: 3,
-    assets: 5,
-    start: '2024-01-02',
-    end: '2024-06-28',
-  });
+  await job(service.url, '/data/synthetic', MARKET);
   await ask(service.url, 'PUT', '/indices/EVEN', INDEX);
   await job(service.url, '/analytics/EVEN/backtest', {});
   await ask(service.url, 'PUT', '/data/watchlists/mine', { name: 'Mine', identifiers: ['A'] });

@@ -7,6 +7,7 @@ import { Page } from '../../components/page.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
+import { Toggles } from '../../components/toggles.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
@@ -79,19 +80,14 @@ interface FiltersProps {
 
 function Filters({ kinds, index, from }: FiltersProps) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const toggle = (kind: EventKind) => {
-    const next = kinds.includes(kind) ? kinds.filter((one) => one !== kind) : [...kinds, kind];
-    setParameters({ kinds: next.length === 0 ? null : next.join() });
-  };
   return (
     <div class="calendar-filters">
-      <div class="calendar-kinds" role="group" aria-label="Kinds of events; all unless one is chosen">
-        {EVENT_KINDS.map((kind) => (
-          <button key={kind} type="button" aria-pressed={kinds.includes(kind)} onClick={() => toggle(kind)}>
-            {kind}
-          </button>
-        ))}
-      </div>
+      <Toggles
+        label="Kinds of events; all unless one is chosen"
+        values={EVENT_KINDS}
+        chosen={kinds}
+        onChoose={(next) => setParameters({ kinds: next.length === 0 ? null : next.join() })}
+      />
       <Select
         label="Index"
         isLabelShown

@@ -12,6 +12,7 @@ import { Problem } from '../../components/problem.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
+import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
@@ -47,26 +48,16 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
   const benchmark = parameter('benchmark');
   if (ids.length === 0)
     return <EmptyState title="Nothing to compare yet">An index or a strategy with a run is needed.</EmptyState>;
-  const toggle = (id: string) => {
-    const next = chosen.includes(id) ? chosen.filter((one) => one !== id) : [...chosen, id];
-    setParameters({ ids: next.join(',') });
-  };
   return (
     <>
-      <div class="compare-ids" role="group" aria-label="Runs compared">
-        {ids.map((id) => (
-          <button
-            key={id}
-            type="button"
-            aria-pressed={chosen.includes(id)}
-            disabled={!chosen.includes(id) && chosen.length >= COMPARED_MAX}
-            onClick={() => toggle(id)}
-          >
-            {chosen.includes(id) && <span class="swatch" style={{ color: colourOf(chosen.indexOf(id) + 1) }} />}
-            {id}
-          </button>
-        ))}
-      </div>
+      <Toggles
+        label="Runs compared"
+        values={ids}
+        chosen={chosen}
+        most={COMPARED_MAX}
+        colourOf={(id) => colourOf(chosen.indexOf(id) + 1)}
+        onChoose={(next) => setParameters({ ids: next.join(',') })}
+      />
       <Benchmark value={benchmark} />
       {chosen.length + Number(benchmark !== null) < 2 || chosen.length === 0 ? (
         <p class="quiet">Choose two or more, or one and a benchmark.</p>

@@ -1,0 +1,35 @@
+import './toggles.css';
+
+interface TogglesProps<V extends string> {
+  readonly label: string;
+  readonly values: readonly V[];
+  readonly chosen: readonly V[];
+  /** Those that may be chosen at once; any number unless given. */
+  readonly most?: number;
+  /** Colour of a chosen value, as a mark before its text. */
+  readonly colourOf?: (value: V) => string;
+  onChoose(chosen: readonly V[]): void;
+}
+
+/** Any of several values, each a button that is pressed or not. */
+export function Toggles<V extends string>({ label, values, chosen, most, colourOf, onChoose }: TogglesProps<V>) {
+  const toggled = (value: V) => (chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
+  return (
+    <div class="toggles" role="group" aria-label={label}>
+      {values.map((value) => (
+        <button
+          key={value}
+          type="button"
+          aria-pressed={chosen.includes(value)}
+          disabled={!chosen.includes(value) && chosen.length >= (most ?? Infinity)}
+          onClick={() => onChoose(toggled(value))}
+        >
+          {colourOf !== undefined && chosen.includes(value) && (
+            <span class="swatch" style={{ color: colourOf(value) }} />
+          )}
+          {value}
+        </button>
+      ))}
+    </div>
+  );
+}

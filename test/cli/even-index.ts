@@ -1,0 +1,11 @@
+/** An index of equal weights over all names of the market below. */
+export const INDEX = {
+  id: 'EVEN',
+  name: 'Even',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  pipeline: { weighting: { type: 'EqualWeight' } },
+};
+
+/** Half a year of five names, as a request for a synthetic market. */
+export const MARKET = { store_id: 'market', seed: 3, assets: 5, start: '2024-01-02', end: '2024-06-28' };

@@ -1,6 +1,7 @@
-import type { OverviewView, ParentPayload } from '#contract/analytics/overview.js';
+import type { OverviewView, ParentPayload, TrackingForecastPayload } from '#contract/analytics/overview.js';
 import type { BacktestRunResult } from '#contract/analytics/run.js';
 import type { RelativeMetricsPayload } from '#contract/analytics/metrics.js';
+import type { TrackingForecast } from '#domain/analytics/tracking-forecast.js';
 import { concentration } from '#domain/analytics/concentration.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import type { Composition } from '#domain/backtest/simulate/compositions.js';
@@ -211,12 +212,30 @@ interface OverviewSource {
   readonly level: Uint8Array;
 }
 
+const FORECAST = jsonObject<TrackingForecastPayload, TrackingForecast>({
+  tracking_error: numberMember(({ forecast }) => forecast),
+  realised_tracking_error: numberMember(({ realised }) => realised),
+  bias: valueMember(({ bias }) => bias),
+  bias_low: numberMember(({ biasBand: [low] }) => low),
+  bias_high: numberMember(({ biasBand: [, high] }) => high),
+  observations: numberMember(({ observations }) => observations),
+  rebalances: valueMember(({ periods }) =>
+    periods.map(({ day, forecast, realised, observations }) => ({
+      date: formatDay(day),
+      tracking_error: forecast,
+      realised_tracking_error: realised,
+      observations,
+    })),
+  ),
+});
+
 const PARENT = jsonObject<ParentPayload, NonNullable<RunSummary['parent']>>({
   index_id: textMember(({ indexId }) => indexId),
   observations: numberMember(({ relative }) => relative.observations),
   total_return: numberMember(({ relative }) => relative.benchmarkReturn),
   tracking_difference: numberMember(({ relative }) => relative.excessReturn),
   tracking_error: numberMember(({ relative }) => relative.trackingError),
+  forecast: { ...objectMember(FORECAST, ({ forecast }) => forecast), has: ({ forecast }) => forecast !== null },
 });
 
 const OVERVIEW = jsonObject<OverviewView, OverviewSource>({

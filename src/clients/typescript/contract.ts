@@ -4036,6 +4036,8 @@ export interface ParentPayload {
   readonly tracking_difference: number;
   /** Annualised standard deviation of return differences to the parent. A fraction. */
   readonly tracking_error: number;
+  /** Realised against forecast tracking error. Absent where no rebalance had a risk model, and from runs of earlier versions. */
+  readonly forecast?: TrackingForecastPayload | undefined;
 }
 
 export interface PerformanceView {
@@ -5957,7 +5959,7 @@ export interface StatGridBlock {
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
   /** Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
-  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
+  readonly stats: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null;
   /** Figures in a row. */
   readonly columns: number;
   /** Label to text, printed as given after the figures. */
@@ -5973,7 +5975,7 @@ export interface StatGridBlockInput {
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
   /** Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given. */
-  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
+  readonly stats?: readonly ('total_return' | 'annualised_return' | 'volatility' | 'sharpe_ratio' | 'max_drawdown' | 'tracking_error' | 'tracking_difference' | 'parent_tracking_error' | 'forecast_tracking_error' | 'constituents' | 'effective_assets' | 'largest' | 'long_exposure' | 'short_exposure' | 'gross_exposure' | 'net_exposure' | 'transaction_cost')[] | null | undefined;
   /** Figures in a row. */
   readonly columns?: number | undefined;
   /** Label to text, printed as given after the figures. */
@@ -6494,6 +6496,32 @@ export interface TrackingErrorRow {
   readonly id?: string | undefined;
   /** Arguments of the class, by name. */
   readonly params?: TrackingErrorParams | undefined;
+}
+
+export interface TrackingForecastPayload {
+  /** Root mean square of the forecasts in force on each date, annualised. A fraction. */
+  readonly tracking_error: number;
+  /** Annualised standard deviation of the active returns that they were made for. A fraction. */
+  readonly realised_tracking_error: number;
+  /** Standard deviation of active returns, each over its forecast: above 1 risk was underestimated. Null where a forecast is 0. */
+  readonly bias: number | null;
+  /** Lower end of the 95 % band of the bias of right forecasts. */
+  readonly bias_low: number;
+  /** Upper end of that band: 1 + sqrt(2 / observations). */
+  readonly bias_high: number;
+  /** Active returns that have a forecast. */
+  readonly observations: number;
+  /** Rebalances with a forecast, by date. */
+  readonly rebalances: readonly ({
+    /** Session from whose close on it held. */
+    readonly date: string;
+    /** As the risk model forecast it at the decision, annualised. A fraction. */
+    readonly tracking_error: number;
+    /** Until the next rebalance, annualised; null with fewer than two returns. A fraction. */
+    readonly realised_tracking_error: number | null;
+    /** Returns until the next rebalance. */
+    readonly observations: number;
+  })[];
 }
 
 /** Costs of the trades from the weights held just before, as a fraction of value; from the index weights where nothing is held. */

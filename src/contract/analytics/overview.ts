@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { stale, type Stateless } from '../run-state.js';
-import { fraction } from './fields.js';
+import { date, fraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
 export const ConcentrationPayload = z
@@ -26,6 +26,33 @@ export const ExposurePayload = z
   })
   .meta({ id: 'ExposurePayload' });
 
+const TrackingForecastPayload = z
+  .strictObject({
+    tracking_error: fraction('Root mean square of the forecasts in force on each date, annualised.'),
+    realised_tracking_error: fraction('Annualised standard deviation of the active returns that they were made for.'),
+    bias: z.number().nullable().meta({
+      description:
+        'Standard deviation of active returns, each over its forecast: above 1 risk was underestimated. Null where a forecast is 0.',
+    }),
+    bias_low: z.number().meta({ description: 'Lower end of the 95 % band of the bias of right forecasts.' }),
+    bias_high: z.number().meta({ description: 'Upper end of that band: 1 + sqrt(2 / observations).' }),
+    observations: z.int().meta({ description: 'Active returns that have a forecast.' }),
+    rebalances: z
+      .array(
+        z.strictObject({
+          date: date('Session from whose close on it held.'),
+          tracking_error: fraction('As the risk model forecast it at the decision, annualised.'),
+          realised_tracking_error: z.number().nullable().meta({
+            description: 'Until the next rebalance, annualised; null with fewer than two returns. A fraction.',
+          }),
+          observations: z.int().meta({ description: 'Returns until the next rebalance.' }),
+        }),
+      )
+      .meta({ description: 'Rebalances with a forecast, by date.' }),
+  })
+  .meta({ id: 'TrackingForecastPayload' });
+export type TrackingForecastPayload = z.infer<typeof TrackingForecastPayload>;
+
 export const ParentPayload = z
   .strictObject({
     index_id: z.string(),
@@ -33,6 +60,10 @@ export const ParentPayload = z
     total_return: fraction('Of the parent over the shared dates.'),
     tracking_difference: fraction('Total return of the run less that of the parent.'),
     tracking_error: fraction('Annualised standard deviation of return differences to the parent.'),
+    forecast: TrackingForecastPayload.optional().meta({
+      description:
+        'Realised against forecast tracking error. Absent where no rebalance had a risk model, and from runs of earlier versions.',
+    }),
   })
   .meta({ id: 'ParentPayload' });
 export type ParentPayload = z.infer<typeof ParentPayload>;

@@ -62,6 +62,18 @@ function metricsOf({ days, first, second }: Shared): RelativeMetrics {
   };
 }
 
+/**
+ * Returns of a series less those of its parent on the dates both have, [n - 1] for n of them.
+ * @returns `since`: the date each return is measured from
+ */
+export function activeReturns(
+  series: DatedSeries,
+  parent: DatedSeries,
+): { readonly since: Int32Array; readonly values: Float64Array } {
+  const { days, first, second } = shareDates(series, parent);
+  return { since: days.subarray(0, -1), values: differences(returnsOf(first), returnsOf(second)) };
+}
+
 /** Beta and Pearson correlation of returns against a benchmark's; both 0 when the benchmark does not move. */
 export function comovement(
   own: Float64Array,

@@ -1,6 +1,8 @@
 import { sharedMetrics, type DatedSeries, type RelativeMetrics } from '../analytics/relative.js';
+import { trackingForecast, type TrackingForecast } from '../analytics/tracking-forecast.js';
 import { gapsOf, pricingOf, type RecordedGaps, type RecordedPricing } from './record/rows.js';
 import type { Run } from './run.js';
+import { storedRebalance, type StoredRebalance } from './run-file/header.js';
 import type { BenchmarkRun } from './simulate/benchmark.js';
 import type { ReturnVariant } from '../market/market-data.js';
 import { variantOn } from '../market/price-basis.js';
@@ -43,16 +45,24 @@ export interface RunSummary extends Pick<
 export interface ParentRun {
   readonly indexId: string;
   readonly relative: RelativeMetrics;
+  /** Null without a forecast. */
+  readonly forecast: TrackingForecast | null;
+}
+
+interface RunBeside extends Pick<RunSummary, 'plan' | 'days' | 'level'> {
+  readonly rebalances: readonly StoredRebalance[];
 }
 
 /** @param parent its levels on the dates of its book */
-export function besideParent(
-  { plan, days, level }: Pick<RunSummary, 'plan' | 'days' | 'level'>,
-  parent: DatedSeries,
-): ParentRun | null {
+export function besideParent({ plan, days, level, rebalances }: RunBeside, parent: DatedSeries): ParentRun | null {
   const indexId = plan.documents[plan.indexId]!.derivation!.source_index_id;
-  const relative = sharedMetrics({ days, values: level }, parent);
-  return relative && { indexId, relative };
+  const own = { days, values: level };
+  const relative = sharedMetrics(own, parent);
+  const forecasts = rebalances.map(({ at, tracking_error: trackingError }) => ({
+    day: days[Math.max(0, at)]!,
+    trackingError,
+  }));
+  return relative && { indexId, relative, forecast: trackingForecast(own, parent, forecasts) };
 }
 
 export function summaryOf(run: Run): RunSummary {
@@ -86,7 +96,12 @@ export function summaryOf(run: Run): RunSummary {
     findings,
     rebalancesWithin,
     benchmark,
-    parent: parent && besideParent(run, { days: parent.days, values: parent.book.value }),
+    parent:
+      parent &&
+      besideParent(
+        { plan, days, level, rebalances: rebalances.map((one) => storedRebalance(one, -portfolio.from)) },
+        { days: parent.days, values: parent.book.value },
+      ),
     variant: variantOn(portfolio.sm.market, run.index.compositions.treatment.dividends),
     identifiers: portfolio.sm.identifiers,
     gaps: gapsOf(run),

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Composer, Composition } from '../backtest/simulate/compositions.js';
-import type { Decider, Decision } from '../backtest/simulate/decider.js';
+import type { Decided, Decider } from '../backtest/simulate/decider.js';
 import { formatDay } from '../days.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
@@ -8,6 +8,7 @@ import { LIMITS } from '../limits.js';
 import { Refusal, type ErrorCode } from '../refusal.js';
 import { TRACKING } from '../objectives/objective.js';
 import { createDerivedSolver, type DerivedSolve, type SolvedWeights } from './derived-solve.js';
+import { trackingVariance } from './solve-convex.js';
 import { relaxedFindings } from './relaxed-findings.js';
 import { refused, unsolved } from './unsolved.js';
 
@@ -48,7 +49,7 @@ export function createDerivedDecider({ document, composer, engine }: DerivedDeci
       if (solve.outcome.kind !== 'solved') return unsolved(solver.solvers, solve);
       const weights = heldWeights(solve);
       solved.push({ session, weights });
-      return decided(weights, findingsOf(solve));
+      return { ...decided(weights, findingsOf(solve)), ...forecastOf(solve) };
     },
   };
 }
@@ -81,7 +82,7 @@ export function heldWeights({ columns, outcome }: DerivedSolve): SolvedWeights {
   };
 }
 
-function decided({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decision {
+function decided({ columns, weights }: SolvedWeights, findings: readonly Finding[]): Decided {
   return {
     kind: 'decided',
     columns,
@@ -92,6 +93,12 @@ function decided({ columns, weights }: SolvedWeights, findings: readonly Finding
     redistributed: 0,
     findings,
   };
+}
+
+/** The tracking error that the risk model of a solve has of its answer. */
+function forecastOf({ risk, problem, outcome }: DerivedSolve): Pick<Decided, 'trackingError'> {
+  if (risk.isIdentity || outcome.kind !== 'solved') return {};
+  return { trackingError: Math.sqrt(trackingVariance(problem, outcome.solution.weights)) };
 }
 
 /** Warnings of one solve. */

@@ -44,6 +44,7 @@ const DEFINED = [
   'tracking_error',
   'tracking_difference',
   'parent_tracking_error',
+  'forecast_tracking_error',
   'effective_assets',
 ] as const satisfies readonly Stat[];
 

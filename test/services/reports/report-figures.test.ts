@@ -8,12 +8,12 @@ import {
   type BookPayload,
   type DivisorClient,
   type OverviewView,
-  type PortfolioBookPayload,
   type SeriesPayload,
 } from '#clients/typescript/divisor.js';
 import { percentText, ratioText } from '#views/report/numbers.js';
 import { liveService, type LiveService } from '../../real/live.js';
-import { readPdf, type Pdf, type PlacedText } from '../../views/report/read-pdf.js';
+import { readPdf } from '../../views/report/read-pdf.js';
+import { linesRightOf, turnoverOn } from './printed-figures.js';
 
 /** Tools of others that read the documents too, where the machine has them. */
 const has = (command: string) => spawnSync(command, ['-v']).error === undefined;
@@ -110,6 +110,7 @@ async function figuresOf(index_id: string): Promise<Set<string>> {
     ratioText(sharpe),
     ratioText(COST_BPS),
     ...(overview.parent ? [percentText(overview.parent.tracking_error)] : []),
+    ...(overview.parent?.forecast ? [percentText(overview.parent.forecast.tracking_error)] : []),
     ...contributions.map(({ contribution }) => percentText(contribution)),
     ratioText(overview.level.data.at(-1)!),
     ratioText(concentration.effective_assets),
@@ -272,6 +273,30 @@ describe('a derived index', () => {
     );
   });
 
+  test('is forecast the tracking error that a model of its window has of its first weights', async () => {
+    const params = { index_id: 'DERIVED' };
+    const { index } = await client.call('getRecord', { params });
+    const [weights, parents] = [index.optimised!.rebalances[0]!.weights, index.target!.rebalances[0]!.weights];
+    const { date } = index.optimised!.rebalances[0]!;
+    const { covariance } = await client.run('estimateRiskModel', {
+      params: { model_id: 'FIRST' },
+      body: { identifiers: Object.keys(parents), end: date },
+    });
+    const active = covariance.columns.map((name) => (weights[name] ?? 0) - parents[name]!);
+    const product = covariance.data.map((row) =>
+      row.reduce((sum: number, cell, j) => sum + Number(cell) * active[j]!, 0),
+    );
+    const expected = Math.sqrt(active.reduce((sum, value, i) => sum + value * product[i]!, 0));
+    const { forecast } = (await client.call('getOverview', { params })).parent!;
+    expect(forecast!.rebalances[0]).toMatchObject({ date, tracking_error: expect.closeTo(expected, 12) });
+    expect(forecast!.rebalances.map((rebalance) => rebalance.date)).toEqual(
+      index.optimised!.rebalances.map((rebalance) => rebalance.date),
+    );
+    expect(readPdf((await factsheet('DERIVED')).bytes).text).toMatch(
+      new RegExp(`Forecast tracking error[^]*${percentText(forecast!.tracking_error).replace('.', '\\.')}`),
+    );
+  });
+
   test('has the tracking error that a run has which names its parent as the benchmark', async () => {
     const params = { index_id: 'DERIVED' };
     const body = { transaction_cost_bps: COST_BPS, benchmark: { id: 'CAPPED', kind: 'index' as const } };
@@ -303,32 +328,6 @@ test('an index with short positions and cash reconciles', async () => {
   expect(attribution.reconciles).toBe(true);
   expect(attribution.contributions.some(({ average_weight: weight }) => weight < 0)).toBe(true);
 });
-
-/** Lines below a title that stands at the left edge of its half of a page, down to the next title. */
-function linesRightOf({ pages }: Pdf, title: string): string[] {
-  const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
-  const head = texts.find(({ text }) => text === title)!;
-  const below = texts.filter(({ x, y }) => x >= head.x - 1 && y < head.y - 1);
-  const end = Math.max(0, ...below.filter(({ size }) => size === head.size).map(({ y }) => y));
-  const lines = new Map<number, PlacedText[]>();
-  for (const text of below.filter(({ y }) => y > end)) {
-    const line = [...lines.keys()].find((y) => Math.abs(y - text.y) < 2) ?? text.y;
-    lines.set(line, [...(lines.get(line) ?? []), text]);
-  }
-  return [...lines]
-    .toSorted(([a], [b]) => b - a)
-    .map(([, parts]) => parts.toSorted((a, b) => a.x - b.x || a.y - b.y).map(({ text }) => text))
-    .map(([label = '', ...rest]) => [label, ...rest].join(' '));
-}
-
-/** Half of what was traded on a date, by the value of the portfolio on it: within the costs, the turnover of the weights. */
-function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
-  const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];
-  const traded = transactions.data
-    .filter((row) => row[day] === date)
-    .reduce((sum, row) => sum + Math.abs(row[notional] as number), 0);
-  return traded / 2 / nav.data[nav.index.indexOf(date)]!;
-}
 
 describe('the terms of a factsheet', () => {
   test('are those of its run: no cost, and prices that include dividends', async () => {

@@ -4483,7 +4483,7 @@ class ParameterSpec(_ParameterSpec, total=False):
     default: t.Any
 
 
-class ParentPayload(t.TypedDict):
+class _ParentPayload(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Dates that the run and the parent share.
@@ -4494,6 +4494,11 @@ class ParentPayload(t.TypedDict):
     tracking_difference: float
     #: Annualised standard deviation of return differences to the parent. A fraction.
     tracking_error: float
+
+
+class ParentPayload(_ParentPayload, total=False):
+    #: Realised against forecast tracking error. Absent where no rebalance had a risk model, and from runs of earlier versions.
+    forecast: TrackingForecastPayload
 
 
 class PerformanceView(t.TypedDict):
@@ -6498,7 +6503,7 @@ class StatGridBlock(t.TypedDict):
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
     #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
-    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Figures in a row.
     columns: int
     #: Label to text, printed as given after the figures.
@@ -6517,7 +6522,7 @@ class StatGridBlockInput(_StatGridBlockInput, total=False):
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
     #: Figures in the order printed. Default: those of every run, tracking error to the parent for a derived index, exposures for a run with short positions; none where values are given.
-    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
+    stats: t.Optional[t.Sequence[t.Literal["total_return", "annualised_return", "volatility", "sharpe_ratio", "max_drawdown", "tracking_error", "tracking_difference", "parent_tracking_error", "forecast_tracking_error", "constituents", "effective_assets", "largest", "long_exposure", "short_exposure", "gross_exposure", "net_exposure", "transaction_cost"]]]
     #: Figures in a row.
     columns: int
     #: Label to text, printed as given after the figures.
@@ -7081,6 +7086,34 @@ class TrackingErrorRow(_TrackingErrorRow, total=False):
     id: str
     #: Arguments of the class, by name.
     params: TrackingErrorParams
+
+
+class TrackingForecastPayloadRebalances(t.TypedDict):
+    #: Session from whose close on it held.
+    date: str
+    #: As the risk model forecast it at the decision, annualised. A fraction.
+    tracking_error: float
+    #: Until the next rebalance, annualised; null with fewer than two returns. A fraction.
+    realised_tracking_error: t.Optional[float]
+    #: Returns until the next rebalance.
+    observations: int
+
+
+class TrackingForecastPayload(t.TypedDict):
+    #: Root mean square of the forecasts in force on each date, annualised. A fraction.
+    tracking_error: float
+    #: Annualised standard deviation of the active returns that they were made for. A fraction.
+    realised_tracking_error: float
+    #: Standard deviation of active returns, each over its forecast: above 1 risk was underestimated. Null where a forecast is 0.
+    bias: t.Optional[float]
+    #: Lower end of the 95 % band of the bias of right forecasts.
+    bias_low: float
+    #: Upper end of that band: 1 + sqrt(2 / observations).
+    bias_high: float
+    #: Active returns that have a forecast.
+    observations: int
+    #: Rebalances with a forecast, by date.
+    rebalances: t.Sequence[TrackingForecastPayloadRebalances]
 
 
 class TradeCosts(t.TypedDict):

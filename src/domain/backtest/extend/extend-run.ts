@@ -21,6 +21,7 @@ import { isEqual } from '../numbers.js';
 import { unfilledOf } from '../record/rows.js';
 import type { AddedSessions } from '../run-file/block.js';
 import { foreignRates } from '../run-file/foreign-rates.js';
+import { storedRebalance } from '../run-file/header.js';
 import type { RunColumns } from '../run-file/read.js';
 import { storedNumbers } from '../run-file/record.js';
 import type { BlockName } from '../run-file/schema.js';
@@ -191,7 +192,7 @@ interface Measured extends Pick<RunSummary, 'metrics' | 'findings'> {
 /** The summary of the whole run. */
 function summaryAfter(
   { plan, stored: { header }, checkpoint }: ExtendInput,
-  { index, rebalances, benchmark, series: bare }: Continuation,
+  { index, portfolio, rebalances, benchmark, series: bare }: Continuation,
   measured: Measured,
 ): RunSummary {
   const {
@@ -201,6 +202,8 @@ function summaryAfter(
     metrics,
     findings,
   } = measured;
+  const shift = header.dates - 1 - portfolio.from;
+  const allRebalances = header.rebalances.concat(rebalances.map((one) => storedRebalance(one, shift)));
   return {
     plan,
     days,
@@ -212,19 +215,18 @@ function summaryAfter(
     drawdown: drawdownOf(level),
     annualReturns: annualReturns(days, level),
     totalCosts: costs.reduce((sum, cost) => sum + cost, 0),
-    // Those added lie within the run.
-    rebalancesWithin: header.rebalances.filter(({ at }) => at >= 0).length + rebalances.length,
+    rebalancesWithin: allRebalances.filter(({ at }) => at >= 0).length,
     benchmark: relative && {
       relative,
       reference: plan.request.benchmark!,
       variant: benchmark ? variantOn(benchmark.sm.market, benchmark.treatment.dividends) : bare!.variant,
     },
-    parent: record.parent && besideParent({ plan, days, level }, record.parent),
+    parent: record.parent && besideParent({ plan, days, level, rebalances: allRebalances }, record.parent),
     variant: variantOn(index.sm.market, index.treatment.dividends),
     identifiers: record.identifiers,
     gaps: record.gaps,
     pricing: record.pricing,
-    rebalancesTotal: header.rebalances.length + rebalances.length,
+    rebalancesTotal: allRebalances.length,
     lastRebalance: rebalances.at(-1) ?? { date: dayFrom(header.rebalances.at(-1)!.date), weights: checkpoint.latest },
   };
 }
@@ -237,10 +239,7 @@ function joined(before: Float64Array, added: Float64Array): Float64Array {
 }
 
 function joinedDays(before: Int32Array, added: Int32Array): Int32Array {
-  const whole = new Int32Array(before.length + added.length);
-  whole.set(before);
-  whole.set(added, before.length);
-  return whole;
+  return Int32Array.from([...before, ...added]);
 }
 
 /** Columns of the names of the stored run, and of others held or requested. */
@@ -331,8 +330,8 @@ function briefAfter(before: StoredBook, book: Book): BriefEnd {
 }
 
 function followEnd({ end }: Book) {
-  if ('held' in end) throw new Error('a book that follows no other has no end of one that does');
-  return end;
+  if (!('held' in end)) return end;
+  throw new Error('a book that follows no other has no end of one that does');
 }
 
 /** The orders of a stored portfolio as a book has them. */

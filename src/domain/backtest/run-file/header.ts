@@ -72,6 +72,8 @@ export interface StoredRebalance {
   readonly at: number;
   readonly cap: number | null;
   readonly redistributed: number;
+  /** To the parent of a derived index, annualised, as forecast at the decision; absent without a risk model. */
+  readonly tracking_error?: number;
 }
 
 /** Where a block lies. */
@@ -149,6 +151,8 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
       return [...stored, ...rebalances.map((rebalance) => storedRebalance(rebalance, before - 1 - portfolio.from))];
     },
     compared: 10,
+    // Version 0.2.0 has no tracking error.
+    shown: (rebalances) => rebalances.map(({ date, at, cap, redistributed }) => ({ date, at, cap, redistributed })),
   },
   // Which row a name has decides nothing.
   foreign: {
@@ -175,8 +179,13 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
 }
 
 /** @param shift from sessions of the market to dates of the run */
-function storedRebalance({ date, session, cap, redistributed }: Composition, shift: number): StoredRebalance {
-  return { date: formatDay(date), at: Math.max(-1, session + shift), cap, redistributed };
+export function storedRebalance(
+  { date, session, cap, redistributed, trackingError }: Composition,
+  shift: number,
+): StoredRebalance {
+  const at = Math.max(-1, session + shift);
+  const forecast = trackingError === undefined ? {} : { tracking_error: trackingError };
+  return { date: formatDay(date), at, cap, redistributed, ...forecast };
 }
 
 export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys returns plain strings.

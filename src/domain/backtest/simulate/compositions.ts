@@ -34,6 +34,8 @@ export interface Composition {
   readonly capped: Int32Array;
   /** Weight moved off capped names, a fraction. */
   readonly redistributed: number;
+  /** As its decision had it. */
+  readonly trackingError?: number;
 }
 
 export interface Compositions {

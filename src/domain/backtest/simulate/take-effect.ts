@@ -12,11 +12,13 @@ import type { Composition } from './compositions.js';
  * weight pro rata.
  */
 export function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Decided): Composition | undefined {
-  const { columns, weights, uncapped, cap, capped, redistributed } = decided;
+  const { columns, weights, uncapped, cap, capped, redistributed, trackingError } = decided;
+  const forecast = trackingError === undefined ? {} : { trackingError };
   const { session, decision } = timing;
   const staying = decision === session ? columns : columns.filter((column) => !sm.hasEnded(session, column));
   if (staying.length === 0) return undefined;
-  if (staying.length === columns.length) return { ...timing, columns, weights, uncapped, cap, capped, redistributed };
+  if (staying.length === columns.length)
+    return { ...timing, columns, weights, uncapped, cap, capped, redistributed, ...forecast };
   const stays = new Set(staying);
   const isStaying = (_: number, k: number): boolean => stays.has(columns[k]!);
   const rescaled = (values: Float64Array): Float64Array =>
@@ -35,6 +37,7 @@ export function takeEffect(sm: SessionMarket, timing: DueRebalance, decided: Dec
     cap: cap === null ? null : Math.min(1, cap / appliedSum),
     capped: capped.filter((column) => stays.has(column)),
     redistributed: raw.reduce((total, value, k) => total + Math.max(0, value - applied[k]!), 0),
+    ...forecast,
   };
 }
 

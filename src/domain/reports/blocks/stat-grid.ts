@@ -49,6 +49,12 @@ export const STATS = {
     meaning: 'is the same against the index that a derived index was made from.',
     usual: 'derived',
   },
+  forecast_tracking_error: {
+    label: 'Forecast tracking error',
+    meaning:
+      'is that to the parent as the risk model forecast it at the rebalances, a root mean square over the dates.',
+    usual: 'derived',
+  },
   constituents: { label: 'Constituents', meaning: 'are the names held on the last date.', usual: 'every run' },
   effective_assets: {
     label: 'Effective assets',

@@ -22,6 +22,7 @@ const FIGURES: Record<Stat, (figures: RunFigures) => string> = {
   tracking_error: ({ overview: { metrics } }) => percentText(metrics.tracking_error),
   tracking_difference: ({ overview: { metrics } }) => percentText(metrics.tracking_difference),
   parent_tracking_error: ({ overview: { parent } }) => percentText(parent?.tracking_error ?? null),
+  forecast_tracking_error: ({ overview: { parent } }) => percentText(parent?.forecast?.tracking_error ?? null),
   constituents: ({ concentration }) => countText(concentration().constituents),
   effective_assets: ({ concentration }) => ratioText(concentration().effective_assets),
   largest: ({ concentration }) => percentText(concentration().largest),

@@ -1,0 +1,79 @@
+import type { Day } from '../days.js';
+import { LIMITS } from '../limits.js';
+import { lastAtMost } from '../search.js';
+import { activeReturns, type DatedSeries } from './relative.js';
+import { deviation } from './series.js';
+
+/** Tracking errors forecast at a rebalance and realised until the next. */
+export interface ForecastPeriod {
+  /** Session at whose close the rebalance took effect. */
+  readonly day: Day;
+  /** Annualised. */
+  readonly forecast: number;
+  /** Annualised; null with fewer than two returns. */
+  readonly realised: number | null;
+  readonly observations: number;
+}
+
+/** Realised against forecast tracking error, over the returns that a forecast was made for. */
+export interface TrackingForecast {
+  /** Root mean square of the forecasts in force, annualised. */
+  readonly forecast: number;
+  /** Annualised. */
+  readonly realised: number;
+  /** Standard deviation of active returns, each over its forecast; null where a forecast is 0. */
+  readonly bias: number | null;
+  /** Within which it lies in 95 of 100 cases where forecasts are right and returns normal. */
+  readonly biasBand: readonly [low: number, high: number];
+  readonly observations: number;
+  readonly periods: readonly ForecastPeriod[];
+}
+
+/** A rebalance with the tracking error forecast at its decision, undefined without a risk model. */
+export interface ForecastRebalance {
+  readonly day: Day;
+  readonly trackingError: number | undefined;
+}
+
+/**
+ * Realised against forecast tracking error of a run to its parent. A return belongs to the rebalance in force at the
+ * close before it.
+ * @param rebalances ascending.
+ * @returns null with fewer than two returns that have a forecast
+ * @source Barra, Handbook: bias statistic with the band 1 -+ sqrt(2 / observations)
+ */
+export function trackingForecast(
+  level: DatedSeries,
+  parent: DatedSeries,
+  rebalances: readonly ForecastRebalance[],
+): TrackingForecast | null {
+  const { since, values } = activeReturns(level, parent);
+  const days = Int32Array.from(rebalances, ({ day }) => day);
+  const byRebalance = rebalances.map((): number[] => []);
+  values.forEach((value, t) => byRebalance[lastAtMost(days, since[t]!)]?.push(value));
+  const parts = rebalances.flatMap(({ day, trackingError: forecast }, r) =>
+    forecast === undefined || byRebalance[r]!.length === 0 ? [] : [{ day, forecast, active: byRebalance[r]! }],
+  );
+  const active = Float64Array.from(parts.flatMap((part) => part.active));
+  const forecasts = Float64Array.from(parts.flatMap((part) => part.active.map(() => part.forecast)));
+  const observations = active.length;
+  if (observations < 2) return null;
+  const half = Math.sqrt(2 / observations);
+  return {
+    forecast: Math.sqrt(forecasts.reduce((sum, value) => sum + value * value, 0) / observations),
+    realised: annual(active),
+    bias: forecasts.includes(0) ? null : annual(active.map((value, t) => value / forecasts[t]!)),
+    biasBand: [Math.max(0, 1 - half), 1 + half],
+    observations,
+    periods: parts.map(({ day, forecast, active: within }) => ({
+      day,
+      forecast,
+      realised: within.length < 2 ? null : annual(Float64Array.from(within)),
+      observations: within.length,
+    })),
+  };
+}
+
+function annual(values: Float64Array): number {
+  return deviation(values) * Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+}

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest';
+import { trackingForecast } from '#domain/analytics/tracking-forecast.js';
+
+const days = Int32Array.of(10, 11, 12, 13, 14);
+const flat = { days, values: Float64Array.of(100, 100, 100, 100, 100) };
+/** Returns 1 %, -1 %, 2 %, 0: beside a parent that does not move they are active returns. */
+const level = { days, values: Float64Array.of(100, 101, 101 * 0.99, 101 * 0.99 * 1.02, 101 * 0.99 * 1.02) };
+const year = Math.sqrt(252);
+
+test('a return belongs to the rebalance in force at the close before it', () => {
+  const forecast = trackingForecast(level, flat, [
+    { day: 10, trackingError: 0.01 * year },
+    { day: 12, trackingError: 0.02 * year },
+  ])!;
+  expect(forecast.periods.map(({ day, observations }) => [day, observations])).toEqual([
+    [10, 2],
+    [12, 2],
+  ]);
+  // Deviations of (1 %, -1 %) and (2 %, 0) with ddof 1 are both sqrt(2) %.
+  for (const { realised } of forecast.periods) expect(realised).toBeCloseTo(0.01 * Math.SQRT2 * year, 14);
+  expect(forecast.forecast).toBeCloseTo(0.01 * Math.sqrt((1 + 1 + 4 + 4) / 4) * year, 14);
+  // Standardised: 1, -1, 1, 0, with mean 1/4 and sum of squares 3.
+  expect(forecast.bias).toBeCloseTo(Math.sqrt((3 - 4 / 16) / 3), 13);
+  expect(forecast.biasBand).toEqual([1 - Math.sqrt(1 / 2), 1 + Math.sqrt(1 / 2)]);
+});
+
+test('returns of a rebalance without a risk model are left out of both', () => {
+  const forecast = trackingForecast(level, flat, [
+    { day: 10, trackingError: undefined },
+    { day: 12, trackingError: 0.02 * year },
+  ])!;
+  expect(forecast.observations).toBe(2);
+  expect(forecast.forecast).toBeCloseTo(0.02 * year, 14);
+  expect(forecast.realised).toBeCloseTo(0.01 * Math.SQRT2 * year, 14);
+  expect(trackingForecast(level, flat, [{ day: 10, trackingError: undefined }])).toBeNull();
+});
+
+test('a forecast of 0 has no bias', () => {
+  expect(trackingForecast(flat, flat, [{ day: 10, trackingError: 0 }])).toMatchObject({ realised: 0, bias: null });
+});

@@ -1,0 +1,28 @@
+import type { PortfolioBookPayload } from '#clients/typescript/divisor.js';
+import type { Pdf, PlacedText } from '../../views/report/read-pdf.js';
+
+/** Lines below a title that stands at the left edge of its half of a page, down to the next title. */
+export function linesRightOf({ pages }: Pdf, title: string): string[] {
+  const texts = pages.find((page) => page.texts.some(({ text }) => text === title))!.texts;
+  const head = texts.find(({ text }) => text === title)!;
+  const below = texts.filter(({ x, y }) => x >= head.x - 1 && y < head.y - 1);
+  const end = Math.max(0, ...below.filter(({ size }) => size === head.size).map(({ y }) => y));
+  const lines = new Map<number, PlacedText[]>();
+  for (const text of below.filter(({ y }) => y > end)) {
+    const line = [...lines.keys()].find((y) => Math.abs(y - text.y) < 2) ?? text.y;
+    lines.set(line, [...(lines.get(line) ?? []), text]);
+  }
+  return [...lines]
+    .toSorted(([a], [b]) => b - a)
+    .map(([, parts]) => parts.toSorted((a, b) => a.x - b.x || a.y - b.y).map(({ text }) => text))
+    .map(([label = '', ...rest]) => [label, ...rest].join(' '));
+}
+
+/** Half of what was traded on a date, by the value of the portfolio on it: within the costs, the turnover of the weights. */
+export function turnoverOn({ transactions, nav }: PortfolioBookPayload, date: string): number {
+  const [day, notional] = [transactions.columns.indexOf('date'), transactions.columns.indexOf('notional')];
+  const traded = transactions.data
+    .filter((row) => row[day] === date)
+    .reduce((sum, row) => sum + Math.abs(row[notional] as number), 0);
+  return traded / 2 / nav.data[nav.index.indexOf(date)]!;
+}

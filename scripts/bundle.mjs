@@ -18,7 +18,7 @@ const ENTRIES = {
 
 /** Native, or with files of their own that they look for beside themselves. */
 const APART = [
-  '@duckdb/',
+  '@duckdb/node-bindings',
   '@tensorflow/',
   'koffi',
   'lmdb',
@@ -30,13 +30,17 @@ const APART = [
   'piscina',
 ];
 
-/** A module finds its files and the doors of threads where it was compiled to, wherever its code lies. */
+/**
+ * A module finds its files and the doors of threads where it was compiled to, wherever its code lies. What it requires is put
+ * beside it like what it imports: DuckDB has some hundred modules of CommonJS, which take twice as long one by one.
+ */
 const ownPlaces = {
   name: 'own-places',
   async load(id) {
     if (!id.startsWith(join(ROOT, 'dist/'))) return null;
-    const code = await readFile(id, 'utf8');
-    if (!code.includes('import.meta.url')) return null;
+    const written = await readFile(id, 'utf8');
+    const code = written.replace('const require = createRequire(import.meta.url);\n', '');
+    if (code === written && !code.includes('import.meta.url')) return null;
     const place = relative(OUT, id).replaceAll('\\', '/');
     return code.replaceAll('import.meta.url', `new URL(${JSON.stringify(place)}, import.meta.url).href`);
   },

@@ -1,16 +1,28 @@
-// `npm run test:one -- NAME...`: builds what changed and runs the test files whose path contains a NAME, as
+// `npm run test:one -- NAME...`: compiles what changed and runs the test files whose path contains a NAME, as
 // test/store/documents.test.ts, store/documents or documents. Options go to vitest: `-t 'part of a title'`.
-import { spawn } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { parseCLI, startVitest } from 'vitest/node';
 import { buildOrEnd } from './build.mjs';
 
-const words = process.argv.slice(2);
-if (words.length === 0) {
-  process.stderr.write('Which tests? npm run test:one -- NAME; `npm test` runs all of them.\n');
-  process.exit(64);
-}
+/** Tests of the console, its pages, the guide and the documentation read what the whole build makes; no other does. */
+const READS_THE_BUILD = /console|guide|documentation/;
 
-await buildOrEnd();
-const names = words.map((word) => word.replace(/^(dist\/)?test\//, '').replace(/\.ts$/, '.js'));
-const child = spawn(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...names], { stdio: 'inherit' });
-for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => child.kill(signal));
-child.once('close', (status) => process.exit(status ?? 1));
+const words = process.argv.slice(2);
+if (words.length === 0) fail(64, 'Which tests? npm run test:one -- NAME; `npm test` runs all of them.');
+
+const { filter, options } = parseCLI(['vitest', 'run', ...words]);
+const names = filter.map((word) => word.replace(/^(dist\/)?test\//, '').replace(/\.ts$/, ''));
+const files = readdirSync('test', { recursive: true }).filter((file) => file.endsWith('.test.ts'));
+const chosen = files.filter((file) => names.some((name) => file.includes(name)));
+await buildOrEnd({ compileOnly: !chosen.some((file) => READS_THE_BUILD.test(file)) });
+
+const vitest = await startVitest('test', names, options);
+const results = vitest.state.getTestModules().flatMap((module) => [...module.children.allTests()]);
+await vitest.close();
+if (results.every((test) => test.result().state === 'skipped') && !process.exitCode)
+  fail(1, 'No test ran: no title has the text of -t, or all are skipped on this machine.');
+
+function fail(status, sentence) {
+  process.stderr.write(`${sentence}\n`);
+  process.exit(status);
+}

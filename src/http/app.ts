@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Hono, type Context } from 'hono';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
+import { compareText } from '#domain/findings.js';
 import { ERRORS, Refusal } from '#domain/refusal.js';
 import { noCallbacks, type AssertCallback } from './callbacks.js';
 import type { Authenticate } from './authentication.js';
@@ -296,7 +297,7 @@ function compareSpecificity(a: string, b: string): number {
       .split('/')
       .map((segment) => (segment === '*' ? '2' : segment.startsWith('{') ? '1' : '0'))
       .join('');
-  return rank(a).localeCompare(rank(b));
+  return compareText(rank(a), rank(b));
 }
 
 function notAllowed(method: string, allowed: readonly string[]): Refusal {

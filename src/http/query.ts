@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { checkShape } from '#domain/shape.js';
+import { once } from '#domain/once.js';
 import { smallValue, type Finding } from '#domain/findings.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 
@@ -12,14 +13,15 @@ const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/;
 
 /**
  * The reader of a route's query: text becomes numbers, booleans and lists where the schema wants them, and the schema
- * says the rest. Parameters the schema does not know are refused.
+ * says the rest. Parameters the schema does not know are refused. The schema is looked at when the first query is read.
  * @throws Refusal VALIDATION_FAILED with one finding per parameter at fault
  */
 export function queryReader(schema: z.ZodObject = z.strictObject({})): QueryReader {
-  const kinds = new Map(Object.entries(schema.shape).map(([name, field]) => [name, kindOf(field)]));
-  const empty = schema.safeParse({});
+  const kindsOf = once(() => new Map(Object.entries(schema.shape).map(([name, field]) => [name, kindOf(field)])));
+  const emptyOf = once(() => schema.safeParse({}));
   return (search) => {
-    if (search === '' && empty.success) return empty.data;
+    if (search === '' && emptyOf().success) return emptyOf().data!;
+    const kinds = kindsOf();
     const given = new URLSearchParams(search);
     const findings: Finding[] = [];
     const raw: Record<string, unknown> = {};

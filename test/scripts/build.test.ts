@@ -115,6 +115,17 @@ test('what the compiler made of another state in between is not taken for this o
   expect(await project.read('dist/test/first.test.js')).not.toContain('99');
 });
 
+test('test:one compiles and makes nothing beyond, and fails where no title has the text that was asked for', async () => {
+  await project.write('vitest.config.mjs', "export default { test: { include: ['dist/test/**/*.test.js'] } };\n");
+  await project.write('test/sum.test.ts', "import { test } from 'vitest';\ntest('a sum', () => {});\n");
+  await project.write('src/other.ts', 'export const other = 3;\n');
+  const { status, written } = await project.run(process.execPath, ['scripts/test-one.mjs', 'sum', '-t', 'difference']);
+  expect([status, written]).toEqual([1, expect.stringContaining('1 skipped')]);
+  expect(written).toContain('No test ran');
+  expect(await project.steps()).toEqual([]);
+  await project.remove('test/sum.test.ts');
+});
+
 test('a source that does not compile fails each build until it is mended', async () => {
   await project.write('src/wrong.ts', "export const count: number = 'one';\n");
   for (const _ of [1, 2]) {

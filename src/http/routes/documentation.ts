@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { documentationRoutes } from '#contract/documentation.js';
 import type { OpenApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
+import { once } from '#domain/once.js';
 import { Refusal } from '#domain/refusal.js';
 import { PAGE_POLICY, type Page } from '#views/documentation/page.js';
 import { guidePage, type GuidePage } from '#views/documentation/guide-page.js';
@@ -88,11 +89,6 @@ const PAGE: Pick<Reply, 'type' | 'headers'> = {
   type: 'text/html; charset=utf-8',
   headers: { 'Content-Security-Policy': PAGE_POLICY },
 };
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
-}
 
 /** Asks once for each combination of words. */
 function memoised<W extends readonly string[], T>(read: (...words: W) => T): (...words: W) => T {

@@ -12,7 +12,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, logBatches, logHead } from '#store/publication/log.js';
-import { hashOf, signHash } from '#store/publication/signing.js';
+import { hashOf, hashSigner } from '#store/publication/signing.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireIndex } from '../indices/stored-indices.js';
 import { markPublished } from '../runs/kept-runs.js';
@@ -96,12 +96,13 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   /** Chains and signs what is to be said, after the last entry. */
   async function signed(statements: readonly Statement[], { head }: Log, key: SigningKey): Promise<PublicationEntry[]> {
     const entries: PublicationEntry[] = [];
+    const signHash = hashSigner(key);
     let { seq, hash } = head ?? { seq: 0, hash: NO_HASH };
     for (const statement of statements) {
       const stated = { ...statement, seq: seq + 1, previous: hash, key_id: key.key_id };
       ({ seq } = stated);
       hash = hashOf(stated);
-      entries.push({ ...stated, hash, signature: await signHash(hash, key) });
+      entries.push({ ...stated, hash, signature: await signHash(hash) });
       if (entries.length % SIGNED_PER_TURN === 0) await setImmediate();
     }
     return entries;

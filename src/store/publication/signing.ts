@@ -28,15 +28,19 @@ export function hashOf({ hash: _hash, signature: _signature, ...stated }: Partia
   return createHash('sha256').update(canonicalJson(stated)).digest('hex');
 }
 
-/** Signs the 32 bytes of a hash, in another thread. @returns base64 */
-export function signHash(hash: string, { private_key }: SigningKey): Promise<string> {
+/** Signs the 32 bytes of a hash in another thread; the signature is base64. */
+export type HashSigner = (hash: string) => Promise<string>;
+
+/** What signs with a key, which is read once for all hashes. @cost 0.2 ms */
+export function hashSigner({ private_key }: SigningKey): HashSigner {
   const key = createPrivateKey({ key: Buffer.from(private_key, 'base64'), format: 'der', type: 'pkcs8' });
-  return new Promise((resolve, reject) => {
-    sign(null, Buffer.from(hash, 'hex'), key, (failure, signature) => {
-      if (failure === null) resolve(signature.toString('base64'));
-      else reject(failure);
+  return (hash) =>
+    new Promise((resolve, reject) => {
+      sign(null, Buffer.from(hash, 'hex'), key, (failure, signature) => {
+        if (failure === null) resolve(signature.toString('base64'));
+        else reject(failure);
+      });
     });
-  });
 }
 
 /** Whether a key signed a hash, and the text of the signature is the one way to write it. */

@@ -8,6 +8,7 @@ import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import { compareText } from '#domain/findings.js';
+import { once } from '#domain/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
@@ -142,11 +143,6 @@ export function createRunFigures({ columns, overview: stored, risk, terms, stale
     risk: once(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),
     nameOf: (identifier) => labels().names[positions().get(identifier) ?? -1] ?? null,
   };
-}
-
-function once<T>(compute: () => T): () => T {
-  let cached: { readonly value: T } | undefined;
-  return () => (cached ??= { value: compute() }).value;
 }
 
 /** The tracked index on the dates of the run, rebased to 100. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { NO_HASH, type PublicationEntry, type PublicKey } from '#domain/documents/publication-document.js';
 import { createLogsCheck } from '#store/publication/check-logs.js';
-import { hashOf, newSigningKey, signHash } from '#store/publication/signing.js';
+import { hashOf, newSigningKey, hashSigner } from '#store/publication/signing.js';
 import { verifyLog } from '#store/publication/verify-log.js';
 import { fc } from '../../fast-check.js';
 
@@ -34,7 +34,7 @@ async function logOf(closes: number): Promise<PublicationEntry[]> {
       key_id: key.key_id,
     };
     const hash = hashOf(stated);
-    log.push({ ...stated, hash, signature: await signHash(hash, key) });
+    log.push({ ...stated, hash, signature: await hashSigner(key)(hash) });
   }
   return log;
 }
@@ -123,7 +123,7 @@ describe('verification names the first entry that is not as it was written', () 
     const { hash: _hash, signature: _signature, ...last } = { ...log.at(-1)!, price: 1 };
     const hash = hashOf(last);
     for (const signer of [other, newSigningKey('2024-01-01T00:00:00.000000+00:00')]) {
-      const forged = { ...last, hash, signature: await signHash(hash, signer) };
+      const forged = { ...last, hash, signature: await hashSigner(signer)(hash) };
       expect(seqOfFault([...log.slice(0, -1), forged])).toBe(9);
     }
   });

@@ -13,6 +13,9 @@ import { holderOf } from '#store/home/home-lock.js';
 import { probeDocuments } from '#store/lmdb/probe-documents.js';
 import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
 import type { DocumentsReader } from '#store/port.js';
+import { readDataset } from '#services/datasets/documents.js';
+import { partialDatesIn } from '#services/datasets/partial-dates.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { withClient } from '#store/postgres/open-documents.js';
@@ -23,7 +26,7 @@ import { engineVersion } from './version.js';
 export const DOCTOR_HELP = `divisor doctor [settings of the service] [--json]
 
 Says in plain sentences whether this machine and home are fit to serve with these settings: versions, home and who holds it,
-documents, disk, memory, shared memory, address, keys, numerics, readers, calendars and folders of data.
+documents, data, disk, memory, shared memory, address, keys, numerics, readers, calendars and folders of data.
 
 Settings, flags over environment over defaults:
 
@@ -130,6 +133,16 @@ const LOOKS: Readonly<Record<string, Look>> = {
       ? ok(`${count} documents, every checksum holds.`)
       : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
   },
+  data: async ({ database }, home) => {
+    const served = (await entriesOf(home, database).catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
+    if (served == null) return ok('No data store is served.');
+    const { total, latest } = partialDatesIn(served);
+    const says = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
+    if (total === 0) return ok(`${says} No date of it has bars of only some names.`);
+    return warning(
+      `${says} ${counted(total, 'date has', 'dates have')} bars of only some names, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` says which.`,
+    );
+  },
   backups: async ({ database }, home) => {
     if (database !== undefined) return ok('Backups of the database are those of its server.');
     const newest = (await readdir(home.backups).catch(() => []))
@@ -219,6 +232,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
   },
 };
 
+const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 const mebibytes = (bytes: number): string => Math.floor(bytes / MIB).toLocaleString('en-US');
 const canWrite = (path: string) =>
   access(path, constants.W_OK | constants.X_OK).then(
@@ -256,17 +270,26 @@ async function storedKeys(home: HomeFolders, database: string | undefined): Prom
   return (entries ?? []).filter(({ kind }) => kind === 'key').length;
 }
 
+/** What is looked at of a stored document. */
+interface Seen {
+  readonly kind: string | undefined;
+  readonly isReadable: boolean;
+  /** Of a data store. */
+  readonly dataset: DatasetDocument | undefined;
+}
+
 /** The documents, undefined when there are none. @throws StartRefusal when they cannot be opened */
-async function entriesOf(
-  home: HomeFolders,
-  database: string | undefined,
-): Promise<readonly { readonly kind: string | undefined; readonly isReadable: boolean }[] | undefined> {
+async function entriesOf(home: HomeFolders, database: string | undefined): Promise<readonly Seen[] | undefined> {
   const reader = database === undefined ? await ownDocuments(home) : await databaseDocuments(database);
   if (reader === undefined) return undefined;
   try {
-    const documents = [];
-    for await (const { kind, unreadable } of reader.entries())
-      documents.push({ kind, isReadable: unreadable === undefined });
+    const documents: Seen[] = [];
+    for await (const { kind, unreadable, body } of reader.entries())
+      documents.push({
+        kind,
+        isReadable: unreadable === undefined,
+        dataset: kind === 'store' ? readDataset(body) : undefined,
+      });
     return documents;
   } finally {
     await reader.close();

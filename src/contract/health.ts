@@ -35,6 +35,13 @@ export const Health = z
         active: z.string().nullable().meta({ description: 'Id of the data store being served.' }),
         status: z.string().nullable().meta({ description: 'What the data store is doing.' }),
         end: z.string().nullable().meta({ description: 'Latest session it holds, YYYY-MM-DD.' }),
+        partial_dates: z
+          .strictObject({
+            total: z.int().min(0).meta({ description: 'Dates that only some of its names have a bar on.' }),
+            latest: z.array(z.string()).meta({ description: 'The latest five of them, YYYY-MM-DD, newest first.' }),
+          })
+          .nullable()
+          .meta({ description: 'Of what was read; `divisor audit STORE` says which names.' }),
       })
       .meta({ description: 'The data store being served; all null when none is.' }),
     jobs: z

@@ -17,6 +17,9 @@ export const PublishRequest = z
       .max(REASON_LENGTH_MAX)
       .optional()
       .meta({ description: 'Why, for the log; a restatement needs one.' }),
+    allow_partial: z.boolean().default(false).meta({
+      description: 'Whether closes on which names of the index have no bar are published; their entries say so.',
+    }),
   })
   .meta({ id: 'PublishRequest' });
 export type PublishRequest = z.infer<typeof PublishRequest>;
@@ -53,11 +56,11 @@ export const publicationRoutes = routes({
     tag,
     summary: 'Publishes the closes of a run that are not published yet: of the newest unless another is named.',
     description:
-      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. What is published stands: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason.',
+      'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. What is published stands: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason. Closes for which names of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
     params,
     body: { schema: PublishRequest, optional: true, example: { through: '2024-06-28' } },
     success: { status: 200, description: 'What was appended.', schema: Publication },
-    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'RESTATEMENT'],
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'RESTATEMENT', 'PARTIAL_CLOSES'],
   },
   getPublished: {
     method: 'GET',

@@ -57,6 +57,10 @@ export const ERRORS = {
     status: 409,
     help: 'The run disagrees with closes that are published; see detail.dates. Nothing was appended.',
   },
+  PARTIAL_CLOSES: {
+    status: 409,
+    help: 'Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them.',
+  },
   PRECONDITION_FAILED: { status: 412, help: 'The stored document is not the one named by If-Match.' },
   VALIDATION_FAILED: { status: 422, help: 'The request or document has errors; see detail.findings.' },
   INVALID_IDENTIFIER: {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { recordParts } from '#domain/backtest/run-file/record.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { formatDay } from '#domain/days.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -16,6 +17,10 @@ export interface ClosesView {
   readonly divisor: readonly (number | null)[];
   /** SHA-256 of the canonical JSON of the index weights by identifier. */
   readonly composition_hash: readonly string[];
+  /** Names that the index holds at the close. */
+  readonly held: readonly number[];
+  /** Those of them without a bar on the date, though their exchange was open; zeros where the run does not tell. */
+  readonly without_bar: readonly number[];
 }
 
 /** @cost 0.3 us a name held at a close, for the hash of its weights */
@@ -32,21 +37,51 @@ export function closesView(columns: RunColumns): ClosesView {
     total: levels('total'),
     net: levels('net'),
     divisor: numbers(VARIANT_BLOCKS[columns.header.variant].divisor),
-    composition_hash: compositionHashes(columns, days.length),
+    ...compositions(columns, days),
   };
 }
 
-function compositionHashes(columns: RunColumns, closes: number): string[] {
+/** What the index holds at each close. */
+function compositions(
+  columns: RunColumns,
+  days: Int32Array,
+): Pick<ClosesView, 'composition_hash' | 'held' | 'without_bar'> {
   const { names, has_index_weights: hasOwn } = columns.header;
-  const held = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: closes - 1 });
+  const rows = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
+  const absent = absentNames(columns, days);
   // RFC 8785 has members in the order of their UTF-16 code units, which is that of JavaScript.
   const order = [...names.keys()].toSorted((a, b) => (names[a]! < names[b]! ? -1 : 1));
   const keys = names.map((name) => JSON.stringify(name));
-  return Array.from({ length: closes }, (_, close) => {
-    const weights = held.at(close);
+  const closes = Array.from(days, (_, close) => {
+    const weights = rows.at(close);
     const members = order.flatMap((i) => (weights[i] === 0 ? [] : `${keys[i]}:${JSON.stringify(weights[i])}`));
-    return createHash('sha256')
+    const hash = createHash('sha256')
       .update(`{${members.join(',')}}`)
       .digest('hex');
+    const withoutBar = (absent.get(close) ?? []).filter((i) => weights[i] !== 0).length;
+    return { hash, held: members.length, withoutBar };
   });
+  return {
+    composition_hash: closes.map(({ hash }) => hash),
+    held: closes.map(({ held }) => held),
+    without_bar: closes.map(({ withoutBar }) => withoutBar),
+  };
+}
+
+/** Names of the run without a bar, by position of the date; none in files of 0.1.0, which have no record. */
+function absentNames(columns: RunColumns, days: Int32Array): ReadonlyMap<number, readonly number[]> {
+  const absent = new Map<number, number[]>();
+  if (!columns.has('record')) return absent;
+  const { identifiers, gaps } = recordParts(columns);
+  const { columns: missing, days: on } = gaps();
+  const nameOf = new Map(columns.header.names.map((name, i) => [name, i]));
+  for (const [g, day] of on.entries()) {
+    const close = lastAtMost(days, day);
+    const name = nameOf.get(identifiers[missing[g]!]!);
+    if (days[close] !== day || name === undefined) continue;
+    const others = absent.get(close);
+    if (others) others.push(name);
+    else absent.set(close, [name]);
+  }
+  return absent;
 }

@@ -19,15 +19,18 @@ export const stores = viewCommand({
 });
 
 export const audit = viewCommand({
-  summary: 'List what is probably wrong in a data store, the most certain first.',
+  summary:
+    'List what is probably wrong in a data store: dates that only some names have a bar on, then the most certain.',
   words: [STORE],
   flags: {},
   examples: ['divisor audit desk'],
   ask: (client, [store_id = '']) => client.call('auditStore', { params: { store_id } }),
-  records: ({ doubts }) =>
-    doubts
+  records: ({ doubts, partial_dates: partial }) => [
+    ...partial.map(({ code, path, message }) => ({ id: `${code} ${path}`, confidence: 1, repair: null, message })),
+    ...doubts
       .map(({ repair, ...doubt }) => ({ ...doubt, repair: repair?.kind ?? null }))
       .toSorted((a, b) => b.confidence - a.confidence),
+  ],
   columns: ['id', 'confidence', 'repair', 'message'],
 });
 

@@ -8,12 +8,17 @@ const INDEX = { name: 'INDEX', help: 'Id of an index or strategy.' };
 export const publish: JobCommand<Publication> = {
   summary: 'Publish the closes of a stored run that are not published yet, or restate those that differ.',
   words: [INDEX],
-  notes: 'A run that disagrees with what is published is refused with RESTATEMENT, and nothing is appended.',
+  notes:
+    'A run that disagrees with what is published is refused with RESTATEMENT, and nothing is appended; so is one whose closes rest on bars of only some names, with PARTIAL_CLOSES.',
   flags: {
     'run-id': { type: 'string', value: 'RUN', help: 'A kept run; the newest unless given.' },
     through: { type: 'string', value: 'DATE', help: 'Last date to publish; that of the run unless given.' },
     restate: { type: 'boolean', help: 'Publish closes that differ again, with --reason.' },
     reason: { type: 'string', value: 'TEXT', help: 'Why, for the log; a restatement needs one.' },
+    'allow-partial': {
+      type: 'boolean',
+      help: 'Publish closes on which names of the index have no bar; the log says so.',
+    },
   },
   examples: [
     'divisor publish CORE-100 --through 2024-06-28',
@@ -25,6 +30,7 @@ export const publish: JobCommand<Publication> = {
       through: flags.text('through'),
       restate: flags.isSet('restate'),
       reason: flags.text('reason'),
+      allow_partial: flags.isSet('allow-partial'),
     };
     return { result: await client.call('publishIndex', { params: { index_id }, body }) };
   },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Id } from '#domain/shape.js';
 import { DOUBT_KINDS } from '#domain/market/doubt-kinds.js';
+import { Finding } from '../common.js';
 import { Name } from './store.js';
 
 const ActionRow = z.strictObject({ identifier: z.string(), type: z.string(), value: z.number(), ex_date: z.string() });
@@ -45,6 +46,9 @@ export const DataAudit = z
     content_hash: z.string().meta({ description: 'Of the content that was looked through.' }),
     doubts: z.array(DataDoubt).meta({ description: 'By date and identifier, at most 1000: the most certain ones.' }),
     total: z.int(),
+    partial_dates: z
+      .array(Finding)
+      .meta({ description: 'Dates that only some names have a bar on, the latest first, with their counts.' }),
   })
   .meta({ id: 'DataAudit' });
 export type DataAudit = z.infer<typeof DataAudit>;

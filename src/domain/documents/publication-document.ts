@@ -24,7 +24,9 @@ export const PublicationEntry = z
     data_hash: z.string().nullable().meta({ description: 'Content hash of the data of the run.' }),
     index_version: z.int().min(1).nullable().meta({ description: 'Version of the definition; null where not known.' }),
     engine: z.string().nullable().meta({ description: 'Version of the engine of the run.' }),
-    reason: z.string().nullable().meta({ description: 'Why it was restated; null of a close.' }),
+    reason: z.string().nullable().meta({
+      description: 'Why it was restated, or published without bars of names of the index; null of any other close.',
+    }),
     at: z.string().meta({ description: 'Time of the publication, ISO-8601 UTC with offset.' }),
     author: z.string().meta({ description: 'Name of the key; local where none is asked for.' }),
     previous: Hash.meta({ description: 'Hash of the entry before; 64 zeros in the first.' }),

@@ -3,6 +3,7 @@ import type { DataAudit, RepairRequest } from '#contract/stores/audit.js';
 import type { InspectRequest, InspectResult } from '#contract/stores/inspect.js';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
+import type { Health } from '#contract/health.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { formatDay } from '#domain/days.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
@@ -28,6 +29,7 @@ import { createDatasetInspections } from './inspections.js';
 import { createDatasetImports, type ImportedBody } from './imports.js';
 import type { DatasetJobs } from './jobs.js';
 import type { DatasetLoading } from './loading.js';
+import { partialDatesOf } from './partial-dates.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
 import { createDatasetResumption } from './resumption.js';
 import { createDatasetSubmissions, type DatasetSubmissions } from './submissions.js';
@@ -90,7 +92,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   /** Metadata of the served store. */
   servedDataset(): Promise<ServedDataset | undefined>;
   /** The served store in the words of health. */
-  health(): Promise<{ readonly active: string | null; readonly status: string | null; readonly end: string | null }>;
+  health(): Promise<Health['store']>;
 }
 
 /**
@@ -199,10 +201,11 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
           active: served.handle.datasetId,
           status: (await activity.of(served.handle.datasetId)) ?? 'ready',
           end: end === undefined ? null : formatDay(end),
+          partial_dates: await partialDatesOf(documents, served.handle.datasetId),
         };
       }
       const [coming] = activity.reading;
-      return { active: null, status: coming === undefined ? null : 'loading', end: null };
+      return { active: null, status: coming === undefined ? null : 'loading', end: null, partial_dates: null };
     },
   };
 }

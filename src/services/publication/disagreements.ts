@@ -9,6 +9,9 @@ export interface Closes {
   readonly net: readonly (number | null)[];
   readonly divisor: readonly (number | null)[];
   readonly composition_hash: readonly string[];
+  /** Names held at each close, and those of them without a bar on the date. */
+  readonly held: readonly number[];
+  readonly without_bar: readonly number[];
 }
 
 /** A date on which a run differs from the published entry in force. */

@@ -19,6 +19,7 @@ import { markPublished } from '../runs/kept-runs.js';
 import { requireRun, runIdOf } from '../runs/run-documents.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
+import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
 import type { SigningKeys } from './signing-keys.js';
 
 /** Dates of published entries, both ends included. */
@@ -31,7 +32,7 @@ export interface PublishedWindow {
 export interface Publications {
   /**
    * Appends the closes of the stored run that are not published yet.
-   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, RESTATEMENT, OVERLOADED
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, RESTATEMENT, PARTIAL_CLOSES, OVERLOADED
    */
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, DOCUMENT_UNREADABLE */
@@ -78,7 +79,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     return { head, standing };
   }
 
-  async function closesOf(run: RunDocument, { through, signal }: ClosesTerms): Promise<Closes> {
+  async function closesOf(run: RunDocument, { through, signal }: ClosesTerms): Promise<PublishableCloses> {
     const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
     const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
     const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
@@ -90,6 +91,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       net: cut(closes.net),
       divisor: cut(closes.divisor),
       composition_hash: cut(closes.composition_hash),
+      held: cut(closes.held),
+      without_bar: cut(closes.without_bar),
+      partial: partialCloses(closes),
     };
   }
 
@@ -141,6 +145,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         // A key signs nothing from before its making, whatever the clock does.
         const at = now > key.valid_from ? now : key.valid_from;
         const statements = statementsOf(closes, { run, log, disagreements, request, by, at });
+        assertWhole(statements, closes.partial, request);
         const published = statements.filter(({ kind }) => kind === 'close').length;
         const answer = { published, restated: statements.length - published };
         if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
@@ -174,6 +179,11 @@ interface Log {
   readonly standing: ReadonlyMap<string, PublicationEntry>;
 }
 
+/** Closes to be published, and which of all that the run has are partial. */
+interface PublishableCloses extends Closes {
+  readonly partial: ReadonlyMap<string, PartialClose>;
+}
+
 interface ClosesTerms {
   readonly through: string | undefined;
   readonly signal: AbortSignal;
@@ -192,8 +202,13 @@ interface StatementTerms {
 }
 
 /** Restatements of what stands, then the closes after the last published date. */
-function statementsOf(closes: Closes, terms: StatementTerms): Statement[] {
+function statementsOf(closes: PublishableCloses, terms: StatementTerms): Statement[] {
   const { run, log, disagreements, request, by, at } = terms;
+  const reasonOf = (i: number, kind: Statement['kind']): string | null => {
+    const partial = closes.partial.get(closes.dates[i]!);
+    if (partial !== undefined) return partialReason(partial, request.reason);
+    return kind === 'close' ? null : request.reason!; // assertReasoned
+  };
   const statement = (i: number, kind: Statement['kind']): Statement => ({
     index_id: run.index_id,
     date: closes.dates[i]!,
@@ -206,7 +221,7 @@ function statementsOf(closes: Closes, terms: StatementTerms): Statement[] {
     data_hash: run.store_content_hash ?? null,
     index_version: run.index_version ?? null,
     engine: run.engine_version ?? null,
-    reason: kind === 'close' ? null : request.reason!,
+    reason: reasonOf(i, kind),
     at,
     author: by.author,
   });

@@ -35,6 +35,23 @@ export function describeDoctor(): void {
       expect(found['state']).toBe(flags.length === 0 ? 'ok' : 'warning');
     });
 
+    test('warns of dates that only some names of the served store have a bar on', async () => {
+      const folder = await newFolder();
+      const table = join(folder, 'market.csv');
+      const bars = ['2024-01-02', '2024-01-03'].flatMap((date, t) =>
+        ['A', 'B', 'C'].slice(t === 0 ? 0 : 2).map((name) => `${date},${name},10`),
+      );
+      await writeFile(table, ['date,identifier,CLOSE', ...bars, ''].join('\n'));
+      const at = ['--home', join(folder, 'home')];
+      const made = await finishedHere(['import', table, '--activate', '--id', 'part', '--data-roots', folder, ...at]);
+      expect(made.status, made.err).toBe(0);
+      const { out } = await finishedHere(['doctor', '--port', '0', ...at]);
+      expect(lines(out).find(({ subject }) => subject === 'data')).toMatchObject({
+        state: 'warning',
+        says: expect.stringContaining('1 date has bars of only some names, the latest 2024-01-03'),
+      });
+    });
+
     test('ends with 1 for what has to be mended, each in a sentence', async () => {
       const folder = await newFolder();
       await writeFile(join(folder, 'format'), '7\n');

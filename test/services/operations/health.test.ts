@@ -13,6 +13,7 @@ function service(checks: readonly Check[], { active = 'main' as string | null, d
       active,
       status: active === null ? null : 'ready',
       end: active === null ? null : '2026-11-19',
+      partial_dates: active === null ? null : { total: 0, latest: [] },
     }),
     jobs: {
       counts: async () => ({ pending: 2, running: 1 }),

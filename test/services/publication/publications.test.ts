@@ -230,3 +230,42 @@ test('the log of writes tells who published and who wrote the definition, to an 
   const ofIndex = await ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=index&author=root&limit=1');
   expect(ofIndex.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
 });
+
+test('closes that rest on bars of only some names are refused with their counts, unless they are asked for', async () => {
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+  const absent: Readonly<Record<string, readonly string[]>> = { '2024-01-04': ['A', 'B'], '2024-01-05': ['A'] };
+  const data = dates.flatMap((date) =>
+    ['A', 'B', 'C', 'D'].filter((name) => !absent[date]?.includes(name)).map((name) => [name, date, 100]),
+  );
+  const market = { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data };
+  await ask('POST', '/data/import', { name: 'Partial', store_id: 'partial', tables: { market }, activate: true });
+  await ask('PUT', '/indices/PART', { ...definition({ type: 'EqualWeight' }), id: 'PART', base_date: dates[0] });
+  await ran('/analytics/PART/backtest', {});
+  const publishPart = (body: object) => ask<Publication>('POST', '/analytics/PART/publish', body, 'desk');
+  const refused = await ask<{ readonly error: object }>('POST', '/analytics/PART/publish', {}, 'desk');
+  const closes = [
+    { date: '2024-01-04', held: 4, without_bar: 2 },
+    { date: '2024-01-05', held: 4, without_bar: 1 },
+  ];
+  expect(refused).toMatchObject({
+    status: 409,
+    body: { error: { code: 'PARTIAL_CLOSES', detail: { closes, total: 2 } } },
+  });
+  expect((await ask('GET', '/analytics/PART/published')).status).toBe(404);
+  expect((await publishPart({ through: '2024-01-03' })).body).toMatchObject({ published: 2 });
+  expect((await publishPart({ through: '2024-01-04' })).status).toBe(409);
+  expect((await publishPart({ allow_partial: true, reason: 'Halted' })).body).toMatchObject({ published: 2 });
+  const { body } = await ask<{ readonly entries: PublicationEntry[] }>('GET', '/analytics/PART/published');
+  expect(body.entries.map(({ kind, reason }) => [kind, reason])).toEqual([
+    ['close', null],
+    ['close', null],
+    ['close', 'Halted (Published with 2 of 4 names without a bar of that date.)'],
+    ['close', 'Halted (Published with 1 of 4 names without a bar of that date.)'],
+  ]);
+
+  // One name of four is a halt to the store, two are a delivery in part.
+  const health = await ask<{ readonly store: object }>('GET', '/health');
+  expect(health.body.store).toMatchObject({ active: 'partial', partial_dates: { total: 1, latest: ['2024-01-04'] } });
+  const audit = await ask('GET', '/data/stores/partial/audit');
+  expect(audit.body).toMatchObject({ partial_dates: [{ path: 'market[2024-01-04]', count: 2, places: ['A', 'B'] }] });
+});

@@ -155,6 +155,10 @@ class Restatement(DivisorError):
     """The run disagrees with closes that are published; see detail.dates. Nothing was appended."""
 
 
+class PartialCloses(DivisorError):
+    """Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them."""
+
+
 class PreconditionFailed(DivisorError):
     """The stored document is not the one named by If-Match."""
 
@@ -382,6 +386,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "STORE_MISMATCH": StoreMismatch,
     "JOB_RUNNING": JobRunning,
     "RESTATEMENT": Restatement,
+    "PARTIAL_CLOSES": PartialCloses,
     "PRECONDITION_FAILED": PreconditionFailed,
     "VALIDATION_FAILED": ValidationFailed,
     "INVALID_IDENTIFIER": InvalidIdentifier,

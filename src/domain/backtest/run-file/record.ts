@@ -1,5 +1,13 @@
 import { memberOf } from '../record/field.js';
-import { BOOK, TRANSACTIONS, type RecordedTransactions, type RunRecord, type Snapshot } from '../record/schema.js';
+import {
+  BOOK,
+  GAPS,
+  TRANSACTIONS,
+  type RecordedTransactions,
+  type RunRecord,
+  type Snapshot,
+} from '../record/schema.js';
+import type { RecordedGaps } from '../record/rows.js';
 import { numbersAt, POOLS, type StoredNumbers } from '../record/places.js';
 import { readDescription, readPacked } from '../record/read.js';
 import { unreadable } from './read-header.js';
@@ -18,6 +26,8 @@ export interface RecordParts {
   /** Latest compositions of the index itself. */
   snapshots(): readonly Snapshot[];
   transactions(): RecordedTransactions;
+  /** Names held, or due to be, without a bar on a session of their exchange; `columns` are positions in `identifiers`. */
+  gaps(): RecordedGaps;
   /** Cost of a unit of traded notional. */
   costRate(): number;
 }
@@ -38,6 +48,7 @@ export function recordParts(columns: RunColumns): RecordParts {
     identifiers,
     snapshots: () => BOOK.fields.snapshots.read(memberOf(index, 'snapshots'), reading),
     transactions: () => TRANSACTIONS.read(memberOf(portfolio, 'transactions'), reading),
+    gaps: () => GAPS.read(memberOf(rest, 'gaps'), reading),
     costRate: () => memberOf(portfolio, 'costRate') as number, // Written by the field of the record.
   };
 }

@@ -24,6 +24,7 @@ export function Publish({ id, run, last }: PublishProps) {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isBusy, setBusy] = useState(false);
   const isRestated = trouble?.code === 'RESTATEMENT';
+  const isPartial = trouble?.code === 'PARTIAL_CLOSES' || asked['allow_partial'] === true;
   const publish = async (body: JsonObject) => {
     setBusy(true);
     setTrouble(null);
@@ -51,10 +52,11 @@ export function Publish({ id, run, last }: PublishProps) {
       {trouble !== null && !isRestated && <Problem trouble={trouble} />}
       <SchemaForm
         schema="PublishRequest"
-        names={isRestated ? ['through', 'reason'] : ['through']}
+        names={['through', ...(isPartial ? ['allow_partial'] : []), ...(isRestated || isPartial ? ['reason'] : [])]}
         changes={{
           through: { label: 'Through', kind: 'date', otherwise: run.end },
-          reason: { label: 'Why', isRequired: true },
+          reason: { label: 'Why', isRequired: isRestated },
+          allow_partial: { label: 'Publish what lacks bars' },
         }}
         value={asked}
         findings={trouble?.findings ?? []}

@@ -1,0 +1,34 @@
+import type { Health } from '#contract/health.js';
+import type { DataAudit } from '#contract/stores/audit.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { DocumentStore } from '#store/port.js';
+import { requireDataset } from './documents.js';
+
+/** Day of a finding about one date. */
+const DATED = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
+
+/** What was found of dates that only some names of a store have a bar on, as it was last read: the latest first. */
+export function partialDateFindings({ findings }: Pick<DatasetDocument, 'findings'>): DataAudit['partial_dates'] {
+  return (findings as DataAudit['partial_dates']).filter(({ code }) => code === 'PARTIAL_DATE'); // Written as such.
+}
+
+/** The same in the words of health; null where the document of the store cannot be read. */
+export async function partialDatesOf(
+  documents: Pick<DocumentStore, 'get'>,
+  datasetId: string,
+): Promise<Health['store']['partial_dates']> {
+  const stored = await requireDataset(documents, datasetId).catch(() => undefined);
+  return stored === undefined ? null : partialDatesIn(stored.document);
+}
+
+/** How many there are, and the latest of them, newest first. */
+export function partialDatesIn(document: DatasetDocument): NonNullable<Health['store']['partial_dates']> {
+  const latest: string[] = [];
+  let earlier = 0;
+  for (const { path, count } of partialDateFindings(document)) {
+    const date = DATED.exec(path)?.[1];
+    if (date === undefined) earlier += count ?? 0;
+    else latest.push(date);
+  }
+  return { total: latest.length + earlier, latest: latest.toSorted().toReversed() };
+}

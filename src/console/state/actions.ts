@@ -1,30 +1,36 @@
-import type { AnyJob, JobStatus } from '#clients/typescript/divisor.js';
+import type { AnyJob, BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
 import { changed } from './resource.js';
 import { noteJob } from './live.js';
-import { service, troubleOf } from './service.js';
+import { service, troubleOf, type Trouble } from './service.js';
 import { say } from './toasts.js';
 
+type OnRefusal = (trouble: Trouble) => void;
+
+/** A short note of what the service said. */
+function sayRefused({ message, findings: [first] }: Trouble): void {
+  say('bad', first === undefined || first.path === '' ? message : `${message} (${first.path})`);
+}
+
 /** Does something, and says what the service said when it refuses. @returns undefined when it was refused */
-export async function attempt<T>(act: () => Promise<T>): Promise<T | undefined> {
+export async function attempt<T>(act: () => Promise<T>, onRefusal: OnRefusal = sayRefused): Promise<T | undefined> {
   try {
     return await act();
   } catch (thrown) {
-    const { message, findings } = troubleOf(thrown);
-    const [first] = findings;
-    say('bad', first === undefined || first.path === '' ? message : `${message} (${first.path})`);
+    const trouble = troubleOf(thrown);
+    onRefusal(trouble);
     return undefined;
   }
 }
 
 /** Starts a job; the stream of jobs tells what becomes of it. */
-export async function start<J extends AnyJob>(submit: () => Promise<J>): Promise<J | undefined> {
-  const job = await attempt(submit);
+export async function start<J extends AnyJob>(submit: () => Promise<J>, onRefusal?: OnRefusal): Promise<J | undefined> {
+  const job = await attempt(submit, onRefusal);
   if (job !== undefined && 'created_at' in job) noteJob(job as unknown as JobStatus); // Every job's answer is a JobStatus.
   return job;
 }
 
-export const runIndex = (indexId: string) =>
-  start(() => service.value.call('startBacktest', { params: { index_id: indexId }, body: {} }));
+export const runIndex = (indexId: string, body: BacktestRequest, onRefusal?: OnRefusal) =>
+  start(() => service.value.call('startBacktest', { params: { index_id: indexId }, body }), onRefusal);
 
 export const activateStore = (id: string) =>
   start(() => service.value.call('activateStore', { params: { store_id: id } }));

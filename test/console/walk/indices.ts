@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import type { RebalancePack, ScenariosView } from '#clients/typescript/divisor.js';
+import type {
+  IdentifierSearch,
+  IndexDocument,
+  RebalancePack,
+  ScenariosView,
+  StoredRuns,
+} from '#clients/typescript/divisor.js';
 import { downloaded, eventually, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
@@ -129,6 +135,38 @@ export function describeIndices(desk: () => Desk): void {
     );
     const csv = await downloaded(page, () => page.getByRole('button', { name: 'Orders as CSV' }).click());
     expect(csv.toString().trim().split('\n')).toHaveLength(trades.length + 1);
+    expect(complaints).toEqual([]);
+  });
+
+  test('a run takes the costs and the benchmark of its form, and the next one takes them again', async () => {
+    const { complaints, page, service } = desk();
+    const { body: market } = await service.ask<IdentifierSearch>('GET', '/data/identifiers?limit=1');
+    const benchmark = market.identifiers[0]!.identifier;
+    await page.goto(`${service.url()}/console/indices/CORE`);
+    await page.getByText('No transaction cost').click();
+    await page.getByLabel('Transaction cost').fill('5000');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await eventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
+    await page.getByLabel('Transaction cost').fill('25');
+    await page.getByLabel('Benchmark').fill(`identifier:${benchmark}`);
+    // What is asked stands in the address.
+    await page.reload();
+    await eventually(() => page.getByLabel('Transaction cost').inputValue()).toBe('25');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    const taken = page.getByText(`Benchmark identifier:${benchmark} · Transaction cost 25 bps`);
+    await taken.waitFor();
+    await page.getByText(`Benchmark ${benchmark}`, { exact: true }).waitFor();
+    // Another definition, and an address without terms.
+    const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
+    await page.goto(`${service.url()}/console/indices/CORE`);
+    await page.getByRole('button', { name: 'Run again' }).click();
+    await page.getByText('This run is not what a run would give now').waitFor({ state: 'detached' });
+    await taken.waitFor();
+    const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=2');
+    const terms = { transaction_cost_bps: 25, benchmark: { kind: 'identifier', id: benchmark } };
+    expect(runs.runs.map(({ request }) => request)).toMatchObject([terms, terms]);
+    await service.ask('PUT', '/indices/CORE', document);
     expect(complaints).toEqual([]);
   });
 

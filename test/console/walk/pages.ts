@@ -31,8 +31,8 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
   const store = `/console/data/stores/${stores.active}`;
   return [
     '/',
+    `${index}?run=%7B%22transaction_cost_bps%22%3A25%7D`,
     ...[
-      '',
       'constituents',
       'weights',
       'attribution',

@@ -134,8 +134,8 @@ type Parsed = { readonly value: Json | undefined } | undefined;
 
 const parseText = (text: string): Parsed => ({ value: text === '' ? undefined : text });
 
-/** A name, or the object with window and lag; undefined while it is being typed. */
-const parseDatapoint = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
+/** A name, or the object that says more, as window and lag; undefined while it is being typed. */
+const parseNamed = (text: string): Parsed => (text.startsWith('{') ? parseJson(text) : parseText(text));
 
 /** The name of a datapoint, where a node says no more. */
 function nodeText(value: Json | undefined): string {
@@ -148,7 +148,9 @@ const parseNode = (text: string): Parsed =>
   text === '' || text.startsWith('{') ? parseJson(text) : { value: { node: 'field', name: text } };
 
 const PARSERS: Partial<Record<FieldSpec['kind'], (text: string) => Parsed>> = {
-  datapoint: parseDatapoint,
+  datapoint: parseNamed,
+  named: parseNamed,
+  numbered: (text) => (/^\d+$/.test(text) ? { value: Number(text) } : parseText(text)),
   node: parseNode,
 };
 

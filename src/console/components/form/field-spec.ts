@@ -13,6 +13,10 @@ export type FieldKind =
   /** Whole numbers, separated as those of a list. */
   | 'integers'
   | 'datapoint'
+  /** A text, or the object that says more. */
+  | 'named'
+  /** A text, or a whole number. */
+  | 'numbered'
   /** A datapoint as an object: `{ node: "field", name }`. */
   | 'node'
   /** Names with a text each. */

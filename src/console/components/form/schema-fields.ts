@@ -56,6 +56,9 @@ function valueOf(schemas: Schemas, own: Schema): Schema {
 
 function kindOf(schemas: Schemas, schema: Schema): FieldKind {
   const { type, items, additionalProperties: members } = schema;
+  const types = (schema.anyOf ?? []).map((own) => resolved(schemas, own).type);
+  if (types.includes('string') && types.includes('object')) return 'named';
+  if (types.includes('string') && types.includes('integer')) return 'numbered';
   if (schema.enum !== undefined) return 'choice';
   switch (type) {
     case 'boolean':

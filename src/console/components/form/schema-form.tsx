@@ -11,6 +11,8 @@ interface SchemaFormProps {
   readonly schema: string;
   /** Members to show, in this order; all unless given. */
   readonly names?: readonly string[];
+  /** Members that are not shown. */
+  readonly except?: readonly string[];
   /** What of a member a form has its own way with. */
   readonly changes?: Readonly<Record<string, Partial<FieldSpec>>>;
   readonly value: JsonObject;
@@ -25,7 +27,8 @@ interface SchemaFormProps {
 
 /** Members of a schema of the contract as fields: a member that is emptied leaves the value. */
 export function SchemaForm(props: SchemaFormProps) {
-  const { schema, names, changes = {}, value, findings = [], path = [], datapoints = [], fixed = [], onChange } = props;
+  const { schema, names, except = [], changes = {}, value, onChange } = props;
+  const { findings = [], path = [], datapoints = [], fixed = [] } = props;
   const schemas = useSchemas();
   const put = (name: string, own: JsonObject[string]) => {
     const { [name]: _, ...others } = value;
@@ -35,17 +38,19 @@ export function SchemaForm(props: SchemaFormProps) {
     <Answered resource={schemas} what="the fields of the form">
       {(all) => (
         <FieldGrid>
-          {fieldsOf(all, schema, names).map((spec) => (
-            <Field
-              key={spec.name}
-              spec={{ ...spec, ...changes[spec.name] }}
-              value={value[spec.name]}
-              findings={within(findings, pathText([...path, spec.name]))}
-              datapoints={datapoints}
-              isDisabled={fixed.includes(spec.name)}
-              onChange={(own) => put(spec.name, own)}
-            />
-          ))}
+          {fieldsOf(all, schema, names)
+            .filter(({ name }) => !except.includes(name))
+            .map((spec) => (
+              <Field
+                key={spec.name}
+                spec={{ ...spec, ...changes[spec.name] }}
+                value={value[spec.name]}
+                findings={within(findings, pathText([...path, spec.name]))}
+                datapoints={datapoints}
+                isDisabled={fixed.includes(spec.name)}
+                onChange={(own) => put(spec.name, own)}
+              />
+            ))}
         </FieldGrid>
       )}
     </Answered>

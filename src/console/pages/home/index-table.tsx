@@ -188,7 +188,12 @@ function State({ index, run }: Row) {
         </Badge>
       )}
       {may('run') && (
-        <Button kind="bare" aria-label={`Run ${index.id}`} title={`Run ${index.id}`} onClick={() => runIndex(index.id)}>
+        <Button
+          kind="bare"
+          aria-label={`Run ${index.id}`}
+          title={`Run ${index.id}`}
+          onClick={() => runIndex(index.id, { if_stale: true })}
+        >
           <Icon name="play" />
         </Button>
       )}

@@ -103,7 +103,7 @@ const COLUMNS: readonly Column<Row>[] = [
             kind="bare"
             aria-label={`Run ${strategy.id}`}
             title={`Run ${strategy.id}`}
-            onClick={() => runIndex(strategy.id)}
+            onClick={() => runIndex(strategy.id, { if_stale: true })}
           >
             <Icon name="play" />
           </Button>

@@ -13,7 +13,7 @@ import { Progress } from '../../components/progress.js';
 import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
-import { activateStore, cancelJob, runIndex } from '../../state/actions.js';
+import { activateStore, cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -28,6 +28,7 @@ import { Methodology, Terms } from './methodology.js';
 import { Performance } from './performance.js';
 import { Rebalances } from './rebalances.js';
 import { Risk } from './risk.js';
+import { runAgain, runAsAsked, RunSettings } from './run-settings.js';
 import { Scenarios } from './scenarios.js';
 import { Weights } from './weights.js';
 import './index-page.css';
@@ -124,7 +125,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
               <Icon name="edit" /> Edit
             </LinkButton>
           )}
-          <RunActions id={id} />
+          <RunActions id={id} isStrategy />
         </>
       }
     >
@@ -134,6 +135,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
         </Banner>
       )}
       <RunState id={id} />
+      <RunSettings id={id} isStrategy />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
       {tab === 'versions' ? (
         <Versions kind="strategy" id={id} />
@@ -169,6 +171,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
       actions={<Actions id={id} />}
     >
       <RunState id={id} />
+      <RunSettings id={id} isStrategy={false} />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
       {tab === 'versions' ? (
         <Versions kind="index" id={id} />
@@ -191,19 +194,19 @@ function Actions({ id }: { readonly id: string }) {
       )}
       {may('write') && <LinkButton href={addressOf('/console/optimise', { index: id })}>Optimise</LinkButton>}
       {may('write') && <LinkButton href={addressOf('/console/strategies/new', { index: id })}>Follow</LinkButton>}
-      <RunActions id={id} />
+      <RunActions id={id} isStrategy={false} />
     </>
   );
 }
 
 /** What may be done with any run. */
-function RunActions({ id }: { readonly id: string }) {
+function RunActions({ id, isStrategy }: { readonly id: string; readonly isStrategy: boolean }) {
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   return (
     <>
       <LinkButton href={`/console/reports?index=${encodeURIComponent(id)}`}>Report</LinkButton>
       {may('run') && (
-        <Button disabled={isRunning} onClick={() => runIndex(id)}>
+        <Button disabled={isRunning} onClick={() => void runAsAsked({ id, isStrategy })}>
           <Icon name="play" /> Run
         </Button>
       )}
@@ -285,7 +288,7 @@ function NeverRun({ id }: { readonly id: string }) {
       title="Not run yet"
       action={
         may('run') && (
-          <Button kind="main" onClick={() => runIndex(id)}>
+          <Button kind="main" onClick={() => void runAgain(id)}>
             <Icon name="play" /> Run {id}
           </Button>
         )
@@ -310,7 +313,7 @@ function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState 
               Serve {store}
             </Button>
           )}
-          {may('run') && <Button onClick={() => runIndex(id)}>Run again</Button>}
+          {may('run') && <Button onClick={() => void runAgain(id)}>Run again</Button>}
         </>
       }
     >

@@ -1,0 +1,127 @@
+import type { BacktestRequest, StoredRun } from '#clients/typescript/divisor.js';
+import { signal } from '@preact/signals';
+import { fieldsOf } from '../../components/form/schema-fields.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
+import { Problem } from '../../components/problem.js';
+import { attempt, runIndex } from '../../state/actions.js';
+import { jsonIn, useAddressedObject } from '../../state/addressed.js';
+import { liveJobs } from '../../state/live.js';
+import { parameter } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { useSchemas, type Schemas } from '../../state/schemas.js';
+import { service, type Trouble } from '../../state/service.js';
+import { figure } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+
+const SCHEMA = 'BacktestRequest';
+/** What says when a run is made, and nothing about what it is. */
+const EXCEPT = ['if_stale'];
+
+/** A run that is asked for: of a strategy a term that is not given is its own. */
+interface Asked {
+  readonly id: string;
+  readonly isStrategy: boolean;
+}
+
+/** Why the run that was asked for last was refused. */
+const refused = signal<{ readonly id: string; readonly trouble: Trouble } | null>(null);
+
+const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
+  (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
+
+/** What the newest run took, and the terms of the next one: they stand in the address where they are others. */
+export function RunSettings({ id, isStrategy }: Asked) {
+  const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
+  const newest = useResource(`newest run ${id} ${isRunning}`, (signal) => newestRun(id, signal), { keeps: true });
+  const schemas = useSchemas();
+  const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const taken = newest.data == null ? null : termsOf(newest.data);
+  const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
+  const trouble = refused.value?.id === id ? refused.value.trouble : null;
+  const isOther = parameter('run') !== null;
+  if (newest.data === undefined) return null;
+  return (
+    <details class="run-settings" open={isOther || trouble !== null}>
+      <summary>
+        {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, schemas.data)}
+        {may('run') && <span class="run-settings-change">{isOther ? 'the next run has others' : 'change'}</span>}
+      </summary>
+      {trouble !== null && <Problem trouble={trouble} />}
+      {may('run') && (
+        <SchemaForm
+          schema={SCHEMA}
+          except={EXCEPT}
+          changes={{
+            benchmark: {
+              suggestions: [
+                ...(indices.data?.indices ?? []).map((index) => `index:${index.id}`),
+                ...(series.data?.series ?? []).map(({ identifier }) => `identifier:${identifier}`),
+              ],
+            },
+          }}
+          value={asked}
+          findings={trouble?.findings ?? []}
+          onChange={(next) => {
+            refused.value = null;
+            setAsked(next);
+          }}
+        />
+      )}
+    </details>
+  );
+}
+
+/** Runs with the terms of the address; without any with those of the newest run. */
+export async function runAsAsked({ id, isStrategy }: Asked): Promise<void> {
+  const newest = isStrategy ? null : await attempt(() => newestRun(id));
+  if (newest === undefined) return;
+  await send(id, inAddress() ?? (newest === null ? {} : termsOf(newest)));
+}
+
+/** The same where the newest run is not what one would give now: the service has its terms. */
+export const runAgain = (id: string): Promise<void> => send(id, inAddress() ?? { if_stale: true });
+
+async function send(id: string, terms: JsonObject): Promise<void> {
+  refused.value = null;
+  // The service checks what an address says.
+  await runIndex(id, terms as unknown as BacktestRequest, (trouble) => {
+    refused.value = { id, trouble };
+  });
+}
+
+function inAddress(): JsonObject | null {
+  const asked = jsonIn(parameter('run'));
+  return isObject(asked) ? asked : null;
+}
+
+/** The request of a run as a form has it, without what is null. */
+function termsOf({ request }: StoredRun): JsonObject {
+  const all = request as Json;
+  if (!isObject(all)) return {};
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, inWord(value)] as const])),
+  );
+}
+
+/** A benchmark of closes by its name: `{ kind: "index", id: "EQ" }` reads `index:EQ`. */
+function inWord(value: Json | undefined): Json | undefined {
+  const { kind, id, price_column: column = 'CLOSE' } = isObject(value) ? value : {};
+  return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
+}
+
+/** `Transaction cost 5 bps · Benchmark index:EQ`: what is not as by default, costs in any case. */
+function termsText(request: Json, schemas: Schemas | undefined): string {
+  if (schemas === undefined || !isObject(request)) return 'Terms of the run';
+  const parts = fieldsOf(schemas, SCHEMA).flatMap(({ name, label, unit, otherwise }) => {
+    const value = request[name];
+    if (value === undefined || value === null || EXCEPT.includes(name)) return [];
+    if (value === 0) return [`No ${label.toLowerCase()}`];
+    if (value === otherwise) return [];
+    const own = inWord(value);
+    const text = typeof own === 'number' ? figure(own) : typeof own === 'string' ? own : JSON.stringify(own);
+    return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
+  });
+  return parts.join(' · ');
+}

@@ -12,7 +12,7 @@ import { csvTable } from '#views/csv-table.js';
 import { exposuresView } from '#views/exposures/exposures-view.js';
 import type { FieldReader, SideName } from '#views/exposures/field-series.js';
 import { comparedWith } from './compared.js';
-import { groupSpells, ownGroup } from '#views/market-groups.js';
+import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
 import { onEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';

@@ -1,3 +1,4 @@
+import { ruleOf } from '#domain/backtest/simulate/breach-rebalances.js';
 import { dayFrom, type Day } from '#domain/days.js';
 import { assumptionFindings } from '#domain/documents/assumptions.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
@@ -29,7 +30,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
         : previewDerived(composer, indexId, { asOf: day, engine });
     const answer = isDerivedDocument(composer.document(indexId))
       ? toDerivedPreview(derived(), { indexId, asOf: asked })
-      : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf });
+      : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf, rule: ruleOf(composer, indexId) });
     const assumptions = assumptionFindings({
       document: composer.document(indexId),
       treatment: composer.treatment(indexId),

@@ -5,7 +5,7 @@ import { shockScenario } from '#domain/scenarios/shock-scenario.js';
 import { windowScenario } from '#domain/scenarios/window-scenario.js';
 import type { ScenariosViewInput } from '#jobs/tasks/views.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
-import { groupSpells } from '#views/market-groups.js';
+import { groupSpells } from '#domain/market/market-groups.js';
 import { readHeld, type HeldRun } from './held-risk.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';

@@ -22,7 +22,7 @@ import { metricsView, performanceView } from '#views/performance-view.js';
 import { rebalancesView, rebalanceView } from '#views/rebalances-view.js';
 import { reconcileView, type StoredFile } from '#views/reconcile/reconcile-view.js';
 import type { MeasuredRisk } from '#views/reconcile/risk-checks.js';
-import { groupOf } from '#views/market-groups.js';
+import { groupOf } from '#domain/market/market-groups.js';
 import { riskDecomposition } from '#views/risk-decomposition.js';
 import { summaryView } from '#views/summary-view.js';
 import { weightsView } from '#views/weights-view.js';

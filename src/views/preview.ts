@@ -2,6 +2,8 @@ import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
 import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
+import { headroomOf } from '#domain/compliance/breach-watch.js';
+import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import {
@@ -21,10 +23,17 @@ type Asset = PreviewResponse['assets'][number];
 
 const NO_DERIVATION = { source_weight: null, solved_weight: null, weight_delta: null } as const;
 
+interface PreviewedIndex {
+  readonly indexId: string;
+  readonly asOf: string;
+  /** Whose breach calls for a rebalance; null where none does. */
+  readonly rule: LimitRuleName | null;
+}
+
 /** The preview of a rule-driven index on the wire. */
 export function toPreviewResponse(
   { resolved }: RulePreview,
-  { indexId, asOf }: { readonly indexId: string; readonly asOf: string },
+  { indexId, asOf, rule }: PreviewedIndex,
 ): Served<PreviewResponse> {
   const empty: Served<PreviewResponse> = {
     index_id: indexId,
@@ -60,7 +69,16 @@ export function toPreviewResponse(
     cap: decision.cap,
     cap_redistributed: decision.redistributed,
     findings: decision.findings,
+    ...(rule === null ? {} : { limits: decidedLimits(resolved, rule) }),
   };
+}
+
+/** How far decided weights are from the rule whose breach calls for a rebalance. */
+function decidedLimits({ sm, session, decision }: ResolvedPreview, rule: LimitRuleName): PreviewResponse['limits'] {
+  if (decision.kind !== 'decided') return undefined;
+  const names = Array.from(decision.columns, (column) => sm.identifiers[column]!);
+  const headroom = headroomOf({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
+  return { rule, headroom };
 }
 
 /** Names held, by weight descending, then identifier. */

@@ -88,13 +88,14 @@ function aroundOf(columns: RunColumns): (r: number) => Around {
 
 function rowOf(columns: RunColumns, around: Around, decisions: RecordedDecisions | undefined): RebalanceRow {
   const { r, target, capped, before, after } = around;
-  const { date, at, cap, redistributed } = columns.header.rebalances[r]!;
+  const { date, at, cap, redistributed, cause = 'schedule' } = columns.header.rebalances[r]!;
   const decided = decisions?.decidedOn(dayFrom(date));
   const has = (weights: Float64Array | null, i: number): boolean => weights !== null && weights[i] !== 0;
   const names = Array.from(target, (_, i) => i);
   const snapshot = decisions?.snapshot(dayFrom(date));
   return {
     date,
+    cause,
     schedule_dates: [date, ...Array.from(snapshot?.also ?? [], formatDay)],
     stale_fills: fillsOf(snapshot, decisions?.identifiers ?? []),
     decision_date: decided === undefined ? null : formatDay(decided),

@@ -68,7 +68,7 @@ for (const { names, sessions, limitMs } of [
       createDecider: indexDecider,
     });
     sink += JSON.stringify(
-      toPreviewResponse(previewRules(composer, 'BENCH', asOf), { indexId: 'BENCH', asOf: formatDay(asOf) }),
+      toPreviewResponse(previewRules(composer, 'BENCH', asOf), { indexId: 'BENCH', asOf: formatDay(asOf), rule: null }),
     ).length;
   };
   const wall: number[] = [];

@@ -411,7 +411,7 @@ export interface BacktestResultSummary {
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BacktestRunResult {
@@ -452,7 +452,7 @@ export interface BacktestRunResult {
   /** Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole. */
   readonly extended_from: string | null;
   /** Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`. */
-  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
+  readonly full_run_reason: 'definition_changed' | 'request_changed' | 'no_checkpoint' | 'names_changed' | 'history_changed' | 'no_new_session' | 'rebalance' | 'new_name' | 'holdings_diverged' | 'breach' | 'overlay' | 'file_rewritten' | 'parted' | 'rewritten' | null;
 }
 
 export interface BarChartBlock {
@@ -4198,6 +4198,13 @@ export interface PreviewDocumentRequest {
   readonly as_known_on?: number | string | undefined;
 }
 
+export interface PreviewLimits {
+  /** Published rule of concentration. */
+  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10';
+  /** Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing. */
+  readonly headroom: number;
+}
+
 export interface PreviewRequest {
   /** Decision date; default the base date of the index, or the first rebalance of a derived one. */
   readonly as_of?: string | null | undefined;
@@ -4226,6 +4233,8 @@ export interface PreviewResponse {
   readonly steps: readonly PreviewStep[] | null;
   /** The optimisation; null on a rule-driven index. */
   readonly solve: PreviewSolve | null;
+  /** Of an index that rebalances on breaches: the rule that is watched. */
+  readonly limits?: PreviewLimits | undefined;
   /** Warnings, as of survivors without a weight. */
   readonly findings: readonly Finding[];
 }
@@ -4520,6 +4529,8 @@ export interface RebalancePricingPayload {
 export interface RebalanceRow {
   /** Date the weights took effect. */
   readonly date: string;
+  /** What called for it: the schedule, or a breach that `treatment.on_breach` answers. */
+  readonly cause: 'schedule' | 'breach';
   /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
   readonly schedule_dates: readonly string[];
   /** Names traded at the price of an earlier session. */
@@ -4618,6 +4629,8 @@ export interface RebalanceView {
   readonly requested_date: string;
   /** Date the weights took effect. */
   readonly date: string;
+  /** What called for it: the schedule, or a breach that `treatment.on_breach` answers. */
+  readonly cause: 'schedule' | 'breach';
   /** Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session. */
   readonly schedule_dates: readonly string[];
   /** Names traded at the price of an earlier session. */
@@ -6590,6 +6603,10 @@ export interface TreatmentSpec {
   readonly max_stale_sessions: number;
   /** At the carried price, or at the next bar. */
   readonly stale_targets: 'carry' | 'defer';
+  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
+  readonly on_breach?: 'none' | 'rebalance' | undefined;
+  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
+  readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
 export interface TreatmentSpecInput {
@@ -6611,6 +6628,10 @@ export interface TreatmentSpecInput {
   readonly max_stale_sessions?: number | undefined;
   /** At the carried price, or at the next bar. */
   readonly stale_targets?: 'carry' | 'defer' | undefined;
+  /** Rebalance when a limit is passed between reviews, or do nothing (none). */
+  readonly on_breach?: 'none' | 'rebalance' | undefined;
+  /** Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given. */
+  readonly breach_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined;
 }
 
 export interface TrsPriceRequest {

@@ -5,6 +5,9 @@ import { UnfilledOrderPayload } from './record.js';
 
 const figures = {
   date: z.string().meta({ description: 'Date the weights took effect.' }),
+  cause: z.enum(['schedule', 'breach']).meta({
+    description: 'What called for it: the schedule, or a breach that `treatment.on_breach` answers.',
+  }),
   schedule_dates: z.array(z.string()).meta({
     description:
       'Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.',

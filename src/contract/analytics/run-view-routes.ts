@@ -7,7 +7,7 @@ import { whichRun } from '../run-state.js';
 import { ActionsView } from './actions.js';
 import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
-import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
+import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import { LimitsRequest, LimitsView } from './limits.js';
 import { PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
@@ -160,7 +160,7 @@ export const runViewRoutes = routes({
     params,
     query: z.strictObject({
       ...whichRun,
-      rule: z.enum(LIMIT_RULE_NAMES).default('UCITS_5_10_40').meta({ description: ruleHelp }),
+      rule: z.enum(LIMIT_RULE_NAMES).default(DEFAULT_LIMIT_RULE).meta({ description: ruleHelp }),
       by: z
         .string()
         .min(1)

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AsKnownOn } from '#domain/documents/as-known-on.js';
+import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { IsoDate } from '#domain/shape.js';
 import { Finding } from '../common.js';
 import { IndexDocumentBody } from './definition.js';
@@ -90,6 +91,17 @@ export const PreviewResponse = z
     cap_redistributed: z.number(),
     steps: z.array(PreviewStep).nullable().meta({ description: 'The waterfall; null on a derived index.' }),
     solve: PreviewSolve.nullable().meta({ description: 'The optimisation; null on a rule-driven index.' }),
+    limits: z
+      .strictObject({
+        rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
+        headroom: z.number().meta({
+          description:
+            'Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing.',
+        }),
+      })
+      .meta({ id: 'PreviewLimits' })
+      .optional()
+      .meta({ description: 'Of an index that rebalances on breaches: the rule that is watched.' }),
     findings: z.array(Finding).meta({ description: 'Warnings, as of survivors without a weight.' }),
   })
   .meta({ id: 'PreviewResponse' });

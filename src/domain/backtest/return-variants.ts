@@ -1,7 +1,8 @@
 import type { ReturnVariant } from '../market/market-data.js';
 import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
-import type { Book, BookEnd, BriefEnd } from './simulate/book.js';
+import type { Book, BriefEnd } from './simulate/book.js';
 import { indexBook, type IndexRun } from './simulate/index-run.js';
+import { briefEnd } from './simulate/resumed-book.js';
 import type { Run, VariantLevel, RunRemains } from './run.js';
 
 interface Variants {
@@ -30,15 +31,4 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
 
 function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {
   return { level, divisor };
-}
-
-/** State of a book that is simulated for its levels only. */
-export function briefEnd(book: Book): BriefEnd {
-  return { end: ownEnd(book), orders: book.unfilled.map((order) => ({ ...order, slot: book.columns[order.slot]! })) };
-}
-
-/** End state of a book that follows no other. */
-export function ownEnd({ end }: Pick<Book, 'end'>): BookEnd {
-  if ('held' in end) return end;
-  throw new Error('a book that follows another has no holdings of its own');
 }

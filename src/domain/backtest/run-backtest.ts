@@ -9,7 +9,8 @@ import { countStale, fillsByRebalance, staleFindings } from './simulate/stale-fi
 import { tradesOf } from './simulate/trades.js';
 import { findingGroups, reportedFindings, partialLastSession } from './run-findings.js';
 import { gapsWithin } from './simulate/gaps.js';
-import { variantsOf, briefEnd } from './return-variants.js';
+import { variantsOf } from './return-variants.js';
+import { briefEnd } from './simulate/resumed-book.js';
 import { computeRun, runIndex } from './compute-run.js';
 import type { Run, RunInput } from './run.js';
 

@@ -67,6 +67,9 @@ export const LIMIT_RULES = {
 export type LimitRuleName = keyof typeof LIMIT_RULES;
 export const LIMIT_RULE_NAMES = Object.keys(LIMIT_RULES) as LimitRuleName[]; // Object.keys returns plain strings.
 
+/** Rule that is watched unless another is named. */
+export const DEFAULT_LIMIT_RULE: LimitRuleName = 'UCITS_5_10_40';
+
 function percent(fraction: number): string {
   return `${fraction * 100} %`;
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LIMIT_RULE_NAMES } from '../compliance/rules.js';
 import { AssetIdentifier, CurrencyCode, Id, IsoDate } from '../shape.js';
 import { optimisationFields } from './optimisation-spec.js';
 import { OverlaySpec, blendParts } from '../overlays/catalogue.js';
@@ -148,6 +149,18 @@ export const TreatmentSpec = z
       .enum(['carry', 'defer'])
       .default('carry')
       .meta({ label: 'Trades without a bar', help: 'At the carried price, or at the next bar.' }),
+    on_breach: z.enum(['none', 'rebalance']).optional().meta({
+      label: 'On a breach',
+      help: 'Rebalance when a limit is passed between reviews, or do nothing (none).',
+    }),
+    breach_rule: z
+      .enum(LIMIT_RULE_NAMES)
+      .optional()
+      .meta({
+        label: 'Limits',
+        help: 'Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.',
+        when: [{ on_breach: ['rebalance'] }],
+      }),
   })
   .meta({ id: 'TreatmentSpec' });
 export type TreatmentSpec = z.infer<typeof TreatmentSpec>;

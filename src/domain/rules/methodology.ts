@@ -11,6 +11,8 @@ import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
 import type { RiskEstimator, RiskModelChoice } from '../documents/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
+import { breachRuleOf } from '../compliance/breach-watch.js';
+import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import { LIMITS } from '../limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
@@ -222,6 +224,13 @@ function inheritedSentences(adjustment: Adjustment | null, source: string): stri
   ];
 }
 
+function breachSentences(rule: LimitRuleName | null): string[] {
+  if (rule === null) return [];
+  return [
+    `Between those rebalances ${LIMIT_RULES[rule].label} is watched on every close (${LIMIT_RULES[rule].help}) Where a price or a corporate action takes the index beyond it, a composition is decided on that close and takes effect as many sessions later as any other.`,
+  ];
+}
+
 function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | null): string[] {
   const {
     dividends,
@@ -255,5 +264,6 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
       : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
     `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    ...breachSentences(breachRuleOf(treatment)),
   ];
 }

@@ -2,7 +2,7 @@ import type { EXPOSURE_INTERVALS, ExposuresView } from '#contract/analytics/expo
 import type { Book } from '#domain/backtest/simulate/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { civilOf, formatDay, type Day } from '#domain/days.js';
-import type { GroupOfDay } from '../groups-by-day.js';
+import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import { panelRows } from '../panel-rows.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
 import { activeShares, concentrations } from './concentration-series.js';

@@ -1,5 +1,5 @@
 import type { Day } from '#domain/days.js';
-import { groupNumbers, type GroupNumbers, type GroupOfDay } from '../groups-by-day.js';
+import { groupNumbers, type GroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import type { Side } from './sides.js';
 
 export interface GroupsAsked {

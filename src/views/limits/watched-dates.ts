@@ -1,6 +1,6 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { issuerSums } from '#domain/compliance/issuer-sums.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
-import type { Holdings } from '#domain/compliance/measure.js';
 import type { WatchedDate } from '#domain/compliance/monitor.js';
 import type { Day } from '#domain/days.js';
 import { panelRows } from '../panel-rows.js';
@@ -22,8 +22,8 @@ export function* watchedDates(columns: RunColumns, to: number, input: Watched): 
   const eventAt = columns.i32('eventAt');
   const before = panelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
   const rebalances = new Set(header.rebalances.map(({ at }) => at));
-  const holdings = issuersOf(header.names.length);
-  const earlier = issuersOf(header.names.length);
+  const holdings = issuerSums(header.names.length);
+  const earlier = issuerSums(header.names.length);
   let event = 0;
   for (let at = 0; at <= to; at++) {
     while (event < eventAt.length && eventAt[event]! < at) event++;
@@ -41,28 +41,4 @@ export function* watchedDates(columns: RunColumns, to: number, input: Watched): 
       },
     };
   }
-}
-
-/** Sums weights by issuer into memory of its own. */
-function issuersOf(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
-  const own = Int32Array.from({ length: names }, (_, name) => name);
-  let grouped:
-    | { readonly by: readonly string[]; readonly issuerOf: Int32Array; readonly sums: Float64Array }
-    | undefined;
-  return (weights, by) => {
-    if (by === null) return { weights, issuers: weights, issuerOf: own };
-    if (grouped?.by !== by) {
-      const places = new Map<string, number>();
-      const issuerOf = Int32Array.from(by, (issuer) => {
-        const place = places.get(issuer) ?? places.size;
-        places.set(issuer, place);
-        return place;
-      });
-      grouped = { by, issuerOf, sums: new Float64Array(places.size) };
-    }
-    const { issuerOf, sums } = grouped;
-    sums.fill(0);
-    for (let name = 0; name < names; name++) sums[issuerOf[name]!]! += weights[name]!;
-    return { weights, issuers: sums, issuerOf };
-  };
 }

@@ -1,13 +1,11 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { ISSUER } from '#domain/compliance/breach-watch.js';
 import { watchLimits, type Watch } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { groupsByDay } from '../groups-by-day.js';
-import { issuerSpells } from '../market-groups.js';
+import { groupsByDay } from '#domain/market/groups-by-day.js';
+import { issuerSpells } from '#domain/market/market-groups.js';
 import { watchedDates } from './watched-dates.js';
-
-/** Reference column of issuers. */
-const ISSUER = 'ISSUER';
 
 export interface WatchedRule extends Watch {
   readonly rule: LimitRuleName;

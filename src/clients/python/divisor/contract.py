@@ -445,7 +445,7 @@ class BacktestResultSummary(t.TypedDict):
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "overlay", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class BacktestRunResult(t.TypedDict):
@@ -486,7 +486,7 @@ class BacktestRunResult(t.TypedDict):
     #: Last date of the stored run that this one extends; the same numbers as running the whole. Null for a run made whole.
     extended_from: t.Optional[str]
     #: Why a stored run was not extended; null when it was, or nothing was stored. Runs stored by earlier builds have `parted` for `holdings_diverged` and `rewritten` for `file_rewritten`.
-    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "overlay", "file_rewritten", "parted", "rewritten"]]
+    full_run_reason: t.Optional[t.Literal["definition_changed", "request_changed", "no_checkpoint", "names_changed", "history_changed", "no_new_session", "rebalance", "new_name", "holdings_diverged", "breach", "overlay", "file_rewritten", "parted", "rewritten"]]
 
 
 class BarChartBlock(t.TypedDict):
@@ -4671,6 +4671,13 @@ class PreviewDocumentRequest(_PreviewDocumentRequest, total=False):
     as_known_on: t.Union[int, str]
 
 
+class PreviewLimits(t.TypedDict):
+    #: Published rule of concentration.
+    rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
+    #: Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing.
+    headroom: float
+
+
 class PreviewRequest(t.TypedDict, total=False):
     #: Decision date; default the base date of the index, or the first rebalance of a derived one.
     as_of: t.Optional[Date]
@@ -4678,7 +4685,7 @@ class PreviewRequest(t.TypedDict, total=False):
     as_known_on: t.Union[int, str]
 
 
-class PreviewResponse(t.TypedDict):
+class _PreviewResponse(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Date asked for, echoed unchanged.
@@ -4701,6 +4708,11 @@ class PreviewResponse(t.TypedDict):
     solve: t.Optional[PreviewSolve]
     #: Warnings, as of survivors without a weight.
     findings: t.Sequence[Finding]
+
+
+class PreviewResponse(_PreviewResponse, total=False):
+    #: Of an index that rebalances on breaches: the rule that is watched.
+    limits: PreviewLimits
 
 
 class PreviewSolve(t.TypedDict):
@@ -5019,6 +5031,8 @@ class RebalancePricingPayload(t.TypedDict):
 class RebalanceRow(t.TypedDict):
     #: Date the weights took effect.
     date: str
+    #: What called for it: the schedule, or a breach that `treatment.on_breach` answers.
+    cause: t.Literal["schedule", "breach"]
     #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
     schedule_dates: t.Sequence[str]
     #: Names traded at the price of an earlier session.
@@ -5117,6 +5131,8 @@ class RebalanceView(t.TypedDict):
     requested_date: str
     #: Date the weights took effect.
     date: str
+    #: What called for it: the schedule, or a breach that `treatment.on_breach` answers.
+    cause: t.Literal["schedule", "breach"]
     #: Schedule dates executed by this rebalance: its own date, and those of closed days that fall on the same session.
     schedule_dates: t.Sequence[str]
     #: Names traded at the price of an earlier session.
@@ -7174,7 +7190,7 @@ class TradeSizeRow(_TradeSizeRow, total=False):
     params: TradeSizeParams
 
 
-class TreatmentSpec(t.TypedDict):
+class _TreatmentSpec(t.TypedDict):
     #: Return variant: left out, reinvested, or reinvested after withholding tax.
     dividends: t.Literal["price", "total", "net"]
     #: Share of dividends that is lost, in the net variant. Unit: fraction.
@@ -7193,6 +7209,13 @@ class TreatmentSpec(t.TypedDict):
     max_stale_sessions: int
     #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
+
+
+class TreatmentSpec(_TreatmentSpec, total=False):
+    #: Rebalance when a limit is passed between reviews, or do nothing (none).
+    on_breach: t.Literal["none", "rebalance"]
+    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
+    breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
 class TreatmentSpecInput(t.TypedDict, total=False):
@@ -7214,6 +7237,10 @@ class TreatmentSpecInput(t.TypedDict, total=False):
     max_stale_sessions: int
     #: At the carried price, or at the next bar.
     stale_targets: t.Literal["carry", "defer"]
+    #: Rebalance when a limit is passed between reviews, or do nothing (none).
+    on_breach: t.Literal["none", "rebalance"]
+    #: Published rule whose breach calls for a rebalance; UCITS_5_10_40 unless given.
+    breach_rule: t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]
 
 
 class _TrsPriceRequest(t.TypedDict):

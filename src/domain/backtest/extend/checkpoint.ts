@@ -5,12 +5,12 @@ import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
 import type { SeriesEnd } from '../simulate/benchmark.js';
-import type { Book, BriefEnd, FollowEnd } from '../simulate/book.js';
+import type { FollowEnd } from '../simulate/book.js';
 import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
 import type { DecisionMemory } from '../simulate/decider.js';
 import { indexTerms } from '../simulate/index-run.js';
+import { storedBook, type StoredBook } from '../simulate/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
-import { briefEnd } from '../return-variants.js';
 
 /** The state that later dates of a run depend on, besides its stored columns: enough to resume it. */
 export interface RunCheckpoint {
@@ -51,12 +51,8 @@ export interface RecentIndex {
   readonly list: readonly Composition[];
   /** State carried from its decisions to later ones. */
   readonly memory: DecisionMemory | null;
-}
-
-/** A book as it is stored: with its first session and its columns. */
-export interface StoredBook extends BriefEnd {
-  readonly first: number;
-  readonly columns: Int32Array;
+  /** There where a breach has called for a rebalance that is still to come. */
+  readonly isCalled?: true;
 }
 
 /** The checkpoint of a run. @cost a row of each derived panel of the market */
@@ -89,12 +85,8 @@ export function checkpointOf(run: Run): RunCheckpoint {
   };
 }
 
-export function storedBook(book: Book): StoredBook {
-  return { ...briefEnd(book), first: book.from, columns: book.columns };
-}
-
 /** An index up to the last session that was simulated. */
-export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory'> {
+export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory' | 'isCalled'> {
   readonly to: number;
 }
 
@@ -130,11 +122,14 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
     ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!),
   );
   return new Map(
-    indices.map(({ document, sm, first, list, memory, to }) => {
+    indices.map(({ document, sm, first, list, memory, isCalled, to }) => {
       const session = lastAtMost(sm.sessions, oldest);
       const before = inForce(list, session);
       const recent = list.filter((composition) => composition.session > session && composition.session <= to);
-      return [document.id, { first, list: [...(before ? [before] : []), ...recent], memory }];
+      return [
+        document.id,
+        { first, list: [...(before ? [before] : []), ...recent], memory, ...(isCalled ? { isCalled } : {}) },
+      ];
     }),
   );
 }

@@ -4,17 +4,10 @@ import { dayFrom, type Day } from '../../days.js';
 import { assumptionFindings } from '../../documents/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
-import { movedOrder, type Book, type BriefEnd, type Gap } from '../simulate/book.js';
+import type { Book, BriefEnd, Gap } from '../simulate/book.js';
+import { storedAfter, type StoredBook } from '../simulate/resumed-book.js';
 import { countStale, staleFillsOf, staleFindings, type StaleFills } from '../simulate/stale-fills.js';
-import {
-  CHECKPOINT_FORMAT,
-  storedBook,
-  marksOf,
-  recentOf,
-  sinceOf,
-  type StoredBook,
-  type RunCheckpoint,
-} from './checkpoint.js';
+import { CHECKPOINT_FORMAT, marksOf, recentOf, sinceOf, type RunCheckpoint } from './checkpoint.js';
 import { snapshotsOf, type Snapshot } from '../record/schema.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
 import { isEqual } from '../numbers.js';
@@ -315,13 +308,6 @@ function checkpointAfter(
     latest: rebalances.at(-1)?.weights ?? checkpoint.latest,
     recent: recentOf(reached),
   };
-}
-
-/** A stored book with the sessions after it. */
-function storedAfter(before: StoredBook, book: Book): StoredBook {
-  const shift = book.from - before.first;
-  const { orders, ...end } = storedBook(book);
-  return { ...end, first: before.first, orders: orders.map((order) => movedOrder(order, shift)) };
 }
 
 function briefAfter(before: StoredBook, book: Book): BriefEnd {

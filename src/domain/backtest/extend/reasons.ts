@@ -9,6 +9,7 @@ export const FULL_RUN_REASONS = {
   rebalance: 'a rebalance on the new sessions is priced from an earlier session',
   new_name: 'a name enters that the run never held (in runs of earlier builds)',
   holdings_diverged: 'portfolio and index begin or cease to have the same holdings',
+  breach: 'a breach calls for a rebalance, or an index that rebalances on breaches lies beneath',
   overlay: 'an overlay is always run whole',
   file_rewritten: 'the stored run has as many files as a run may have and is written anew',
 } as const;

@@ -2,13 +2,13 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { constrainedDocument, constrainRebalances, type Constrained } from '../../strategies/constrained-rebalances.js';
 import { laterRebalances } from '../../strategies/own-rebalances.js';
-import { movedOrder, type Book, type BookInput, type BookResume, type Targets } from '../simulate/book.js';
-import type { StoredBook } from './checkpoint.js';
+import type { Book, BookInput, Targets } from '../simulate/book.js';
 import type { DecisionMemory } from '../simulate/decider.js';
 import type { Composition } from '../simulate/compositions.js';
 import { followBook } from '../simulate/follow-book.js';
 import { CannotResume } from './reasons.js';
 import { indexTerms } from '../simulate/index-run.js';
+import { resumeOf, type StoredBook } from '../simulate/resumed-book.js';
 import { simulateBook } from '../simulate/simulate-book.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { solveLook } from './due-decisions.js';
@@ -52,12 +52,6 @@ export function resumeBook(
     fills: 'all',
     resume: resumeOf(stored, from),
   });
-}
-
-/** A stored book resumed from a session, to which its orders are relative. */
-function resumeOf({ end, first, columns, orders }: StoredBook, from: number): BookResume {
-  const shift = from - first;
-  return { end, first, columns, orders: orders.map((order) => movedOrder(order, -shift)) };
 }
 
 /**

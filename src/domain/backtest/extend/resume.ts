@@ -3,6 +3,7 @@ import { bareSeries } from '../simulate/benchmark.js';
 import type { Book } from '../simulate/book.js';
 import type { ResumeRunInput, Continuation } from './continuation.js';
 import { viewOf } from './market-view.js';
+import { assertNoBreach } from './no-breach.js';
 import { resumeIndex, resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js';
 
 /**
@@ -34,6 +35,9 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     if (brief) variants[variant] = resumeBook(index, { stored: { ...checkpoint.index, ...brief }, variant });
   }
   const { uncapped } = checkpoint.remains;
+  const parent = parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId);
+  const benchmark = benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId);
+  assertNoBreach(input, [index, parent, benchmark]);
   return {
     range: seen.range,
     reached: seen.reached,
@@ -42,8 +46,8 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     variants,
     rebalances,
     solves,
-    parent: parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId),
-    benchmark: benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId),
+    parent,
+    benchmark,
     series: series && { added: series.series, end: series.end, variant: series.variant },
     uncapped: uncapped && resumeBook(index, { stored: { ...checkpoint.index, ...uncapped }, isUncapped: true }),
   };

@@ -74,6 +74,8 @@ export interface StoredRebalance {
   readonly redistributed: number;
   /** To the parent of a derived index, annualised, as forecast at the decision; absent without a risk model. */
   readonly tracking_error?: number;
+  /** What called for it, where that is not the schedule. */
+  readonly cause?: 'breach';
 }
 
 /** Where a block lies. */
@@ -180,12 +182,12 @@ function namesOf(identifiers: readonly string[], columns: Int32Array): string[] 
 
 /** @param shift from sessions of the market to dates of the run */
 export function storedRebalance(
-  { date, session, cap, redistributed, trackingError }: Composition,
+  { date, session, cap, redistributed, trackingError, cause }: Composition,
   shift: number,
 ): StoredRebalance {
   const at = Math.max(-1, session + shift);
   const forecast = trackingError === undefined ? {} : { tracking_error: trackingError };
-  return { date: formatDay(date), at, cap, redistributed, ...forecast };
+  return { date: formatDay(date), at, cap, redistributed, ...forecast, ...(cause ? { cause } : {}) };
 }
 
 export const HEADER_MEMBERS = Object.keys(HEADER) as (keyof RunFacts)[]; // Object.keys returns plain strings.

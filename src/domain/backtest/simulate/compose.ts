@@ -4,8 +4,9 @@ import { panelRow } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import { firstAtLeast, lastAtMost } from '../../search.js';
 import { type DueRebalance, dueRebalances } from './due-rebalances.js';
-import { takeEffect, emptyIndex, heldFinding } from './take-effect.js';
-import { type Composition, type Compositions, type Composer, type ResumedIndex, inForce } from './compositions.js';
+import { decideOne } from './decide-one.js';
+import { decideWatched, ruleOf } from './breach-rebalances.js';
+import type { Composition, Compositions, Composer, ResumedIndex } from './compositions.js';
 
 interface ComposeInput {
   readonly indexId: string;
@@ -19,13 +20,13 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   const treatment = composer.treatment(indexId);
   const last = lastAtMost(sm.sessions, until);
   const first = firstPriced(composer, { indexId, until });
-  const { list, findings } = decideAll(composer, {
-    indexId,
-    due: dueRebalances(document, sm, { first, last }),
-    before: [],
-    tick,
-  });
-  return { document, treatment, sm, first, list, findings, memory: composer.decider(indexId).memory?.() ?? null };
+  const due = dueRebalances(document, sm, { first, last });
+  const rule = ruleOf(composer, indexId);
+  const decided =
+    rule === null
+      ? decideAll(composer, { indexId, due, before: [], tick })
+      : decideWatched(composer, { indexId, rule, due, first, last, tick });
+  return { document, treatment, sm, first, ...decided, memory: composer.decider(indexId).memory?.() ?? null };
 }
 
 interface ComposeOnInput {
@@ -66,32 +67,22 @@ interface DueInput {
 
 /**
  * Decides rebalances one after the other.
- * @throws Refusal EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of
- *   it
+ * @throws Refusal as `decideOne`
  */
 function decideAll(
   composer: Composer,
   { indexId, due, before, tick }: DueInput,
 ): Pick<Compositions, 'list' | 'findings'> {
-  const sm = composer.market(indexId);
   const list: Composition[] = [];
   const known = [...before];
   const findings: Finding[] = [];
   due.forEach((rebalance, position) => {
     tick?.(position / due.length);
-    const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
-    const decision = composer.decider(indexId).decide(rebalance.decision, incumbents);
-    if (decision.kind === 'decided') {
-      const composition = takeEffect(sm, rebalance, decision);
-      if (composition) {
-        findings.push(...decision.findings);
-        list.push(composition);
-        known.push(composition);
-        return;
-      }
-    }
-    if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
-    findings.push(heldFinding(rebalance, decision));
+    const { composition, findings: told } = decideOne(composer, { indexId, rebalance, known });
+    findings.push(...told);
+    if (composition === undefined) return;
+    list.push(composition);
+    known.push(composition);
   });
   return { list, findings };
 }

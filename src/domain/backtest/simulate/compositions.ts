@@ -36,6 +36,8 @@ export interface Composition {
   readonly redistributed: number;
   /** As its decision had it. */
   readonly trackingError?: number;
+  /** What called for it, where that is not the schedule. */
+  readonly cause?: 'breach';
 }
 
 export interface Compositions {
@@ -52,6 +54,8 @@ export interface Compositions {
   readonly memory: DecisionMemory | null;
   /** Of an overlay. */
   readonly overlay?: ComposedOverlay;
+  /** There where a breach has called for a rebalance after the last day. */
+  readonly isCalled?: true;
 }
 
 /** An overlay with what lies beneath it. */

@@ -10,6 +10,8 @@ export interface DueRebalance {
   readonly session: number;
   readonly decision: number;
   readonly announced: Day | null;
+  /** What called for it, where that is not the schedule. */
+  readonly cause?: 'breach';
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import { groupNumbers, type GroupOfDay } from '../../groups-by-day.js';
-import { groupOf, groupSpells, ownGroup } from '../../market-groups.js';
+import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import { groupOf, groupSpells, ownGroup } from '#domain/market/market-groups.js';
 import { panelRows } from '../../panel-rows.js';
 import { storedLabels } from '../../stored-labels.js';
 import { BATCH_ROWS, type Batch, type ExportSource, type Producer } from '../batch.js';

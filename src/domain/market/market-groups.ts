@@ -1,6 +1,6 @@
-import type { Day } from '#domain/days.js';
-import type { MarketData, ReferenceValue } from '#domain/market/market-data.js';
-import { referenceSpells } from '#domain/market/reference-spells.js';
+import type { Day } from '../days.js';
+import type { MarketData, ReferenceValue } from './market-data.js';
+import { referenceSpells } from './reference-spells.js';
 
 /** Names without a group form one of their own. */
 const UNCLASSIFIED = 'UNCLASSIFIED';

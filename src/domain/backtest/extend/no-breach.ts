@@ -1,0 +1,35 @@
+import { breachRuleOf, breachWatch } from '../../compliance/breach-watch.js';
+import type { LimitRuleName } from '../../compliance/rules.js';
+import type { ResumeRunInput, IndexContinuation } from './continuation.js';
+import { CannotResume } from './reasons.js';
+
+/**
+ * An index that rebalances on breaches is extended as long as nothing is breached: the decision of another rebalance
+ * needs the whole market.
+ * @throws CannotResume
+ */
+export function assertNoBreach(
+  { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
+  simulated: readonly (IndexContinuation | null)[],
+): void {
+  for (const [id, { isCalled }] of recent) {
+    const rule = breachRuleOf(documents[id]!.pipeline?.treatment);
+    if (rule === null) continue;
+    const index = simulated.find((one) => one?.document.id === id);
+    if (isCalled || index === undefined || index === null || isBreached(index, rule)) throw new CannotResume('breach');
+  }
+}
+
+/** Whether a breach begins on the new sessions; by drift, as a rebalance to weights beyond a bound begins one, too. */
+function isBreached({ book, composed }: IndexContinuation, rule: LimitRuleName): boolean {
+  const { sm, from, length, columns, weights } = book;
+  const names = Array.from(columns, (column) => sm.identifiers[column]!);
+  const watch = breachWatch({ rule, market: sm.market, names, open: new Set() });
+  const rebalanced = new Set(composed.map(({ session }) => session));
+  for (let at = 0; at < length; at++) {
+    const row = weights.subarray(at * columns.length, (at + 1) * columns.length);
+    const begins = watch.begins(sm.sessions[from + at]!, row);
+    if (at > 0 && begins && !rebalanced.has(from + at)) return true;
+  }
+  return false;
+}

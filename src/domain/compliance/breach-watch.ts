@@ -1,0 +1,75 @@
+import type { TreatmentSpec } from '../documents/index-document.js';
+import type { Day } from '../days.js';
+import { groupsByDay } from '../market/groups-by-day.js';
+import { issuerSpells } from '../market/market-groups.js';
+import type { MarketData } from '../market/market-data.js';
+import { issuerSums } from './issuer-sums.js';
+import { headroomAt } from './limit-row.js';
+import { TOLERANCE, type Holdings } from './measure.js';
+import { DEFAULT_LIMIT_RULE, LIMIT_RULES, type LimitRuleName } from './rules.js';
+
+/** Reference column of issuers. */
+export const ISSUER = 'ISSUER';
+
+/** The rule whose breach calls for a rebalance of an index; null where none does. */
+export function breachRuleOf(treatment: TreatmentSpec | undefined): LimitRuleName | null {
+  return treatment?.on_breach === 'rebalance' ? (treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
+}
+
+/** Rows of a published rule that weights are beyond at a close. */
+export interface BreachWatch {
+  /**
+   * Rows that were not beyond their bound at the close before, and are now.
+   * @param weights [H], as the names; days are to be given in ascending order
+   */
+  begins(day: Day, weights: Float64Array): boolean;
+}
+
+export interface WatchedNames {
+  readonly rule: LimitRuleName;
+  readonly market: MarketData;
+  /** [H] */
+  readonly names: readonly string[];
+  /** Rows that are beyond their bound now, which the watch keeps up to date. */
+  readonly open: Set<string>;
+}
+
+/** Watches a rule on the closes of a book. */
+export function breachWatch({ rule, market, names, open }: WatchedNames): BreachWatch {
+  const holdingsOn = issuerHoldings(market, names);
+  return {
+    begins(day, weights) {
+      const holdings = holdingsOn(day, weights);
+      let hasBegun = false;
+      for (const { row, isBeyond } of rowsOf(rule, holdings)) {
+        if (isBeyond && !open.has(row)) hasBegun = true;
+        if (isBeyond) open.add(row);
+        else open.delete(row);
+      }
+      return hasBegun;
+    },
+  };
+}
+
+/** Distance of weights to the nearest bound of a rule, negative beyond it. */
+export function headroomOf(
+  { rule, market, names }: Omit<WatchedNames, 'open'>,
+  day: Day,
+  weights: Float64Array,
+): number {
+  const holdings = issuerHoldings(market, names)(day, weights);
+  return Math.min(...LIMIT_RULES[rule].rows.map((row) => headroomAt(row, row.measure.valueOf(holdings))));
+}
+
+/** Weights by issuer. Issuers are those known on the day; a name without one is its own. */
+function issuerHoldings(market: MarketData, names: readonly string[]): (day: Day, weights: Float64Array) => Holdings {
+  const hasIssuers = market.reference.columns.includes(ISSUER);
+  const issuersOn = hasIssuers ? groupsByDay(names, issuerSpells(market, ISSUER)) : null;
+  const sums = issuerSums(names.length);
+  return (day, weights) => sums(weights, issuersOn?.(day) ?? null);
+}
+
+function* rowsOf(rule: LimitRuleName, holdings: Holdings): Iterable<{ readonly row: string; isBeyond: boolean }> {
+  for (const row of LIMIT_RULES[rule].rows)
+    yield { row: row.row, isBeyond: headroomAt(row, row.measure.valueOf(holdings)) < -TOLERANCE };
+}

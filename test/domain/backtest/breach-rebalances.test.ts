@@ -1,0 +1,217 @@
+import { expect, test } from 'vitest';
+import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { Run } from '#domain/backtest/run.js';
+import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
+import { dayFrom, formatDay, weekdayOf } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
+import { rebalancesView } from '#views/rebalances-view.js';
+import { fc } from '../../fast-check.js';
+import { cut, extend, opened } from './extend/extended.js';
+import { buildMarket } from './market-builder.js';
+import { FIRST_DAY, HOLIDAYS, randomMarket } from './random-market.js';
+import { randomDocument, run, tryRun } from './random-run.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 25);
+const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
+/** A and B are shares of one issuer. */
+const ISSUERS = [0, 0, 1, 2, 3, 4];
+
+/** Prices of six names, [sessions][names]. */
+const randomPrices = fc
+  .array(fc.array(fc.integer({ min: -80, max: 80 }), { minLength: 6, maxLength: 6 }), { minLength: 30, maxLength: 60 })
+  .map((steps) => {
+    const prices: number[][] = [[60, 80, 100, 120, 140, 160]];
+    for (const row of steps) prices.push(row.map((step, i) => prices.at(-1)![i]! * (1 + step / 1000)));
+    return prices;
+  });
+
+function marketOf(prices: readonly (readonly number[])[]): MarketData {
+  const dates: string[] = [];
+  for (let day = dayFrom(FIRST_DAY); dates.length < prices.length; day++) {
+    if (weekdayOf(day) < 5 && !HOLIDAYS.includes(formatDay(day))) dates.push(formatDay(day));
+  }
+  return buildMarket({
+    dates,
+    close: Object.fromEntries(NAMES.map((name, i) => [name, prices.map((row) => row[i]!)])),
+    reference: Object.fromEntries(NAMES.map((name, i) => [name, { ISSUER: `issuer ${ISSUERS[i]}` }])),
+  });
+}
+
+const indexOn = (lag: number, frequency: string, treatment: object): IndexDocument =>
+  IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: FIRST_DAY,
+    rebalance: { frequency, effective_lag: lag },
+    pipeline: { treatment, weighting: { type: 'EqualWeight' } },
+  });
+
+/** Weights that tell of which close they were decided on: nearly equal, a little by price. */
+const tilted = (prices: readonly number[]): number[] => {
+  const raw = prices.map((price) => 10 + price / 100);
+  const sum = raw.reduce((total, value) => total + value, 0);
+  return raw.map((value) => value / sum);
+};
+
+const tiltedDecider: DeciderFactory = (document, composer) => ({
+  decide(session) {
+    const sm = composer.market(document.id);
+    const columns = composer.universe(document.id, session);
+    const weights = Float64Array.from(tilted(Array.from(columns, (column) => sm.carriedClose(session, column))));
+    return {
+      kind: 'decided',
+      columns,
+      weights,
+      uncapped: weights,
+      cap: null,
+      capped: new Int32Array(0),
+      redistributed: 0,
+      findings: [],
+    };
+  },
+});
+
+/** Which of the two sentences of UCITS 20/35 holdings break. */
+function broken(weights: readonly number[]): boolean[] {
+  const sums = [0, 0, 0, 0, 0];
+  weights.forEach((weight, i) => (sums[ISSUERS[i]!]! += weight));
+  sums.sort((a, b) => b - a);
+  return [sums[0]! > 0.35 + 1e-12, sums[1]! > 0.2 + 1e-12];
+}
+
+interface Brute {
+  readonly levels: number[];
+  readonly called: number[];
+}
+
+/** The rule by its words, one close after the other, in shares. */
+function bruteForce(prices: readonly (readonly number[])[], lag: number, scheduled: ReadonlySet<number>): Brute {
+  const levels = [100];
+  const called: number[] = [];
+  let shares = tilted(prices[0]!).map((weight, i) => (100 * weight) / prices[0]![i]!);
+  let before = broken(tilted(prices[0]!));
+  let coming = { at: 0, decided: 0 };
+  for (let t = 1; t < prices.length; t++) {
+    const values = shares.map((held, i) => held * prices[t]![i]!);
+    const value = values.reduce((sum, one) => sum + one, 0);
+    levels.push(value);
+    let now = broken(values.map((one) => one / value));
+    const begins = now.some((is, i) => is && !before[i]);
+    let decided = scheduled.has(t) ? Math.max(0, t - lag) : coming.at === t ? coming.decided : null;
+    if (begins && decided === null && t > coming.at) {
+      coming = { at: t + lag, decided: t };
+      if (!scheduled.has(t + lag) && t + lag < prices.length) called.push(t + lag);
+      if (lag === 0) decided = t;
+    }
+    if (decided !== null) {
+      const weights = tilted(prices[decided]!);
+      shares = weights.map((weight, i) => (value * weight) / prices[t]![i]!);
+      now = broken(weights);
+    }
+    before = now;
+  }
+  return { levels, called };
+}
+
+test('a breach is answered by a rebalance decided on its close, as on holdings counted share by share', () => {
+  let answered = 0;
+  fc.assert(
+    fc.property(
+      randomPrices,
+      fc.constantFrom(0, 1, 3),
+      fc.constantFrom('none', 'weekly', 'monthly'),
+      (prices, lag, frequency) => {
+        const market = marketOf(prices);
+        const treatment = { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' };
+        const runOf = (given: object) => run(market, indexOn(lag, frequency, given), { createDecider: tiltedDecider });
+        const plain = runOf({});
+        const scheduled = new Set(plain.rebalances.map(({ session }) => session - plain.index.book.from));
+        const watched = runOf(treatment);
+        const { book } = watched.index;
+        const { levels, called } = bruteForce(prices, lag, scheduled);
+        levels.forEach((level, t) => expect(Math.abs(book.value[t]! / level - 1)).toBeLessThan(1e-12));
+        const rows = rebalancesView(opened(runToColumns(watched, { contentHash: 's' }))).rebalances;
+        const dateOf = (t: number) => formatDay(watched.days[t]!);
+        expect(rows.filter(({ cause }) => cause === 'breach').map(({ date }) => date)).toEqual(called.map(dateOf));
+        expect(rows.length).toBe(scheduled.size + called.length);
+        answered += called.length;
+      },
+    ),
+    { numRuns: RUNS },
+  );
+  expect(answered).toBeGreaterThan(RUNS);
+});
+
+/** Random definitions with a rule that their six names at most break now and then. */
+const watchedDocument = randomDocument.map((document) =>
+  IndexDocument.parse({
+    ...document,
+    universe: { kind: 'list', identifiers: ['AA', 'BB', 'CC', 'DD', 'EE', 'FF'] },
+    pipeline: {
+      ...document.pipeline,
+      treatment: { ...document.pipeline!.treatment, on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
+      weighting: { type: 'EqualWeight' },
+    },
+  }),
+);
+
+const compositionsOf = (found: Run, until: number) =>
+  found.index.compositions.list
+    .filter(({ session }) => session <= until)
+    .map(({ session, decision, cause, columns, weights }) => [session, decision, cause, [...columns], [...weights]]);
+
+test('what comes later changes no rebalance that a breach calls for, nor a bit of a level', () => {
+  let called = 0;
+  fc.assert(
+    fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {
+      const [whole, short] = [tryRun(market, document), tryRun(cut(market, rows), document)];
+      if (whole === undefined || short === undefined) return;
+      const { book } = short.index;
+      const to = book.from + book.length - 1;
+      expect(compositionsOf(short, to)).toEqual(compositionsOf(whole, to));
+      expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
+      called += short.index.compositions.list.filter(({ cause }) => cause === 'breach').length;
+    }),
+    { numRuns: RUNS },
+  );
+  expect(called).toBeGreaterThan(0);
+});
+
+test('an extended run is the whole run bit for bit, or says that a breach asks for the whole', () => {
+  const outcomes = { extended: 0, breach: 0 };
+  fc.assert(
+    fc.property(randomMarket, watchedDocument, fc.integer({ min: 14, max: 22 }), ({ market }, document, rows) => {
+      const first = tryRun(cut(market, rows), document);
+      if (first === undefined) return;
+      let stored = { columns: opened(runToColumns(first, { contentHash: 's' })), checkpoint: checkpointOf(first) };
+      for (let to = rows + 1; to <= Math.min(rows + 5, market.dates.length); to++) {
+        const whole = tryRun(cut(market, to), document);
+        if (whole === undefined) return;
+        const wholeColumns = opened(runToColumns(whole, { contentHash: 's' }));
+        const extended = extend(whole.plan, cut(market, to), stored);
+        if (typeof extended === 'string') {
+          if (extended === 'breach') outcomes.breach++;
+          stored = { columns: wholeColumns, checkpoint: checkpointOf(whole) };
+          continue;
+        }
+        outcomes.extended++;
+        expect(extended.checkpoint).toEqual(checkpointOf(whole));
+        expect([...extended.summary.level]).toEqual([...whole.level]);
+        stored = { columns: wholeColumns, checkpoint: extended.checkpoint };
+      }
+    }),
+    { numRuns: RUNS },
+  );
+  expect(outcomes.extended).toBeGreaterThan(RUNS);
+  expect(outcomes.breach).toBeGreaterThan(0);
+});
+
+test('the methodology says what is watched and when a rebalance takes effect', () => {
+  const told = methodologyOf(indexOn(2, 'monthly', { on_breach: 'rebalance' })).join(' ');
+  expect(told).toContain('UCITS 5/10/40 is watched on every close');
+  expect(methodologyOf(indexOn(2, 'monthly', { on_breach: 'none' })).join(' ')).not.toContain('watched');
+});

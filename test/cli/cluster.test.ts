@@ -3,20 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { IS_SOAK } from '../soak.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { finished, finishedHere, serving, working, type Run } from './process.js';
+import { finished, serving, working, type Run } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
-
-/** Long enough to be stopped in the middle. */
-const SWEEP = {
-  index_id: 'EVEN',
-  grid: { '/request/transaction_cost_bps': Array.from({ length: 400 }, (_, i) => i / 10) },
-};
-const ROLES = ['service', 'service', 'worker', 'worker'];
 
 type Json = Record<string, unknown>;
 type Node = Run & { readonly url: string; readonly home: string };
@@ -65,36 +57,6 @@ function guideLines(): { readonly verb: string; readonly words: string[] }[] {
   }));
 }
 
-interface ListedNode {
-  readonly node: string;
-  readonly role: string;
-  readonly silent_seconds: number;
-  readonly jobs: readonly string[];
-}
-
-/** What `divisor nodes` lists. */
-async function nodes(environment: Record<string, string>): Promise<ListedNode[]> {
-  const { status, out } = await finishedHere(['nodes', '--json'], environment);
-  expect(status).toBe(0);
-  return out
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as ListedNode);
-}
-
-/** The node that runs a job, as soon as one does. */
-async function runningNode(environment: Record<string, string>): Promise<string> {
-  for (;;) {
-    const running = (await nodes(environment)).find(({ jobs }) => jobs.length > 0);
-    if (running !== undefined) return running.node;
-  }
-}
-
-async function jobOf(url: string, kind: string): Promise<string | undefined> {
-  const { jobs } = (await ask(url, 'GET', '/jobs')) as { jobs: { kind: string; job_id: string }[] };
-  return jobs.find((job) => job.kind === kind)?.job_id;
-}
-
 async function end(...nodes: readonly Node[]): Promise<(number | string)[]> {
   for (const { child } of nodes) child.kill('SIGTERM');
   return Promise.all(nodes.map(({ ended }) => ended));
@@ -133,39 +95,4 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     expect(await shown(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker!)).toEqual([0, 0, 0]);
   }, 240_000);
-
-  // A sweep may end before its worker is stopped: many rounds of it are for the soak.
-  test.skipIf(!IS_SOAK)(
-    'redo what a stopped worker ran, whatever it says later, and answer for a front that was killed',
-    async () => {
-      const timing = [...FLAGS, '--lease', '5'];
-      const workers = await Promise.all(
-        [1, 2].map(async () => working(await newFolder(), [...timing, '--workers', '1'], environment)),
-      );
-      const [a, b] = await Promise.all([1, 2].map(async () => serving(await newFolder(), timing, environment)));
-      expect((await nodes(environment)).map(({ role }) => role).toSorted()).toEqual(ROLES);
-
-      await ask(a!.url, 'POST', '/analytics/sweeps', SWEEP);
-      const sweep = (await jobOf(b!.url, 'sweep'))!;
-      const holder = await runningNode(environment);
-      const stopped = workers.find(({ home }) => holder.endsWith(home))!;
-      stopped.child.kill('SIGSTOP');
-      a!.child.kill('SIGKILL');
-      const redone = await ended(b!.url, sweep);
-      expect(redone).toMatchObject({ status: 'succeeded', attempt: 2 });
-      stopped.child.kill('SIGCONT');
-      const isBack = async () =>
-        (await nodes(environment)).some((each) => each.node === holder && each.silent_seconds < 4);
-      while (!(await isBack())) await new Promise((resolve) => setTimeout(resolve, 50));
-      expect(await ended(b!.url, sweep)).toEqual(redone);
-
-      const { jobs } = (await ask(b!.url, 'GET', '/health')) as { jobs: { lanes: { heavy: Json } } };
-      expect(jobs.lanes.heavy).toEqual({ waiting: 0, running: 0, places: 2, oldest_wait_seconds: null });
-      const metrics = await (await fetch(`${workers[0]!.url}/metrics`)).text();
-      expect(metrics).toContain('divisor_lane_busy_ratio{lane="heavy"} 0');
-      expect((await fetch(`${workers[0]!.url}/indices`)).status).toBe(404);
-      await end(b!, ...workers);
-    },
-    240_000,
-  );
 });

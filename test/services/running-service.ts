@@ -50,8 +50,8 @@ export async function runService(
       join(base, 'home'),
       '--port',
       '0',
-      '--workers',
-      '1',
+      // A front of several machines runs heavy jobs itself only when it is told how many.
+      ...(environment['DIVISOR_ARTIFACTS'] === undefined ? ['--workers', '1'] : []),
       '--data-wait-ms',
       '60000',
       '--drain-ms',

@@ -175,6 +175,8 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
     const untilMs = clock.monotonicMs() + limits.leaseMs;
     for (;;) {
       if (!leases.isHeld(lease)) return refuseStale(lease);
+      // A process that stood still during one try has another, by which it learns that its attempt was given up.
+      const isLast = clock.monotonicMs() > untilMs;
       const event = eventOf(ending, lease.attempt, timestampOf(clock));
       try {
         const moved = await jobs.move({ jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }) });
@@ -183,7 +185,7 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
         return true;
       } catch (thrown) {
         // The attempt is behind its fence: however often it is tried, it ends once.
-        if (!isUnavailable(thrown) || isClosed || clock.monotonicMs() > untilMs) throw thrown;
+        if (!isUnavailable(thrown) || isClosed || isLast) throw thrown;
       }
       await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
     }

@@ -65,24 +65,23 @@ export function createS3Client(access: S3Access): S3Client {
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
     const until = performance.now() + PATIENCE_MS;
     for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
-      const answer = await attempt(url, init);
-      if (answer instanceof Response) {
+      const { answer, cause } = await attempt(url, init);
+      if (answer !== undefined) {
         if (answer.ok || known.includes(answer.status)) return answer;
         const text = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
         if (!mayPass(answer.status))
           throw unavailable(`The object store refused a request with ${`${answer.status} ${text}`.trim()}.`);
       }
-      if (performance.now() > until) throw unavailable('The object store cannot be reached.', answer);
+      if (performance.now() > until) throw unavailable('The object store cannot be reached.', cause);
       await sleep(pause, undefined, { ref: false });
     }
   }
 
-  /** @returns the answer, or why there is none */
-  async function attempt(url: string, init: RequestInit): Promise<unknown> {
+  async function attempt(url: string, init: RequestInit): Promise<Attempt> {
     try {
-      return await aws.fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS) });
+      return { answer: await aws.fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS) }) };
     } catch (cause) {
-      return cause;
+      return { cause };
     }
   }
 
@@ -148,6 +147,12 @@ export function createS3Client(access: S3Access): S3Client {
       }
     },
   };
+}
+
+/** An answer, or why there is none. */
+interface Attempt {
+  readonly answer?: Response;
+  readonly cause?: unknown;
 }
 
 /** Header by which a service refuses a body that is another one. */

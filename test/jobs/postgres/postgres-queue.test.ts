@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
 import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
 import type { JobQueue, QueueLimits } from '#jobs/queue.js';
+import { Refusal } from '#domain/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
@@ -12,6 +13,8 @@ import { createTestClock, type TestClock } from '../test-clock.js';
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 
 interface OpenedNode {
+  /** Refuses the next change of a job as a database that does not answer, once this has happened. */
+  failNext(meanwhile: () => Promise<void>): void;
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
   close(): Promise<void>;
@@ -35,11 +38,19 @@ async function openNode(
 ): Promise<OpenedNode> {
   const database = world.another();
   const documents = await openPostgresDocuments({ database, schema: world.schema });
+  let failure: (() => Promise<void>) | undefined;
+  const jobTransaction: PostgresDocuments['jobTransaction'] = async (change, options) => {
+    const meanwhile = failure;
+    failure = undefined;
+    if (meanwhile === undefined) return documents.jobTransaction(change, options);
+    await meanwhile();
+    throw new Refusal('STORE_UNAVAILABLE', 'simulated');
+  };
   const { clock } = time;
   const schema = `"${world.schema}"`;
   const places = { heavy: 3, light: 1 };
   const queue = createPostgresQueue({
-    documents,
+    documents: { ...documents, jobTransaction },
     database,
     schema,
     node: name,
@@ -52,6 +63,7 @@ async function openNode(
   return {
     queue,
     documents,
+    failNext: (meanwhile) => void (failure = meanwhile),
     async close() {
       await queue.close();
       await documents.close();
@@ -200,6 +212,26 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       expect(await other!.queue.complete(again.lease, succeed)).toBe(true);
       calls = other!.state.calls - calls;
       expect(calls).toBeGreaterThan(0);
+    });
+  });
+
+  test('that stood still while their end was written learn that it is too late', async () => {
+    await withNodes(async ([silent, other], pass, { url, schema }) => {
+      await silent!.queue.submit(job('a'));
+      const { lease } = await silent!.claimed();
+      silent!.failNext(async () => {
+        await pass(LEASE_MS + 2000);
+        while ((await other!.statusOf('a'))?.status !== 'pending') await pass(2000);
+        await pass(LEASE_MS); // Longer than an end is tried.
+      });
+      const ended = silent!.queue.complete(lease, succeed);
+      const state = { isOver: false };
+      const over = ended.finally(() => void (state.isOver = true)).catch(() => {});
+      while (!state.isOver) await pass(500);
+      await over;
+      expect(await ended).toBe(false);
+      while ((await listNodes({ url, schema })).find(({ node }) => node === 'one')?.stale !== 1) await pass(2000);
+      expect((await other!.claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
     });
   });
 

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { expect } from 'vitest';
+import { listNodes } from '#jobs/postgres/list-nodes.js';
+import { migrateDatabase } from '#store/postgres/open-documents.js';
+import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { startS3, type S3Service } from '../../store/s3/s3-service.js';
+import { INDEX, MARKET } from '../even-index.js';
+import { working, type Listening } from '../process.js';
+
+/** The row of a job, as a node that looks for silent ones sees it. */
+export interface JobRow {
+  readonly status: string;
+  readonly attempt: number;
+  readonly node: string | null;
+  readonly lease_until: Date | null;
+  /** Of its document. */
+  readonly crashes: number;
+  readonly started_at: string | null;
+}
+
+/** A front in this process, workers in others, a database and an object store whose door can be shut. */
+export interface RunningCluster {
+  readonly front: RunningService;
+  readonly s3: S3Service;
+  readonly url: string;
+  /** Settings of every process. */
+  readonly environment: Record<string, string>;
+  startWorker(): Promise<Listening>;
+  /** Another front, in this process too. */
+  startFront(flags?: readonly string[]): Promise<RunningService>;
+  query<R extends object>(sql: string, values?: readonly unknown[]): Promise<readonly R[]>;
+  row(jobId: string): Promise<JobRow>;
+  /** The row of a job once it is as asked. */
+  until(jobId: string, isReached: (row: JobRow) => boolean): Promise<JobRow>;
+  nodes(): ReturnType<typeof listNodes>;
+  close(): Promise<void>;
+}
+
+const LOOK_MS = 25;
+
+/** @param variables settings of every process besides those of the places */
+export async function openCluster(variables: Record<string, string> = {}): Promise<RunningCluster> {
+  const { url, drop } = await openTestDatabase();
+  await migrateDatabase({ url });
+  const s3 = await startS3();
+  const base = await mkdtemp(join(tmpdir(), 'divisor-cluster-'));
+  const environment = { ...placesOf(url, s3), ...variables };
+  const client = new Client(url);
+  await client.connect();
+  const workers: Listening[] = [];
+  const fronts: RunningService[] = [];
+
+  async function query<R extends object>(sql: string, values: readonly unknown[] = []): Promise<readonly R[]> {
+    return (await client.query(sql, [...values])).rows as R[];
+  }
+
+  async function row(jobId: string): Promise<JobRow> {
+    const [found] = await query<JobRow>(
+      `SELECT j.status, j.attempt, j.node, j.lease_until, (d.body::jsonb ->> 'crashes')::int AS crashes,
+          d.body::jsonb ->> 'started_at' AS started_at
+        FROM divisor.jobs AS j JOIN divisor.documents AS d ON d.kind = 'job' AND d.id = j.job_id WHERE job_id = $1`,
+      [jobId],
+    );
+    return found!;
+  }
+
+  async function startFront(flags: readonly string[] = []): Promise<RunningService> {
+    const front = await runService(flags, environment);
+    fronts.push(front);
+    return front;
+  }
+
+  return {
+    front: await startFront(),
+    s3,
+    url,
+    environment,
+    async startWorker() {
+      const home = join(base, randomBytes(4).toString('hex'));
+      const worker = await working(home, ['--workers', '1', '--drain-ms', '0'], environment);
+      workers.push(worker);
+      return worker;
+    },
+    startFront,
+    query,
+    row,
+    async until(jobId, isReached) {
+      for (;;) {
+        const found = await row(jobId);
+        if (isReached(found)) return found;
+        await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+      }
+    },
+    nodes: () => listNodes({ url }),
+    async close() {
+      for (const { child } of workers) child.kill('SIGKILL');
+      await Promise.all(workers.map(({ ended }) => ended));
+      for (const front of fronts) await front.close();
+      await client.end();
+      await s3.stop();
+      await drop();
+      await rm(base, { recursive: true, force: true });
+    },
+  };
+}
+
+function placesOf(url: string, { access }: S3Service): Record<string, string> {
+  return {
+    DATABASE_URL: url,
+    DIVISOR_ARTIFACTS: `s3://${access.bucket}/${access.prefix}`,
+    AWS_ENDPOINT_URL_S3: access.endpoint,
+    AWS_ACCESS_KEY_ID: access.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: access.secretAccessKey,
+  };
+}
+
+/** A market of five names, and indices on it. */
+export async function prepare({ ask, finished }: RunningService, ids: readonly string[]): Promise<void> {
+  const { body } = await ask<{ job_id: string }>('POST', '/data/synthetic', MARKET);
+  expect(await finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+  for (const id of ids) expect((await ask('PUT', `/indices/${id}`, { ...INDEX, id })).status).toBe(200);
+}

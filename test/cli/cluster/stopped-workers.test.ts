@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import type { Listening } from '../process.js';
+import { openCluster, prepare, type JobRow, type RunningCluster } from './running-cluster.js';
+
+const LEASE_S = 5;
+
+/** Indices, each with a run of its own. */
+const IDS = ['KILLED', 'PAUSED', 'STOPPED'];
+
+describe.skipIf(!hasPostgresql)('the job of a worker', () => {
+  let cluster: RunningCluster;
+  let workers: Listening[];
+  beforeAll(async () => {
+    cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
+    workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
+    await prepare(cluster.front, IDS);
+  });
+  afterAll(() => cluster?.close());
+
+  /** Submits a backtest that cannot end, because its results cannot be written. @returns its worker and its row */
+  async function held(
+    id: string,
+  ): Promise<{ readonly jobId: string; readonly holder: Listening; readonly row: JobRow }> {
+    cluster.s3.isClosed = true;
+    cluster.s3.seen.length = 0;
+    const { body } = await cluster.front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {});
+    const row = await cluster.until(body.job_id, ({ status }) => status === 'running');
+    await expect.poll(() => cluster.s3.seen.length).toBeGreaterThan(0);
+    return { jobId: body.job_id, row, holder: workers.find(({ home }) => row.node!.endsWith(home))! };
+  }
+
+  /** Lets results be written again, and looks at the one effect of the job. */
+  async function endedOnce(jobId: string, id: string): Promise<void> {
+    cluster.s3.isClosed = false;
+    expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
+    expect(await runsOf(id)).toHaveLength(1);
+  }
+
+  const runsOf = (id: string) =>
+    cluster.query(
+      `SELECT id, etag, updated_at FROM divisor.documents WHERE kind = 'run' AND body::jsonb ->> 'index_id' = $1`,
+      [id],
+    );
+
+  test('that is killed begins again on another once the lease is over, and has one effect', async () => {
+    const { jobId, holder, row } = await held('KILLED');
+    holder.child.kill('SIGKILL');
+    expect(await holder.ended).toBe('SIGKILL');
+    const left = await cluster.row(jobId);
+    const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
+    expect(again.node).not.toBe(row.node);
+    expect(again.crashes).toBe(1);
+    expect(Date.parse(again.started_at!)).toBeGreaterThanOrEqual(left.lease_until!.getTime());
+    await endedOnce(jobId, 'KILLED');
+    workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
+  });
+
+  test('that stands still for longer than the lease is done by another, and what it says later changes nothing', async () => {
+    const { jobId, holder, row } = await held('PAUSED');
+    holder.child.kill('SIGSTOP');
+    const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
+    expect(again.node).not.toBe(row.node);
+    await endedOnce(jobId, 'PAUSED');
+    const written = await runsOf('PAUSED');
+    const ended = await cluster.row(jobId);
+    const { heartbeat: before } = await beatOf(row.node!);
+    holder.child.kill('SIGCONT');
+    await expect.poll(async () => (await beatOf(row.node!)).heartbeat).not.toEqual(before);
+    expect(await runsOf('PAUSED')).toEqual(written);
+    expect(await cluster.row(jobId)).toEqual(ended);
+  });
+
+  const beatOf = async (node: string): Promise<{ readonly heartbeat: Date }> =>
+    (
+      await cluster.query<{ heartbeat: Date }>('SELECT seen_at AS heartbeat FROM divisor.nodes WHERE node = $1', [node])
+    )[0]!;
+
+  test('that is asked to end goes to another at once, which counts for no crash', async () => {
+    const { jobId, holder, row } = await held('STOPPED');
+    holder.child.kill('SIGTERM');
+    const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
+    expect(again.node).not.toBe(row.node);
+    expect(again.crashes).toBe(0);
+    await endedOnce(jobId, 'STOPPED');
+    expect(await holder.ended).toBe(0);
+    // The one that was killed has not left by itself, and has no places any more.
+    const left = (await cluster.nodes()).filter(({ node }) => node !== row.node);
+    expect(left.map(({ role }) => role).toSorted()).toEqual(['service', 'worker', 'worker']);
+    workers = workers.filter((each) => each !== holder);
+  });
+
+  test('is told of by its node, which answers nothing else', async () => {
+    const url = workers.find(({ child }) => child.exitCode === null)!.url;
+    expect(await (await fetch(`${url}/metrics`)).text()).toContain('divisor_lane_busy_ratio{lane="heavy"} 0');
+    expect((await fetch(`${url}/indices`)).status).toBe(404);
+    const { body } = await cluster.front.ask<{ jobs: { lanes: Record<string, unknown> } }>('GET', '/health');
+    expect(body.jobs.lanes['heavy']).toMatchObject({ waiting: 0, running: 0, oldest_wait_seconds: null });
+  });
+});

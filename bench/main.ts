@@ -11,18 +11,24 @@ import type { Timing } from './kernels/measure.js';
  *
  *     npm run bench                          all of them
  *     npm run bench -- kernels cholesky      those whose path has the words
- *     npm run bench -- --json                stores the timings of kernels in bench/results
+ *     npm run bench -- peers                 the running service beside numpy and cvxopt, answers compared
+ *     npm run bench -- --json                stores the timings of kernels and peers in bench/results
  *     npm run bench -- --compare             prints them against the last that were stored
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 const results = fileURLToPath(new URL('../../bench/results/', import.meta.url));
 
+interface BothLimits {
+  readonly pinned: Limits | null;
+  readonly free: Limits;
+}
+
 interface StoredResults {
   readonly date: string;
   readonly processor: string;
   readonly node: string;
-  /** As the environment pins the BLAS, and with its variables unset: the benchmarks run unset. */
-  readonly limits: { readonly pinned: Limits | null; readonly free: Limits };
+  /** As the environment pins the BLAS, and with its variables unset: kernels run unset. Absent until kernels are timed. */
+  readonly limits?: BothLimits;
   readonly timings: readonly Timing[];
 }
 
@@ -56,14 +62,15 @@ for (const bench of benches) {
 }
 
 if (flags.has('--compare')) compare(latest());
-if (flags.has('--json') && limits !== undefined) keep({ date, processor, node: process.version, limits, timings });
+if (flags.has('--json') && timings.length > 0)
+  keep({ date, processor, node: process.version, timings, ...(limits && { limits }) });
 
 function start(file: string, env: NodeJS.ProcessEnv): ChildProcess {
   return fork(`${folder}${file}`, { env, stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
 }
 
 /** The machine as the environment shows it to a BLAS, and as it is. */
-async function bothLimits(): Promise<StoredResults['limits']> {
+async function bothLimits(): Promise<BothLimits> {
   const pinned = pins.length > 0 ? await limitsUnder(process.env) : null;
   if (pinned !== null)
     console.log(`pinned by ${pins.map(([name, value]) => `${name}=${value}`).join(' ')}: ${sentence(pinned)}`);
@@ -86,10 +93,11 @@ function sentence({ blas, blasName, wasm, sweep }: Limits): string {
 function keep(run: StoredResults): void {
   mkdirSync(results, { recursive: true });
   const file = `${results}${run.date}-node${run.node.slice(1).split('.')[0]}.json`;
-  const earlier = readChecked(file)?.timings ?? [];
+  const stored = readChecked(file);
+  const earlier = stored?.timings ?? [];
   const again = new Set(run.timings.map(keyOf));
   const merged = [...earlier.filter((timing) => !again.has(keyOf(timing))), ...run.timings];
-  writeFileSync(file, `${JSON.stringify({ ...run, timings: merged }, null, 1)}\n`);
+  writeFileSync(file, `${JSON.stringify({ ...stored, ...run, timings: merged }, null, 1)}\n`);
   console.log(`\n${run.timings.length} timings kept in ${file}`);
 }
 

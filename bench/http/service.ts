@@ -83,13 +83,16 @@ export function processorTime({ pid }: RunningService): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-/** Follows a job to its success. */
+/** Follows a job to its success by its events, which do not carry its result. */
 export async function finished({ url }: Pick<RunningService, 'url'>, jobId: string): Promise<void> {
   for (;;) {
-    const { status, error } = (await (await fetch(`${url}/jobs/${jobId}?wait=30`)).json()) as {
-      status: string;
-      error: unknown;
-    }; // The service's own answer.
+    const events = await (await fetch(`${url}/jobs/${jobId}/events`)).text();
+    const last =
+      events
+        .match(/^data: .*$/gm)
+        ?.at(-1)
+        ?.replace('data: ', '') ?? events;
+    const { status, error } = JSON.parse(last) as { status: string; error: unknown }; // The service's own answer.
     if (status === 'succeeded') return;
     if (status !== 'pending' && status !== 'running')
       throw new Error(`${jobId} ended ${status}: ${JSON.stringify(error)}`);

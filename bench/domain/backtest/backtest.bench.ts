@@ -17,7 +17,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { recordJson } from '#views/record-json.js';
 import { processMs, threadMs } from '../../thread-time.js';
-import { quarterlyDividends } from '../quarterly-dividends.js';
+import { seededMarket, writePanels } from '../seeded-market.js';
 import { runOverviewJson, runResultJson } from '#views/run-json.js';
 
 /**
@@ -37,7 +37,7 @@ const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: '', storeContentHas
 const calendars = openCalendars();
 
 for (const size of SIZES) {
-  const market = seededMarket(size);
+  const market = seededMarket(calendars, size);
   const best = { total: Infinity, process: Infinity, simulation: Infinity, decided: Infinity };
   let run: Run | undefined;
   let columns: Uint8Array | undefined;
@@ -123,58 +123,11 @@ function readRecordOf(columns: Uint8Array): void {
   );
 }
 
-/** Random walks with a dividend a quarter; the same on every run. */
-function seededMarket({ names, sessions }: { readonly names: number; readonly sessions: number }): MarketData {
-  const all = calendars.get('XNYS')!.sessions;
-  const last = all.findLastIndex((day) => day <= 20_000);
-  const dates = all.slice(last - sessions + 1, last + 1);
-  let state = 0x9e3779b9;
-  const random = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-  const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
-  const price = Float64Array.from({ length: names }, () => 20 + 180 * random());
-  const shares = Float64Array.from({ length: names }, () => Math.round(1e6 * Math.exp(4 * random())));
-  const close = new Float64Array(sessions * names);
-  const outstanding = new Float64Array(sessions * names);
-  for (let t = 0; t < sessions; t++) {
-    for (let i = 0; i < names; i++) {
-      price[i]! *= 1 + 0.0003 + 0.05 * (random() - 0.5);
-      close[t * names + i] = Math.max(1, Math.round(price[i]! * 100) / 100);
-      outstanding[t * names + i] = shares[i]!;
-    }
-  }
-  return {
-    datasetId: 'bench',
-    contentHash: `bench-${names}`,
-    adjustment: 'none',
-    identifiers,
-    dates,
-    fields: new Map([
-      ['CLOSE', close],
-      ['SHARES_OUTSTANDING', outstanding],
-    ]),
-    reference: { columns: [], rows: new Map() },
-    actions: quarterlyDividends(identifiers, dates),
-    universes: [],
-  };
-}
-
 /** Runs the peer in a process of its own where there is one. */
 function compareWithNumpy(market: MarketData, run: Run, milliseconds: number): void {
   const folder = mkdtempSync(join(tmpdir(), 'bench-backtest-'));
   try {
-    const { names, sessions } = { names: market.identifiers.length, sessions: market.dates.length };
-    const cash = new Float64Array(sessions * names);
-    const column = new Map(market.identifiers.map((identifier, i) => [identifier, i]));
-    const row = new Map([...market.dates].map((day, t) => [day, t]));
-    for (const { identifier, exDay, value } of market.actions)
-      cash[row.get(exDay)! * names + column.get(identifier)!]! += value;
-    const panels = { close: market.fields.get('CLOSE')!, shares: market.fields.get('SHARES_OUTSTANDING')!, cash };
-    for (const [name, panel] of Object.entries(panels)) writeFileSync(join(folder, `${name}.f64`), panel);
+    const { names, sessions } = writePanels(folder, market);
     writeFileSync(
       join(folder, 'rebalances.i32'),
       Int32Array.from(run.rebalances, ({ session }) => session),

@@ -76,14 +76,19 @@ def simulate(close, shares, cash, rebalances, cap, c):
     return level, value, raw_level, price_level, weights, trades, gaps, metrics
 
 
-folder = Path(sys.argv[1])
-shape = json.loads((folder / "shape.json").read_text())
-size = (shape["sessions"], shape["names"])
-close, shares, cash = (np.fromfile(folder / f"{name}.f64").reshape(size) for name in ("close", "shares", "cash"))
-rebalances = np.fromfile(folder / "rebalances.i32", dtype=np.int32)
-times = []
-for _ in range(shape["repeats"]):
-    begin = time.process_time()
-    level, value, raw_level, price_level, *_ = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
-    times.append(1000 * (time.process_time() - begin))
-print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "price": price_level[-1], "numpy": np.__version__}))
+def read_panels(folder, size):
+    return (np.fromfile(folder / f"{name}.f64").reshape(size) for name in ("close", "shares", "cash"))
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    shape = json.loads((folder / "shape.json").read_text())
+    size = (shape["sessions"], shape["names"])
+    close, shares, cash = read_panels(folder, size)
+    rebalances = np.fromfile(folder / "rebalances.i32", dtype=np.int32)
+    times = []
+    for _ in range(shape["repeats"]):
+        begin = time.process_time()
+        level, value, raw_level, price_level, *_ = simulate(close, shares, cash, rebalances, shape["cap"], shape["cost"])
+        times.append(1000 * (time.process_time() - begin))
+    print(json.dumps({"ms": sorted(times), "level": level[-1], "value": value[-1], "uncapped": raw_level[-1], "price": price_level[-1], "numpy": np.__version__}))

@@ -1,0 +1,64 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ExchangeCalendars } from '#domain/calendars/calendars.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { quarterlyDividends } from './quarterly-dividends.js';
+
+/** A day before which the sessions of a seeded market end: days since 1970-01-01. */
+const LAST_DAY = 20_000;
+
+/** Random walks with a dividend a quarter; the same on every run. */
+export function seededMarket(
+  calendars: ExchangeCalendars,
+  { names, sessions }: { readonly names: number; readonly sessions: number },
+): MarketData {
+  const all = calendars.get('XNYS')!.sessions;
+  const last = all.findLastIndex((day) => day <= LAST_DAY);
+  const dates = all.slice(last - sessions + 1, last + 1);
+  let state = 0x9e3779b9;
+  const random = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
+  const price = Float64Array.from({ length: names }, () => 20 + 180 * random());
+  const shares = Float64Array.from({ length: names }, () => Math.round(1e6 * Math.exp(4 * random())));
+  const close = new Float64Array(sessions * names);
+  const outstanding = new Float64Array(sessions * names);
+  for (let t = 0; t < sessions; t++) {
+    for (let i = 0; i < names; i++) {
+      price[i]! *= 1 + 0.0003 + 0.05 * (random() - 0.5);
+      close[t * names + i] = Math.max(1, Math.round(price[i]! * 100) / 100);
+      outstanding[t * names + i] = shares[i]!;
+    }
+  }
+  return {
+    datasetId: 'bench',
+    contentHash: `bench-${names}`,
+    adjustment: 'none',
+    identifiers,
+    dates,
+    fields: new Map([
+      ['CLOSE', close],
+      ['SHARES_OUTSTANDING', outstanding],
+    ]),
+    reference: { columns: [], rows: new Map() },
+    actions: quarterlyDividends(identifiers, dates),
+    universes: [],
+  };
+}
+
+/** Writes close.f64, shares.f64 and cash.f64 for a peer: sessions x names, row by row; gives the two. */
+export function writePanels(folder: string, market: MarketData): { readonly sessions: number; readonly names: number } {
+  const { names, sessions } = { names: market.identifiers.length, sessions: market.dates.length };
+  const cash = new Float64Array(sessions * names);
+  const column = new Map(market.identifiers.map((identifier, i) => [identifier, i]));
+  const row = new Map([...market.dates].map((day, t) => [day, t]));
+  for (const { identifier, exDay, value } of market.actions)
+    cash[row.get(exDay)! * names + column.get(identifier)!]! += value;
+  const panels = { close: market.fields.get('CLOSE')!, shares: market.fields.get('SHARES_OUTSTANDING')!, cash };
+  for (const [name, panel] of Object.entries(panels)) writeFileSync(join(folder, `${name}.f64`), panel);
+  return { names, sessions };
+}

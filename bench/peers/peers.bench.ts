@@ -1,0 +1,129 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { formatDay } from '#domain/days.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { seededMarket, writePanels } from '../domain/seeded-market.js';
+import { settled, startService, type RunningService } from '../http/service.js';
+import { percentile } from '../percentiles.js';
+import { startPython, type Done, type PythonPeer } from './python-peer.js';
+import { byPeer, byService, send, type SharedMarket, type Work } from './work.js';
+import { WORKS } from './works.js';
+
+/**
+ * The same work in the running service and by numpy and cvxopt, in turns: submitted to finished, all threads counted.
+ * The answers are compared before the times; a work whose answers differ fails the run. The service also writes and
+ * hashes what it makes, answers by HTTP and keeps the job; the peer computes the same numbers in memory.
+ */
+const SIZE = { names: 500, sessions: 5033 };
+
+const python = await startPython();
+if (typeof python === 'string') {
+  console.log(`no comparison: ${python}`);
+} else {
+  const folder = await mkdtemp(join(tmpdir(), 'bench-peers-'));
+  const service = await startService(['--workers', '1', '--data-roots', folder]);
+  try {
+    await compareAll(service, python, await shareMarket(service, folder));
+  } finally {
+    await service.stop();
+    await python.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** One market for both: Parquet that the service serves, and panels of float64. */
+async function shareMarket(service: RunningService, folder: string): Promise<SharedMarket> {
+  const market = seededMarket(openCalendars(), SIZE);
+  const store = join(folder, 'store');
+  await writeMarket(store, market, () => {});
+  const size = writePanels(folder, market);
+  const body = { store_id: 'bench', name: 'Bench', kind: 'folder', location: store, activate: true };
+  await send(service, 'POST', '/data/stores', body);
+  await settled(service);
+  return { folder, ...size, dates: Array.from(market.dates, formatDay) };
+}
+
+async function compareAll(service: RunningService, peer: PythonPeer, market: SharedMarket): Promise<void> {
+  console.log(
+    Object.entries(peer.versions)
+      .map(([name, version]) => `${name} ${version ?? 'is not there'}`)
+      .join(', '),
+  );
+  console.log(
+    `${'processor (clock), ms, medians'.padEnd(56)} service            peer            ratio  of the pairs  limit`,
+  );
+  for (const work of WORKS) {
+    const version = peer.versions[work.needs];
+    if (version === null) {
+      console.log(`${work.name}: not compared, ${work.needs} is not installed`);
+      continue;
+    }
+    await compare(work, service, peer, market);
+  }
+}
+
+async function compare(work: Work, service: RunningService, peer: PythonPeer, market: SharedMarket): Promise<void> {
+  const request = await work.prepare(service, market);
+  const ours: Done[] = [];
+  const theirs: Done[] = [];
+  for (let pair = -1; pair < work.pairs; pair++) {
+    const turns = [async () => byService(work, service), async () => byPeer(peer, market, request)] as const;
+    const [a, b] = pair % 2 === 0 ? [await turns[0](), await turns[1]()] : (await inTurn(turns)).toReversed();
+    agree(work, a!, b!);
+    if (pair < 0) continue; // The first turns compile.
+    ours.push(a!);
+    theirs.push(b!);
+  }
+  const ratios = ours.map(({ processor }, i) => processor / theirs[i]!.processor);
+  const ratio = middle(ratios);
+  const verdict = work.limit === null ? '' : `${work.limit.toFixed(1)}${ratio > work.limit ? '  over' : ''}`;
+  console.log(
+    `${work.name.padEnd(56)} ${cell(ours)}  ${cell(theirs)}  ${ratio.toFixed(2).padStart(5)}  ${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}  ${verdict}`,
+  );
+  for (const [engine, done] of [
+    ['service', ours],
+    [work.needs, theirs],
+  ] as const) {
+    const times = done.map(({ processor }) => processor);
+    process.send?.({
+      kernel: `peers: ${work.name}`,
+      size: `${market.names} x ${market.sessions}`,
+      engine,
+      minMs: Math.min(...times),
+      medianMs: middle(times),
+    });
+  }
+}
+
+/** The second first. */
+async function inTurn([first, second]: readonly [() => Promise<Done>, () => Promise<Done>]): Promise<Done[]> {
+  const b = await second();
+  return [b, await first()];
+}
+
+function agree({ name, tolerance }: Work, ours: Done, theirs: Done): void {
+  if (ours.answer.length !== theirs.answer.length)
+    throw new Error(`${name}: ${ours.answer.length} numbers here, ${theirs.answer.length} by the peer`);
+  ours.answer.forEach((value, i) => {
+    const other = theirs.answer[i]!;
+    if (!(Math.abs(value - other) <= tolerance * Math.abs(other)))
+      throw new Error(`${name}: number ${i} is ${value} here and ${other} by the peer`);
+  });
+}
+
+function cell(done: readonly Done[]): string {
+  const figure = (of: 'processor' | 'wall'): string =>
+    middle(done.map((each) => each[of]))
+      .toFixed(0)
+      .padStart(6);
+  return `${figure('processor')} (${figure('wall')})`;
+}
+
+function middle(values: readonly number[]): number {
+  return percentile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  );
+}

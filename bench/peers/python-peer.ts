@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+/** What one side did once: times in ms, and the numbers that both sides must agree on. */
+export interface Done {
+  /** Of all threads of the process. */
+  readonly processor: number;
+  readonly wall: number;
+  readonly answer: readonly number[];
+}
+
+export interface PythonPeer {
+  /** Version of each module it may use, null where it is not installed. */
+  readonly versions: Readonly<Record<string, string | null>>;
+  ask(request: object): Promise<Done>;
+  stop(): Promise<void>;
+}
+
+/**
+ * `peer.py` in a process that stays, so that neither start nor imports count. `BENCH_PEERS` may name a folder whose `bin`
+ * has the `python3` to call; else that of the path is. One thread: the service beside it has one worker.
+ *
+ * @returns a sentence where there is no numpy
+ */
+export async function startPython(): Promise<PythonPeer | string> {
+  const own = join(process.env['BENCH_PEERS'] ?? '', 'bin', 'python3');
+  // The script lies beside the sources: only TypeScript is compiled.
+  const script = fileURLToPath(new URL('../../../bench/peers/peer.py', import.meta.url));
+  const child = spawn(process.env['BENCH_PEERS'] !== undefined && existsSync(own) ? own : 'python3', [script], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },
+  });
+  const failed = new Promise<never>((_, reject) => {
+    child.once('error', reject);
+    child.once('exit', (status) => reject(new Error(`python3 ended with ${status}`)));
+  });
+  failed.catch(() => undefined);
+  const lines = createInterface({ input: child.stdout });
+  const ask = async (request: object): Promise<unknown> => {
+    child.stdin.write(`${JSON.stringify(request)}\n`);
+    const [line] = (await Promise.race([once(lines, 'line'), failed])) as [string];
+    return JSON.parse(line);
+  };
+  try {
+    const versions = (await ask({ work: 'versions' })) as PythonPeer['versions'];
+    return {
+      versions,
+      ask: (request) => ask(request) as Promise<Done>,
+      async stop() {
+        child.stdin.end();
+        if (child.exitCode === null) await once(child, 'exit');
+      },
+    };
+  } catch (failure) {
+    return `python3 with numpy does not start: ${failure instanceof Error ? failure.message : String(failure)}`;
+  }
+}

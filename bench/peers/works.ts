@@ -1,0 +1,186 @@
+import { finished, type RunningService } from '../http/service.js';
+import { get, job, send, type SharedMarket, type Work } from './work.js';
+
+const INDEX = 'BENCH';
+const CAP = 0.02;
+const COST_BPS = 10;
+
+/** Of one basis point. */
+const BPS = 1e-4;
+
+const PAIRS = 7;
+
+/** Of a work that takes the peer seconds. */
+const SLOW_PAIRS = 2;
+
+/** Summation order differs between the sides: relative. */
+const SAME = 1e-9;
+
+/** Largest of the ill-conditioned figures of a matrix: relative. */
+const SAME_EIGENVALUES = 1e-6;
+
+/** What cvxopt leaves of a volatility at its own tolerance: relative. */
+const SAME_OPTIMUM = 1e-6;
+
+/** Every comparison, in the order they run in. */
+export const WORKS: readonly Work[] = [
+  backtest('quarterly', 2.2),
+  backtest('monthly', 2.2),
+  sweep(24),
+  riskModel(500, 2520, 2.5),
+  frontier(500, 1260),
+];
+
+function backtest(frequency: 'quarterly' | 'monthly', limit: number): Work {
+  return {
+    name: `backtest, ${frequency}`,
+    pairs: PAIRS,
+    limit,
+    tolerance: SAME,
+    needs: 'numpy',
+    async prepare(service, market) {
+      await defineIndex(service, market, frequency);
+      await this.run(service);
+      return { work: 'backtest', costs: [COST_BPS * BPS], cap: CAP, rebalances: await rebalances(service, market) };
+    },
+    run: (service) => job(service, `/analytics/${INDEX}/backtest`, { transaction_cost_bps: COST_BPS }),
+    answer: growths,
+  };
+}
+
+interface Series {
+  readonly data: readonly number[];
+}
+
+/** Growth of the index and of the portfolio after costs, over the whole run. */
+async function growths(service: RunningService): Promise<readonly number[]> {
+  const path = `/analytics/${INDEX}/performance`;
+  const { level, index_level: index } = await get<{ level: Series; index_level: Series }>(service, path);
+  return [index, level].map(({ data }) => data.at(-1)! / data[0]!);
+}
+
+/** Variants by their costs: the peer simulates each, as the service does unless it knows that they hold the same. */
+function sweep(variants: number): Work {
+  const costs = Array.from({ length: variants }, (_, bps) => bps);
+  return {
+    name: `sweep of ${variants} costs`,
+    pairs: PAIRS,
+    limit: 1,
+    tolerance: SAME,
+    needs: 'numpy',
+    async prepare(service, market) {
+      await defineIndex(service, market, 'quarterly');
+      await job(service, `/analytics/${INDEX}/backtest`, {});
+      const sessions = await rebalances(service, market);
+      return { work: 'sweep', costs: costs.map((bps) => bps * BPS), cap: CAP, rebalances: sessions };
+    },
+    run: (service) =>
+      job(service, '/analytics/sweeps', {
+        sweep_id: 'SWEEP',
+        index_id: INDEX,
+        grid: { '/request/transaction_cost_bps': costs },
+      }),
+    async answer(service) {
+      type Row = { readonly variant: number; readonly metrics: { readonly total_return: number } };
+      const { result } = await get<{ result: { rows: Row[] } }>(service, '/jobs/sweep:SWEEP');
+      return result.rows.toSorted((a, b) => a.variant - b.variant).map(({ metrics }) => 1 + metrics.total_return);
+    },
+  };
+}
+
+function riskModel(names: number, sessions: number, limit: number): Work {
+  let body: object;
+  return {
+    name: `risk model of ${names} names, ${sessions} returns`,
+    pairs: PAIRS,
+    limit,
+    tolerance: SAME_EIGENVALUES,
+    needs: 'numpy',
+    async prepare(_service, market) {
+      const from = market.sessions - 1 - sessions;
+      const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
+      body = { identifiers, start: market.dates[from], end: market.dates.at(-1) };
+      return { work: 'risk_model', names_used: names, from, to: market.sessions - 1 };
+    },
+    run: (service) => job(service, '/risk-models/MODEL/estimate', body),
+    async answer(service) {
+      const { diagnostics } = await get<{ diagnostics: Record<string, number> }>(service, '/risk-models/MODEL');
+      const { average_correlation, condition_number, smallest_eigenvalue } = diagnostics;
+      return [average_correlation!, condition_number!, smallest_eigenvalue!];
+    },
+  };
+}
+
+/** The frontier of an optimisation under an exclusion and a limit on turnover, its sensitivities and costs of rows beside it. */
+function frontier(names: number, sessions: number): Work {
+  const LIMIT = 0.05;
+  const EVERY = 17;
+  let body: object;
+  let runId = '';
+  type Result = {
+    readonly start: string;
+    readonly end: string;
+    readonly weights: readonly { readonly identifier: string; readonly index_weight: number }[];
+    readonly frontier: {
+      readonly points: readonly { readonly expected_return: number; readonly volatility: number }[];
+    };
+  };
+  const result = (service: RunningService) => get<Result>(service, `/optimise/runs/${runId}`);
+  return {
+    name: `frontier of 21 points, ${names} names, Exclude and Turnover`,
+    pairs: SLOW_PAIRS,
+    limit: 1,
+    tolerance: SAME_OPTIMUM,
+    needs: 'cvxopt',
+    async prepare(service, market) {
+      await defineIndex(service, market, 'quarterly');
+      await job(service, `/analytics/${INDEX}/backtest`, {});
+      const held = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
+      const out = held.filter((_, i) => i % EVERY === 5);
+      const constraints = [
+        { type: 'Exclude', params: { identifiers: out } },
+        { type: 'Turnover', params: { limit: LIMIT * 2 } },
+      ];
+      await send(service, 'POST', '/optimise/constraint-sets', { id: 'LIMITS', name: 'Limits', constraints });
+      body = { index_id: INDEX, constraint_set_id: 'LIMITS', start: market.dates[market.sessions - 1 - sessions] };
+      await this.run(service);
+      const { start, end, weights, frontier: found } = await result(service);
+      const weightOf = new Map(weights.map(({ identifier, index_weight: weight }) => [identifier, weight]));
+      return {
+        work: 'frontier',
+        names_used: names,
+        from: market.dates.indexOf(start),
+        to: market.dates.indexOf(end),
+        index: held.map((name) => weightOf.get(name) ?? 0),
+        excluded: out.map((name) => held.indexOf(name)),
+        turnover: LIMIT * 2,
+        returns: found.points.map(({ expected_return }) => expected_return),
+      };
+    },
+    async run(service) {
+      const { job_id: id } = await send<{ readonly job_id: string }>(service, 'POST', '/optimise/runs', body);
+      await finished(service, id);
+      runId = id.replace('optimise:', '');
+    },
+    answer: async (service) => (await result(service)).frontier.points.map(({ volatility }) => volatility),
+  };
+}
+
+async function defineIndex(service: RunningService, { dates }: SharedMarket, frequency: string): Promise<void> {
+  await fetch(`${service.url}/indices/${INDEX}`, { method: 'DELETE' });
+  await send(service, 'POST', '/indices', {
+    id: INDEX,
+    name: 'Bench',
+    calendar: 'XNYS',
+    base_date: dates[0],
+    rebalance: { frequency },
+    pipeline: { treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight', cap: CAP } },
+  });
+}
+
+/** Sessions of the rebalances, as positions: the schedule is not what is compared. */
+async function rebalances(service: RunningService, { dates }: SharedMarket): Promise<readonly number[]> {
+  const view = await get<{ rebalances: { date: string }[] }>(service, `/analytics/${INDEX}/rebalances`);
+  const row = new Map(dates.map((date, at) => [date, at]));
+  return view.rebalances.map(({ date }) => row.get(date)!);
+}

@@ -5,7 +5,7 @@ import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';
-import { growthTerms } from '#domain/market/growth-terms.js';
+import { growthTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { narrowMarket } from '#domain/market/narrow-market.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
@@ -101,7 +101,7 @@ function readWindow(market: MarketData, { universe, request }: EstimateRiskModel
 }
 
 /** Names on an axis of their own: the days of the window on which one of them has a bar. */
-function ownDays(
+export function ownDays(
   market: MarketData,
   identifiers: readonly string[],
   { from, to }: { readonly from: number | null; readonly to: number | null },
@@ -121,8 +121,11 @@ function heldLast({ columns }: { readonly columns: string }): string[] {
   });
 }
 
+function termsOf(universe: RiskUniverse, variant: 'total' | 'price'): GrowthTerms {
+  return universe.kind === 'run' ? growthTerms(universe.treatment, universe.currency, variant) : plainTerms(variant);
+}
+
 /** Terms of plain names: dividends by the request, splits and special dividends applied, no currency but their own. */
-function termsOf(universe: RiskUniverse, variant: 'total' | 'price') {
-  if (universe.kind === 'run') return growthTerms(universe.treatment, universe.currency, variant);
-  return { variant, withholdingTax: 0, specialDividends: 'reinvest', splits: 'apply', currency: '' } as const;
+export function plainTerms(variant: 'total' | 'price'): GrowthTerms {
+  return { variant, withholdingTax: 0, specialDividends: 'reinvest', splits: 'apply', currency: '' };
 }

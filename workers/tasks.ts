@@ -33,6 +33,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'simulate-paths': async () => (await import('./simulate.js')).simulatePart,
   'sum-simulation': async () => (await import('./simulate.js')).sumSimulation,
   'estimate-risk-model': async () => (await import('./estimate-risk-model.js')).estimateModel,
+  'validate-risk-model': async () => (await import('./validate-risk-model.js')).validateModel,
   optimise: async () => (await import('./optimise.js')).optimise,
   'risk-model-part': async () => (await import('./read-risk-model.js')).riskModelPart,
   'hash-files': async () => (await import('./hash-files.js')).hashFiles,

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import { Id } from '#domain/shape.js';
 import { listingQuery, skippedFields, TableFrame } from './common.js';
 import { jobStatus } from './jobs.js';
+import { RiskValidationJobStatus } from './risk-validation.js';
 import { routes } from './route.js';
 
 export const RiskModelView = z
@@ -97,6 +99,28 @@ export const riskModelRoutes = routes({
       'UNIVERSE_REQUIRED',
       'INVALID_RANGE',
       'DOCUMENT_UNREADABLE',
+      'JOB_RUNNING',
+      'NO_DATA_SOURCE',
+      'STORE_MISMATCH',
+    ],
+  },
+  validateRiskModel: {
+    method: 'POST',
+    path: '/risk-models/{model_id}/validate',
+    scope: 'run',
+    tag,
+    summary: 'Say how well a risk model forecast over history, as a job.',
+    description:
+      'On each day of history the settings of the stored model are estimated anew on the returns up to that day, forecast the volatility of portfolios, and are held to what these returned after it. The names are those of the stored model.',
+    params,
+    body: { schema: RiskValidationRequest, optional: true, example: { horizon: 21, sessions: 252 } },
+    success: { status: 202, description: 'The job; see Location.', schema: RiskValidationJobStatus },
+    errors: [
+      'RISK_MODEL_NOT_FOUND',
+      'DOCUMENT_UNREADABLE',
+      'INVALID_RANGE',
+      'NO_DATA_KNOWN',
+      'VERSION_NOT_FOUND',
       'JOB_RUNNING',
       'NO_DATA_SOURCE',
       'STORE_MISMATCH',

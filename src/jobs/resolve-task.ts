@@ -51,6 +51,10 @@ const RESOLVERS: Resolvers = {
     ...(await onMarket(order, resources)),
     universe: await riskUniverse(universe, resources),
   }),
+  'validate-risk-model': async ({ run, ...order }, resources) => ({
+    ...(await onMarket(order, resources)),
+    run: run && { ...run, columns: await resources.file(run.columns) },
+  }),
   render: async (order, resources) => ({
     ...order,
     market: order.market && (await resources.market(order.market)),

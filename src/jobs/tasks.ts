@@ -18,6 +18,7 @@ import type {
   RebalancePackQuestion,
   RiskModelOutput,
   StoredMatrix,
+  ValidateRiskModelInput,
   WhatIfQuestion,
 } from './tasks/indices.js';
 import type {
@@ -58,6 +59,7 @@ import type {
   RenderOrder,
   ReplayOrder,
   SweepPartOrder,
+  ValidateRiskModelOrder,
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
@@ -140,6 +142,12 @@ export interface Tasks {
   'sum-simulation': { input: SumSimulationInput; output: WrittenView };
   /** A covariance model: its matrix to store, and its diagnostics. */
   'estimate-risk-model': { order: EstimateRiskModelOrder; input: EstimateRiskModelInput; output: RiskModelOutput };
+  /** How well the settings of a model forecast over history: a RiskValidationView as JSON, and a sentence. */
+  'validate-risk-model': {
+    order: ValidateRiskModelOrder;
+    input: ValidateRiskModelInput;
+    output: WrittenView & { readonly message: string };
+  };
   /** Weights near an index under constraints: an OptimisationRunResult as JSON, and one sentence that sums it up. */
   optimise: {
     order: OptimiseOrder;

@@ -86,6 +86,10 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     order: { market, outputs: { covariance: 'c' }, universe: { kind: 'run', columns, calendar: 'XNYS' } },
     located: { universe: { kind: 'run', columns: '/node/columns+earlier', calendar: 'XNYS' } },
   },
+  'validate-risk-model': {
+    order: { market, outputs: { view: 'v' }, modelId: 'm', run: { indexId: 'I', columns } },
+    located: { run: { indexId: 'I', columns: '/node/columns+earlier' } },
+  },
   render: {
     order: { market, outputs: { pdf: 'p' }, runs: [{ indexId: 'I', overview: named('overview'), columns }] },
     located: { runs: [{ indexId: 'I', overview: '/node/overview', columns: '/node/columns+earlier' }] },

@@ -14,6 +14,7 @@ import { createStrategies } from '#services/indices/strategies.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
+import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
 import { createRiskModels } from '#services/risk/risk-models.js';
 import type { Rooms } from './rooms.js';
 
@@ -23,12 +24,13 @@ const MS_PER_DAY = 86_400_000;
 export function composeIndices(rooms: Rooms, removals: Removals) {
   const { documents, calendars } = rooms;
   const risk = createRiskModelJob(rooms);
+  const validate = createRiskValidationJob(rooms);
   const optimise = createOptimisationJob(rooms);
 
   const indices = createIndices(rooms);
   const strategies = createStrategies(rooms);
   const optimisations = createOptimise({ ...rooms, kind: optimise, now: Date.now });
-  const riskModels = createRiskModels({ ...rooms, kind: risk });
+  const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate });
   const today = () => Math.floor(Date.now() / MS_PER_DAY);
   const calendarViews = createCalendarViews({
     calendars,
@@ -40,7 +42,7 @@ export function composeIndices(rooms: Rooms, removals: Removals) {
     indices,
     strategies,
     optimisations,
-    kinds: { risk, optimise },
+    kinds: { risk, validate, optimise },
     riskModels,
     calendarViews,
     handlers: {

@@ -3086,7 +3086,7 @@ export interface JobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
   /** What it is. */
-  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff';
+  readonly kind: 'backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff';
   /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
   readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
@@ -5391,6 +5391,103 @@ export interface RiskPayload {
   readonly window_end: string | null;
 }
 
+export interface RiskValidationJobStatus {
+  /** {kind}:{id}, for example backtest:GOLD4. */
+  readonly job_id: string;
+  readonly kind: 'validate';
+  /** pending -> running -> succeeded, failed or cancelled. Terminal states never change. */
+  readonly status: 'pending' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+  /** Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded. */
+  readonly progress: number;
+  /** What is being done now. */
+  readonly message: string;
+  /** Set exactly when the job failed. */
+  readonly error: ErrorDetail | null;
+  /** Time of the submission, ISO-8601 UTC with offset. */
+  readonly created_at: string;
+  /** Start of the current attempt. */
+  readonly started_at: string | null;
+  /** Time of the end, ISO-8601 UTC with offset; null until then. */
+  readonly finished_at: string | null;
+  /** Last time the running attempt was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Counts starts; written before the work starts. */
+  readonly attempt: number;
+  /** The body as accepted. */
+  readonly request: unknown;
+  /** SHA-256 of everything the work depends on besides the market. */
+  readonly input_hash: string;
+  /** X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself. */
+  readonly request_id: string | null;
+  /** Trace that this request was part of, by its header traceparent. */
+  readonly trace_id: string | null;
+  /** Addresses that are sent word of its end. */
+  readonly callbacks: readonly JobCallback[];
+  /** Set exactly when the job succeeded. */
+  readonly result: RiskValidationView | null;
+}
+
+export interface RiskValidationRequest {
+  /** First day a forecast is made on; by default the first with a whole window behind it. */
+  readonly start?: string | null | undefined;
+  /** Last day of an outcome. */
+  readonly end?: string | null | undefined;
+  /** Returns behind each forecast, up to its day. */
+  readonly sessions?: number | undefined;
+  /** Sessions of an outcome, and from one forecast to the next: outcomes do not overlap. */
+  readonly horizon?: number | undefined;
+  /** Index whose held weights are a portfolio, as its latest run held them on each day; by default that of the estimate, if any. */
+  readonly index_id?: string | null | undefined;
+  /** Random portfolios of at most 20 names each, and as many of them less the equally weighted one. */
+  readonly random?: number | undefined;
+  /** Eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on. */
+  readonly eigenportfolios?: number | undefined;
+  /** Of the random portfolios. */
+  readonly seed?: number | undefined;
+}
+
+export interface RiskValidationView {
+  /** The risk model. */
+  readonly model_id: string;
+  /** How every forecast was estimated. */
+  readonly settings: {
+    /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
+    readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west';
+    /** Size of a move in standard deviations, read by gerber. */
+    readonly threshold: number;
+    /** Autocovariances that count, read by newey_west. */
+    readonly lags: number;
+    /** What the sample covariance is shrunk towards, by shrinkage. */
+    readonly target: 'constant_correlation' | 'scaled_identity';
+    /** Weight on the target; 0 gives the sample covariance, null lets intensity_method decide. */
+    readonly intensity: number | null;
+    /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
+    readonly intensity_method: 'shape' | 'ledoit_wolf';
+    /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west. */
+    readonly half_life: number | null;
+  };
+  /** Returns behind each forecast. */
+  readonly sessions: number;
+  /** Sessions of an outcome. */
+  readonly horizon: number;
+  /** Index whose held weights are a portfolio. */
+  readonly index_id: string | null;
+  /** Day of the first forecast. */
+  readonly start: string;
+  /** Last day of the last outcome. */
+  readonly end: string;
+  /** Days that forecasts were made on. */
+  readonly forecasts: number;
+  /** Days on which too little was known for an estimate. */
+  readonly skipped: number;
+  /** Means over the portfolios of each family. */
+  readonly families: readonly ValidatedFamily[];
+  /** Each portfolio over all of its forecasts. */
+  readonly portfolios: readonly ValidatedPortfolio[];
+  /** By day of the forecast: names with an estimate; forecast volatility and outcome, over the horizon, of the equally weighted portfolio and of the index; and the root mean square of the standardised outcomes of each family. */
+  readonly by_date: TableFrame;
+}
+
 export interface RollResponse {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
@@ -6814,6 +6911,51 @@ export interface UniverseSpecInput {
   readonly identifiers?: readonly string[] | undefined;
 }
 
+/** Means over the portfolios of a family. */
+export interface ValidatedFamily {
+  /** equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance. */
+  readonly family: 'equal_weight' | 'index' | 'random' | 'active' | 'eigenportfolio';
+  /** Portfolios of the family. */
+  readonly portfolios: number;
+  /** Share of them whose bias lies in its band; 0.95 where forecasts are right. */
+  readonly share_in_band: number;
+  /** Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated. */
+  readonly bias: number;
+  /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal. */
+  readonly q_statistic: number | null;
+  /** Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better. */
+  readonly qlike: number;
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right. */
+  readonly mean_rolling_deviation: number | null;
+}
+
+export interface ValidatedPortfolio {
+  /** equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance. */
+  readonly family: 'equal_weight' | 'index' | 'random' | 'active' | 'eigenportfolio';
+  /** From 1 within its family; eigenportfolios from the largest eigenvalue on. */
+  readonly number: number;
+  /** Forecasts with their outcomes. */
+  readonly observations: number;
+  /** Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated. */
+  readonly bias: number;
+  /** Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal. */
+  readonly q_statistic: number | null;
+  /** Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better. */
+  readonly qlike: number;
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right. */
+  readonly mean_rolling_deviation: number | null;
+  /** Lower end of the 95 % band of the bias of right forecasts: 1 - sqrt(2 / observations). */
+  readonly bias_low: number;
+  /** Upper end of that band. */
+  readonly bias_high: number;
+  /** Whether the bias lies in the band. */
+  readonly in_band: boolean;
+  /** Root mean square of the forecasts, annualised. */
+  readonly forecast_volatility: number;
+  /** Standard deviation of the outcomes, annualised. */
+  readonly realised_volatility: number;
+}
+
 export interface ValidationReport {
   /** Whether the same body would be saved. */
   readonly valid: boolean;
@@ -7190,7 +7332,7 @@ export interface Operations {
   };
   /** Jobs, newest first. */
   listJobs: {
-    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
+    request: { readonly query?: { readonly kind?: readonly ('backtest' | 'optimise' | 'render' | 'risk' | 'validate' | 'sync' | 'load' | 'refresh' | 'generate' | 'sweep' | 'simulate' | 'replay' | 'diff')[] | undefined; readonly status?: readonly ('pending' | 'running' | 'succeeded' | 'failed' | 'cancelled')[] | undefined; readonly limit?: number | undefined; readonly before?: string | undefined } | undefined };
     answer: JobCollection;
   };
   /** Status of every job as server-sent events. */
@@ -7508,6 +7650,11 @@ export interface Operations {
   estimateRiskModel: {
     request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskModelRequest | null | undefined };
     answer: RiskModelJobStatus;
+  };
+  /** Say how well a risk model forecast over history, as a job. */
+  validateRiskModel: {
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly callback?: string | undefined } | undefined; readonly body?: RiskValidationRequest | null | undefined };
+    answer: RiskValidationJobStatus;
   };
   /** Run a stored run again, as a job, and say whether it comes out equal. */
   replayRun: {
@@ -7995,6 +8142,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getRiskModel: 'GET /risk-models/{model_id}',
   deleteRiskModel: 'DELETE /risk-models/{model_id}',
   estimateRiskModel: 'POST /risk-models/{model_id}/estimate',
+  validateRiskModel: 'POST /risk-models/{model_id}/validate',
   replayRun: 'POST /analytics/{index_id}/replay',
   startSweep: 'POST /analytics/sweeps',
   simulateIndex: 'POST /analytics/{index_id}/simulate',

@@ -7,6 +7,7 @@ export const KINDS: Readonly<Record<JobStatus['kind'], string>> = {
   optimise: 'Optimisation',
   render: 'Report',
   risk: 'Risk model',
+  validate: 'Validation of a risk model',
   sync: 'Sync',
   load: 'Loading',
   refresh: 'Refresh',
@@ -23,7 +24,7 @@ export const jobIdent = ({ job_id: jobId }: Pick<JobStatus, 'job_id'>): string =
 
 /** What the request is about, where that is not the id itself: a risk model is about itself, whatever its names. */
 export function jobSubject({ kind, request }: Pick<JobStatus, 'kind' | 'request'>): string {
-  if (kind === 'risk') return '';
+  if (kind === 'risk' || kind === 'validate') return '';
   const asked = request as Json;
   if (!isObject(asked)) return '';
   return [asked['index_id'], asked['constraint_set_id'], asked['template_id']]
@@ -56,6 +57,7 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'generate':
       return `/console/data/stores/${ident}`;
     case 'risk':
+    case 'validate':
       return `/console/risk-models/${ident}`;
   }
 }

@@ -3,6 +3,7 @@ import type { BacktestPlan } from '../backtest/plan.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '../documents/index-document.js';
 import { OptimisationRequest } from '../documents/optimisation-request.js';
 import { RiskModelRequest } from '../documents/risk-model-document.js';
+import { RiskValidationRequest } from '../documents/risk-validation-request.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
@@ -108,6 +109,22 @@ export const RiskModelPayload = z.object({
     .nullable(),
 });
 export type RiskModelPayload = Readonly<z.infer<typeof RiskModelPayload>>;
+
+export const RiskValidationPayload = z.object({
+  ...dataVersion,
+  model_id: z.string(),
+  request: RiskValidationRequest,
+  /** The model as it was when the job was accepted: its names, and how it was estimated. */
+  model: z.object({ asset_ids: z.array(z.string()).readonly(), request: RiskModelRequest }).readonly(),
+  /** Whose sessions and currency the model has; null on the days of its names. */
+  terms: z
+    .object({ calendar: z.string(), currency: z.string(), treatment: accepted<TreatmentSpec>() })
+    .readonly()
+    .nullable(),
+  /** Index whose held weights are a portfolio. */
+  index_id: z.string().nullable(),
+});
+export type RiskValidationPayload = Readonly<z.infer<typeof RiskValidationPayload>>;
 
 /** A report to render: its template as it was when the job was accepted, every block bound. */
 export const RenderPayload = z.object({

@@ -16,6 +16,10 @@ export function riskModelHandlers(riskModels: RiskModels): Handlers<typeof riskM
       const status = await riskModels.estimate(params.model_id, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
+    async validateRiskModel({ params, body, origin }) {
+      const status = await riskModels.validate(params.model_id, body(), origin);
+      return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
+    },
     async deleteRiskModel({ params, precondition }) {
       await riskModels.remove(params.model_id, precondition());
       return {};

@@ -3,6 +3,7 @@ import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.j
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ArtifactRef } from '#store/port.js';
@@ -63,6 +64,20 @@ export type RiskUniverse =
       readonly currency: string;
       readonly treatment: TreatmentSpec;
     };
+
+export interface ValidateRiskModelInput {
+  readonly market: MarketHandle;
+  readonly modelId: string;
+  /** Names of the model. */
+  readonly identifiers: readonly string[];
+  /** On whose sessions and in whose currency; null on the days on which one of the names has a bar. */
+  readonly terms: { readonly calendar: string; readonly currency: string; readonly treatment: TreatmentSpec } | null;
+  readonly settings: RiskModelRequest;
+  readonly request: RiskValidationRequest;
+  /** A run whose held weights are a portfolio. */
+  readonly run: { readonly indexId: string; readonly columns: string } | null;
+  readonly outputs: TaskOutputs<'view'>;
+}
 
 export interface RiskModelOutput {
   /** Upper triangle, float64 little endian, row by row. */

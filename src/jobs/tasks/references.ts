@@ -1,6 +1,12 @@
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import type { EstimateRiskModelInput, ModelFile, OptimiseInput, RiskUniverse } from './indices.js';
+import type {
+  EstimateRiskModelInput,
+  ModelFile,
+  OptimiseInput,
+  RiskUniverse,
+  ValidateRiskModelInput,
+} from './indices.js';
 import type { WithOutputNames } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
 import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput } from './runs.js';
@@ -73,6 +79,10 @@ export type RiskUniverseOrder =
 
 export type EstimateRiskModelOrder = OnMarket<Omit<EstimateRiskModelInput, 'universe'>> & {
   readonly universe: RiskUniverseOrder;
+};
+
+export type ValidateRiskModelOrder = OnMarket<Omit<ValidateRiskModelInput, 'run'>> & {
+  readonly run: OnArtifacts<NonNullable<ValidateRiskModelInput['run']>, 'columns'> | null;
 };
 
 export type RenderedRunOrder = OnArtifacts<RenderedRun, 'overview' | 'columns'>;

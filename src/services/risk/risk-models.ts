@@ -1,6 +1,7 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
 import { referencesOf } from '#domain/documents/validate-reference.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
@@ -14,7 +15,7 @@ import type { AnswerBytes } from '#jobs/tasks/files.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
-import type { RiskModelPayload } from '#domain/jobs/payloads.js';
+import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import { requireRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
@@ -26,6 +27,7 @@ export interface RiskModelsDependencies {
   readonly artifacts: ArtifactStore;
   readonly jobs: Jobs;
   readonly kind: JobKind<RiskModelPayload>;
+  readonly validation: JobKind<RiskValidationPayload>;
   readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly states: Pick<RunStates, 'requireMarket'>;
 }
@@ -52,6 +54,12 @@ export interface RiskModels {
    *   STORE_MISMATCH, JOB_RUNNING, OVERLOADED
    */
   estimate(modelId: string, request: RiskModelRequest, origin: Origin | null): Promise<JobStatus>;
+  /**
+   * Queues a validation of a stored model.
+   * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE, VALIDATION_FAILED, NO_DATA_SOURCE,
+   *   STORE_MISMATCH, JOB_RUNNING, OVERLOADED
+   */
+  validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
   remove(modelId: string, ifMatch: Precondition | undefined): Promise<void>;
   /** The result of a finished job as JSON. */
@@ -69,6 +77,7 @@ export function createRiskModels({
   artifacts,
   jobs,
   kind,
+  validation,
   dataVersions,
   states,
 }: RiskModelsDependencies): RiskModels {
@@ -109,18 +118,13 @@ export function createRiskModels({
       return { model_id: modelId, request, identifiers, run: null };
     }
     const runId = request.index_id!; // settled: one of the two is given
+    return { model_id: modelId, request, identifiers: null, run: { run_id: runId, ...(await termsOf(runId)) } };
+  }
+
+  async function termsOf(runId: string) {
     const document = await indexOfRun(runId);
-    return {
-      model_id: modelId,
-      request,
-      identifiers: null,
-      run: {
-        run_id: runId,
-        calendar: document.calendar,
-        currency: document.currency,
-        treatment: await treatmentOf(document),
-      },
-    };
+    const { calendar, currency } = document;
+    return { calendar, currency, treatment: await treatmentOf(document) };
   }
 
   async function indexOfRun(runId: string): Promise<IndexDocument> {
@@ -181,6 +185,31 @@ export function createRiskModels({
         payload: { ...payload, ...versionOf(request, known) },
         request: asked,
         estimatedBytes: estimatedBytes(market, payload.identifiers?.length ?? market.identifiers.length),
+        origin,
+      });
+    },
+    async validate(modelId, request, origin) {
+      const { start, end } = request;
+      if (start !== null && end !== null && start > end)
+        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      const { document } = await stored(modelId);
+      const { identifiers, index_id: ownIndex } = document.request;
+      const estimatedOn = identifiers.length > 0 ? null : ownIndex;
+      const indexId = request.index_id ?? estimatedOn;
+      if (indexId !== null && indexId !== estimatedOn) await indexOfRun(indexId);
+      const known = await dataVersions.at(document.request.as_known_on);
+      return jobs.submit({
+        kind: validation,
+        payload: {
+          model_id: modelId,
+          request,
+          model: { asset_ids: document.asset_ids, request: document.request },
+          terms: estimatedOn === null ? null : await termsOf(estimatedOn),
+          index_id: indexId,
+          ...versionOf(document.request, known),
+        },
+        request,
+        estimatedBytes: estimatedBytes(known.served.market, document.asset_ids.length),
         origin,
       });
     },

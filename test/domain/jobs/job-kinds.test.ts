@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import { JOB_KIND_CATALOGUE, JOB_KINDS, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 
@@ -18,6 +19,13 @@ const PAYLOADS = {
   },
   render: { render_id: 'S1', template: { blocks: [] }, index_id: null },
   risk: { model_id: 'S1', request: RiskModelRequest.parse({}), identifiers: ['A', 'B'], run: null },
+  validate: {
+    model_id: 'S1',
+    request: RiskValidationRequest.parse({}),
+    model: { asset_ids: ['A', 'B'], request: RiskModelRequest.parse({}) },
+    terms: null,
+    index_id: null,
+  },
   sync: refresh,
   load: { store_id: 'm' },
   refresh,

@@ -9,6 +9,7 @@ const SUBJECTS = {
   optimise: null, // A run of the optimiser is a document of its own.
   render: null,
   risk: null,
+  validate: null,
   sync: 'dataset',
   load: 'dataset',
   refresh: 'dataset',

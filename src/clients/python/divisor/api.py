@@ -71,7 +71,7 @@ class Operations:
         """
         return self._transport.content("GET", f"/docs/guide/pictures/{word(picture)}")
 
-    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
+    def list_jobs(self, *, kind: Optional[Sequence[Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]]] = None, status: Optional[Sequence[Literal["pending", "running", "succeeded", "failed", "cancelled"]]] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.JobCollection:
         """Jobs, newest first.
 
         :param kind: Only jobs of one of these kinds.
@@ -623,6 +623,14 @@ class Operations:
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
         """
         return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/estimate", body=body, query={"callback": callback}))
+
+    def validate_risk_model(self, model_id: str, body: Optional[c.RiskValidationRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskValidationView]:
+        """Say how well a risk model forecast over history, as a job.
+
+        :param model_id: Id of the risk model.
+        :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        """
+        return Job(self._transport, self._transport.json("POST", f"/risk-models/{word(model_id)}/validate", body=body, query={"callback": callback}))
 
     def replay_run(self, index_id: str, body: Optional[Mapping[str, Any]] = None, *, run_id: Optional[str] = None, callback: Optional[str] = None) -> Job[c.ReplayView]:
         """Run a stored run again, as a job, and say whether it comes out equal.

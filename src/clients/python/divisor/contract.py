@@ -3444,7 +3444,7 @@ class JobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
     #: What it is.
-    kind: t.Literal["backtest", "optimise", "render", "risk", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
+    kind: t.Literal["backtest", "optimise", "render", "risk", "validate", "sync", "load", "refresh", "generate", "sweep", "simulate", "replay", "diff"]
     #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
     status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
     #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
@@ -5926,6 +5926,105 @@ class RiskPayload(t.TypedDict):
     window_end: t.Optional[str]
 
 
+class RiskValidationJobStatus(t.TypedDict):
+    #: {kind}:{id}, for example backtest:GOLD4.
+    job_id: str
+    kind: t.Literal["validate"]
+    #: pending -> running -> succeeded, failed or cancelled. Terminal states never change.
+    status: t.Literal["pending", "running", "succeeded", "failed", "cancelled"]
+    #: Fraction complete; never decreases while an attempt runs, 0 while pending, exactly 1 when succeeded.
+    progress: float
+    #: What is being done now.
+    message: str
+    #: Set exactly when the job failed.
+    error: t.Optional[ErrorDetail]
+    #: Time of the submission, ISO-8601 UTC with offset.
+    created_at: str
+    #: Start of the current attempt.
+    started_at: t.Optional[str]
+    #: Time of the end, ISO-8601 UTC with offset; null until then.
+    finished_at: t.Optional[str]
+    #: Last time the running attempt was seen alive.
+    heartbeat_at: t.Optional[str]
+    #: Counts starts; written before the work starts.
+    attempt: int
+    #: The body as accepted.
+    request: t.Any
+    #: SHA-256 of everything the work depends on besides the market.
+    input_hash: str
+    #: X-Request-Id of the request that asked for it, by which the lines of the log about the job are found; null when the service asked itself.
+    request_id: t.Optional[str]
+    #: Trace that this request was part of, by its header traceparent.
+    trace_id: t.Optional[str]
+    #: Addresses that are sent word of its end.
+    callbacks: t.Sequence[JobCallback]
+    #: Set exactly when the job succeeded.
+    result: t.Optional[RiskValidationView]
+
+
+class RiskValidationRequest(t.TypedDict, total=False):
+    #: First day a forecast is made on; by default the first with a whole window behind it.
+    start: t.Optional[Date]
+    #: Last day of an outcome.
+    end: t.Optional[Date]
+    #: Returns behind each forecast, up to its day.
+    sessions: int
+    #: Sessions of an outcome, and from one forecast to the next: outcomes do not overlap.
+    horizon: int
+    #: Index whose held weights are a portfolio, as its latest run held them on each day; by default that of the estimate, if any.
+    index_id: t.Optional[str]
+    #: Random portfolios of at most 20 names each, and as many of them less the equally weighted one.
+    random: int
+    #: Eigenvectors of each covariance as portfolios, evenly from the largest eigenvalue on.
+    eigenportfolios: int
+    #: Of the random portfolios.
+    seed: int
+
+
+class RiskValidationViewSettings(t.TypedDict):
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+    #: Size of a move in standard deviations, read by gerber.
+    threshold: float
+    #: Autocovariances that count, read by newey_west.
+    lags: int
+    #: What the sample covariance is shrunk towards, by shrinkage.
+    target: t.Literal["constant_correlation", "scaled_identity"]
+    #: Weight on the target; 0 gives the sample covariance, null lets intensity_method decide.
+    intensity: t.Optional[float]
+    #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
+    intensity_method: t.Literal["shape", "ledoit_wolf"]
+    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west.
+    half_life: t.Optional[float]
+
+
+class RiskValidationView(t.TypedDict):
+    #: The risk model.
+    model_id: str
+    #: How every forecast was estimated.
+    settings: RiskValidationViewSettings
+    #: Returns behind each forecast.
+    sessions: int
+    #: Sessions of an outcome.
+    horizon: int
+    #: Index whose held weights are a portfolio.
+    index_id: t.Optional[str]
+    #: Day of the first forecast.
+    start: str
+    #: Last day of the last outcome.
+    end: str
+    #: Days that forecasts were made on.
+    forecasts: int
+    #: Days on which too little was known for an estimate.
+    skipped: int
+    #: Means over the portfolios of each family.
+    families: t.Sequence[ValidatedFamily]
+    #: Each portfolio over all of its forecasts.
+    portfolios: t.Sequence[ValidatedPortfolio]
+    #: By day of the forecast: names with an estimate; forecast volatility and outcome, over the horizon, of the equally weighted portfolio and of the index; and the root mean square of the standardised outcomes of each family.
+    by_date: TableFrame
+
+
 class RollResponse(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
@@ -7436,6 +7535,52 @@ class UniverseSpecInput(t.TypedDict, total=False):
     watchlist_id: str
     #: Asset identifiers of the kind `list`.
     identifiers: t.Sequence[str]
+
+
+class ValidatedFamily(t.TypedDict):
+    """Means over the portfolios of a family."""
+
+    #: equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance.
+    family: t.Literal["equal_weight", "index", "random", "active", "eigenportfolio"]
+    #: Portfolios of the family.
+    portfolios: int
+    #: Share of them whose bias lies in its band; 0.95 where forecasts are right.
+    share_in_band: float
+    #: Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated.
+    bias: float
+    #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal.
+    q_statistic: t.Optional[float]
+    #: Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.
+    qlike: float
+    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right.
+    mean_rolling_deviation: t.Optional[float]
+
+
+class ValidatedPortfolio(t.TypedDict):
+    #: equal_weight: of every covered name. index: as the index held them. random: long, of 20 names. active: a random one less the equally weighted. eigenportfolio: an eigenvector of the covariance.
+    family: t.Literal["equal_weight", "index", "random", "active", "eigenportfolio"]
+    #: From 1 within its family; eigenportfolios from the largest eigenvalue on.
+    number: int
+    #: Forecasts with their outcomes.
+    observations: int
+    #: Standard deviation of outcomes, each over its forecast: above 1 risk was underestimated.
+    bias: float
+    #: Mean of z^2 - ln z^2 of the standardised outcomes; 2.27 where forecasts are right and returns normal.
+    q_statistic: t.Optional[float]
+    #: Mean of ln s^2 + z^2, s the forecast over the horizon: the lower of two models forecast better.
+    qlike: float
+    #: Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. 0.17 where forecasts are right.
+    mean_rolling_deviation: t.Optional[float]
+    #: Lower end of the 95 % band of the bias of right forecasts: 1 - sqrt(2 / observations).
+    bias_low: float
+    #: Upper end of that band.
+    bias_high: float
+    #: Whether the bias lies in the band.
+    in_band: bool
+    #: Root mean square of the forecasts, annualised.
+    forecast_volatility: float
+    #: Standard deviation of the outcomes, annualised.
+    realised_volatility: float
 
 
 class ValidationReport(t.TypedDict):

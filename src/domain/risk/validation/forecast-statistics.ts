@@ -1,0 +1,64 @@
+import { LIMITS } from '../../limits.js';
+import { deviation, mean } from '../../analytics/series.js';
+
+/** Outcomes of a window over which a rolling bias is taken: a year of months. */
+const ROLLING = 12;
+
+/** How the forecasts made of one portfolio did, T of them. */
+export interface ForecastStatistics {
+  readonly observations: number;
+  /** Standard deviation of the standardised outcomes; 1 where forecasts are right. */
+  readonly bias: number;
+  /** Within which the bias of right forecasts of normal returns lies in 95 of 100 cases. */
+  readonly biasBand: readonly [low: number, high: number];
+  /** Mean of |bias - 1| over rolling windows of 12 outcomes; null with fewer. */
+  readonly rollingDeviation: number | null;
+  /** Mean of z^2 - ln z^2, 2.27 where forecasts are right and returns normal; null where an outcome is exactly 0. */
+  readonly qStatistic: number | null;
+  /** Mean of ln s^2 + r^2 / s^2 over the horizon: least for the right forecasts. */
+  readonly qlike: number;
+  /** Root mean square of the forecasts, annualised. */
+  readonly forecastVolatility: number;
+  /** Standard deviation of the outcomes, annualised. */
+  readonly realisedVolatility: number;
+}
+
+/** Outcomes of a portfolio and what was forecast of them, [T] each. */
+export interface ForecastSeries {
+  /** Standard deviation of an outcome, as forecast: over the horizon, above 0. */
+  readonly forecasts: Float64Array;
+  /** Returns over the horizon. */
+  readonly outcomes: Float64Array;
+}
+
+/**
+ * Statistics of variance forecasts.
+ * @param horizon sessions of an outcome.
+ * @source Menchero, Orr, Wang (2011), The Barra US Equity Model (USE4), methodology notes: bias statistics;
+ *   Patton (2011), Journal of Econometrics 160, 246-256: QLIKE
+ */
+export function forecastStatistics({ forecasts, outcomes }: ForecastSeries, horizon: number): ForecastStatistics {
+  const observations = outcomes.length;
+  const standardised = outcomes.map((outcome, t) => outcome / forecasts[t]!);
+  const squares = standardised.map((z) => z * z);
+  const half = Math.sqrt(2 / observations);
+  const annual = Math.sqrt(LIMITS.PERIODS_PER_YEAR / horizon);
+  return {
+    observations,
+    bias: deviation(standardised),
+    biasBand: [Math.max(0, 1 - half), 1 + half],
+    rollingDeviation: rollingDeviationOf(standardised),
+    qStatistic: squares.includes(0) ? null : mean(squares.map((square) => square - Math.log(square))),
+    qlike: mean(squares.map((square, t) => 2 * Math.log(forecasts[t]!) + square)),
+    forecastVolatility: annual * Math.sqrt(mean(forecasts.map((forecast) => forecast * forecast))),
+    realisedVolatility: annual * deviation(outcomes),
+  };
+}
+
+function rollingDeviationOf(standardised: Float64Array): number | null {
+  if (standardised.length < ROLLING) return null;
+  const windows = standardised.length - ROLLING + 1;
+  let sum = 0;
+  for (let t = 0; t < windows; t++) sum += Math.abs(deviation(standardised.subarray(t, t + ROLLING)) - 1);
+  return sum / windows;
+}

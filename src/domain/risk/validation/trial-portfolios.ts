@@ -1,0 +1,79 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { naturalLog } from '#kernels/random/natural-log.js';
+
+export const PORTFOLIO_FAMILIES = ['equal_weight', 'index', 'random', 'active', 'eigenportfolio'] as const;
+export type PortfolioFamily = (typeof PORTFOLIO_FAMILIES)[number];
+
+/** A portfolio that a model is tried on, on one day. */
+export interface TrialPortfolio {
+  readonly family: PortfolioFamily;
+  /** From 1 within its family. */
+  readonly number: number;
+  /** Of the covered names, [n]. */
+  readonly weights: Float64Array;
+}
+
+/** Names of a random portfolio, at most. */
+const RANDOM_NAMES = 20;
+
+export interface RandomTrials {
+  readonly count: number;
+  readonly seed: number;
+}
+
+/** The same share of every covered name. */
+export function equalTrial(n: number): TrialPortfolio {
+  return { family: 'equal_weight', number: 1, weights: new Float64Array(n).fill(1 / n) };
+}
+
+/**
+ * Random long portfolios of names: exponential weights on those with the least keys. Keys and weights of a name depend on
+ * seed, portfolio and name alone, so that portfolios stay what they are while names come and go.
+ * @param names of the covered names, as streams of random numbers, [n].
+ * @returns each with what it is beside the equally weighted portfolio
+ */
+export function randomTrials(names: Int32Array, { count, seed }: RandomTrials): TrialPortfolio[] {
+  const n = names.length;
+  const keys = Array.from({ length: count }, () => new Float64Array(n));
+  const sizes = keys.map(() => new Float64Array(n));
+  names.forEach((name, i) => {
+    const random = counterRandom({ seed, stream: name });
+    for (let p = 0; p < count; p++) {
+      keys[p]![i] = random.uniform();
+      sizes[p]![i] = -naturalLog(random.uniform());
+    }
+  });
+  return keys.flatMap((key, p) => {
+    const limit = n <= RANDOM_NAMES ? 1 : key.toSorted()[RANDOM_NAMES - 1]!;
+    const drawn = sizes[p]!.map((size, i) => (key[i]! <= limit ? size : 0));
+    const total = drawn.reduce((sum, size) => sum + size, 0);
+    const weights = drawn.map((size) => size / total);
+    return [
+      { family: 'random', number: p + 1, weights },
+      { family: 'active', number: p + 1, weights: weights.map((weight) => weight - 1 / n) },
+    ] as const;
+  });
+}
+
+/**
+ * Eigenvectors of a covariance as portfolios of gross weight 1: `count` of them evenly by rank, from the largest
+ * eigenvalue on.
+ * @param covariance [n x n].
+ * @cost a symmetric eigenproblem of order n
+ */
+export function eigenTrials(engine: Engine, covariance: Float64Array, n: number, count: number): TrialPortfolio[] {
+  if (count === 0) return [];
+  return engine.scope(() => {
+    const values = engine.allocate(n);
+    const vectors = engine.allocate(n * n);
+    engine.symmetricEigen(covariance, n, values, vectors);
+    const trials = Math.min(count, n);
+    return Array.from({ length: trials }, (_, k) => {
+      const rank = trials === 1 ? 0 : Math.round((k * (n - 1)) / (trials - 1));
+      const vector = vectors.slice((n - 1 - rank) * n, (n - rank) * n);
+      const gross = vector.reduce((sum, value) => sum + Math.abs(value), 0);
+      return { family: 'eigenportfolio', number: k + 1, weights: vector.map((value) => value / gross) };
+    });
+  });
+}

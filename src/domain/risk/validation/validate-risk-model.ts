@@ -1,0 +1,202 @@
+import type { Engine } from '#kernels/engines/engine.js';
+import type { Day } from '../../days.js';
+import type { RiskValidationRequest } from '../../documents/risk-validation-request.js';
+import { LIMITS } from '../../limits.js';
+import { growthRow } from '../../market/growth.js';
+import { Refusal } from '../../refusal.js';
+import { estimateRiskModel, type RiskSettings } from '../estimate-risk-model.js';
+import type { ReturnWindow } from '../return-panel.js';
+import { forecastStatistics, type ForecastStatistics } from './forecast-statistics.js';
+import {
+  eigenTrials,
+  equalTrial,
+  randomTrials,
+  type PortfolioFamily,
+  type TrialPortfolio,
+} from './trial-portfolios.js';
+
+/** Days of one validation, the latest: a week of sessions apart over forty years. */
+const FORECASTS_MAX = 2_000;
+
+/** Outcomes that a portfolio needs to be told about. */
+const OUTCOMES_MIN = 2;
+
+export interface ValidationInput {
+  /** The market with its growth; forecasts are made on its sessions from `from`, and outcomes end at `to`. */
+  readonly window: ReturnWindow;
+  /** Columns of the names of the model. */
+  readonly asked: readonly number[];
+  readonly settings: RiskSettings;
+  readonly terms: Pick<RiskValidationRequest, 'sessions' | 'horizon' | 'random' | 'eigenportfolios' | 'seed'>;
+  /** What the index held at the close of a day, by column; undefined on a day it has no weights for. */
+  readonly heldOn: ((day: Day) => ReadonlyMap<number, number> | undefined) | null;
+  readonly report: (fraction: number) => void;
+}
+
+/** A portfolio with how its forecasts did. */
+export interface PortfolioValidation extends ForecastStatistics {
+  readonly family: PortfolioFamily;
+  readonly number: number;
+}
+
+/** One forecast of a portfolio. */
+export interface TriedForecast {
+  readonly family: PortfolioFamily;
+  readonly number: number;
+  /** Standard deviation over the horizon. */
+  readonly forecast: number;
+  /** Return over the horizon. */
+  readonly outcome: number;
+}
+
+/** All forecasts made on one day. */
+export interface ForecastDay {
+  readonly day: Day;
+  /** Last day of the outcomes. */
+  readonly until: Day;
+  /** Names with an estimate. */
+  readonly names: number;
+  readonly tried: readonly TriedForecast[];
+}
+
+export interface RiskValidation {
+  readonly days: readonly ForecastDay[];
+  /** Days on which too little was known for an estimate. */
+  readonly skipped: number;
+  readonly portfolios: readonly PortfolioValidation[];
+}
+
+/**
+ * How well the settings of a risk model forecast over history. On each day a model is estimated on the returns up to it,
+ * forecasts the volatility of portfolios over the horizon, and is held to what they returned. Forecasts know nothing
+ * after their day.
+ * @throws Refusal RISK_INSUFFICIENT_DATA with fewer than two days, and what an estimate refuses on all of them
+ * @cost an estimate and an eigenproblem a day
+ */
+export function validateRiskModel(engine: Engine, input: ValidationInput): RiskValidation {
+  const sessions = forecastSessions(input);
+  const days: ForecastDay[] = [];
+  let refusal: Refusal | undefined;
+  sessions.forEach((session, position) => {
+    input.report(position / sessions.length);
+    const tried = engine.scope(() => forecastOn(engine, input, session));
+    if (tried instanceof Refusal) refusal = tried;
+    else days.push(tried);
+  });
+  if (days.length === 0 && refusal !== undefined) throw refusal;
+  if (days.length < OUTCOMES_MIN) throw tooFew(input, days.length);
+  return { days, skipped: sessions.length - days.length, portfolios: portfoliosOf(days, input.terms.horizon) };
+}
+
+function forecastSessions({ window: { from, to }, terms: { sessions, horizon } }: ValidationInput): number[] {
+  const found: number[] = [];
+  for (let session = Math.max(from, sessions); session + horizon <= to; session += horizon) found.push(session);
+  return found.slice(-FORECASTS_MAX);
+}
+
+/** The refusal where nothing can be estimated from what was known. */
+function forecastOn(engine: Engine, input: ValidationInput, session: number): ForecastDay | Refusal {
+  const { window, asked, settings, terms } = input;
+  const { sm } = window;
+  const known = { ...window, from: session - terms.sessions, to: session };
+  const estimate = estimated(() => estimateRiskModel(engine, known, asked, settings));
+  if (estimate instanceof Refusal) return estimate;
+  const {
+    covariance,
+    coverage: { columns },
+  } = estimate;
+  const n = columns.length;
+  const trials = [
+    equalTrial(n),
+    ...indexTrial(input.heldOn?.(sm.sessions[session]!), columns),
+    ...randomTrials(placesOf(columns, asked), { count: terms.random, seed: terms.seed }),
+    ...eigenTrials(engine, covariance, n, terms.eigenportfolios),
+  ];
+  const returns = returnsAfter(window, columns, { session, horizon: terms.horizon });
+  const scale = terms.horizon / LIMITS.PERIODS_PER_YEAR;
+  const product = engine.allocate(n);
+  const tried = trials.flatMap(({ family, number, weights }): TriedForecast[] => {
+    engine.symv(covariance, weights, product);
+    const forecast = Math.sqrt(Math.max(0, scale * dot(weights, product)));
+    return forecast > 0 ? [{ family, number, forecast, outcome: dot(weights, returns) }] : [];
+  });
+  return { day: sm.sessions[session]!, until: sm.sessions[session + terms.horizon]!, names: n, tried };
+}
+
+/** Places of the covered names among those of the model. */
+function placesOf(columns: Int32Array, asked: readonly number[]): Int32Array {
+  const placeOf = new Map(asked.map((column, place) => [column, place]));
+  return columns.map((column) => placeOf.get(column)!);
+}
+
+function estimated<T>(estimate: () => T): T | Refusal {
+  try {
+    return estimate();
+  } catch (refusal) {
+    if (refusal instanceof Refusal && refusal.code === 'RISK_INSUFFICIENT_DATA') return refusal;
+    throw refusal;
+  }
+}
+
+/** What the index held of the covered names, scaled to its whole; none where that is nothing. */
+function indexTrial(held: ReadonlyMap<number, number> | undefined, columns: Int32Array): TrialPortfolio[] {
+  const weights = Float64Array.from(columns, (column) => held?.get(column) ?? 0);
+  const sum = weights.reduce((total, weight) => total + weight, 0);
+  return sum > 0 ? [{ family: 'index', number: 1, weights: weights.map((weight) => weight / sum) }] : [];
+}
+
+interface Horizon {
+  readonly session: number;
+  readonly horizon: number;
+}
+
+/** Returns of names held from the close of a session over the horizon, [n]. */
+function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { session, horizon }: Horizon): Float64Array {
+  const values = new Float64Array(columns.length).fill(1);
+  for (let s = session + 1; s <= session + horizon; s++) {
+    const row = growthRow(sm, s);
+    for (let i = 0; i < values.length; i++) {
+      const factor = growth[row + columns[i]!]!;
+      if (factor === factor) values[i]! *= factor; // NaN where a rate is missing: nothing is known to have happened.
+    }
+  }
+  return values.map((value) => value - 1);
+}
+
+function dot(a: Float64Array, b: Float64Array): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
+  return sum;
+}
+
+function portfoliosOf(days: readonly ForecastDay[], horizon: number): PortfolioValidation[] {
+  const series = new Map<string, TriedForecast[]>();
+  for (const { tried } of days)
+    for (const one of tried) {
+      const name = `${one.family} ${one.number}`;
+      const known = series.get(name);
+      if (known) known.push(one);
+      else series.set(name, [one]);
+    }
+  return [...series.values()]
+    .filter(({ length }) => length >= OUTCOMES_MIN)
+    .map((tried) => ({
+      family: tried[0]!.family,
+      number: tried[0]!.number,
+      ...forecastStatistics(
+        {
+          forecasts: Float64Array.from(tried, ({ forecast }) => forecast),
+          outcomes: Float64Array.from(tried, ({ outcome }) => outcome),
+        },
+        horizon,
+      ),
+    }));
+}
+
+function tooFew({ terms: { sessions, horizon } }: ValidationInput, forecasts: number): Refusal {
+  return new Refusal(
+    'RISK_INSUFFICIENT_DATA',
+    `${forecasts} forecasts with ${sessions} sessions before and ${horizon} after them lie in the window; at least ${OUTCOMES_MIN} are needed.`,
+    { forecasts, forecasts_needed: OUTCOMES_MIN },
+  );
+}

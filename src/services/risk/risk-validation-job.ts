@@ -1,0 +1,35 @@
+import type { RiskValidationPayload } from '#domain/jobs/payloads.js';
+import { jobKind, type JobKind } from '#jobs/job-kind.js';
+import type { Markets } from '#market/serving/markets.js';
+import type { DocumentStore } from '#store/port.js';
+import type { DataVersions } from '../datasets/data-versions.js';
+import { columnsOf, requireRun } from '../runs/run-documents.js';
+
+export interface RiskValidationJobDependencies {
+  readonly documents: DocumentStore;
+  readonly markets: Markets;
+  readonly dataVersions: Pick<DataVersions, 'at'>;
+}
+
+/** The kind of job that says how well a risk model forecast over history. It stores nothing but its result. */
+export function createRiskValidationJob({
+  documents,
+  markets,
+  dataVersions,
+}: RiskValidationJobDependencies): JobKind<RiskValidationPayload> {
+  return jobKind('validate', async ({ model_id: modelId, model, request, terms, index_id, data_version }, attempt) => {
+    await markets.settled();
+    const { identity } = (await dataVersions.at(data_version)).served;
+    const { view, message } = await attempt.compute('validate-risk-model', {
+      market: identity,
+      modelId,
+      identifiers: model.asset_ids,
+      terms,
+      settings: model.request,
+      request,
+      run: index_id === null ? null : { indexId: index_id, columns: columnsOf(await requireRun(documents, index_id)) },
+      outputs: attempt.outputs(['view']),
+    });
+    return { result: { artifact: view }, message };
+  });
+}

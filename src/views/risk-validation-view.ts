@@ -1,0 +1,116 @@
+import type { RiskValidationView } from '#contract/risk-validation.js';
+import { formatDay } from '#domain/days.js';
+import { mean } from '#domain/analytics/series.js';
+import type { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
+import { PORTFOLIO_FAMILIES, type PortfolioFamily } from '#domain/risk/validation/trial-portfolios.js';
+import type { ForecastDay, PortfolioValidation, RiskValidation } from '#domain/risk/validation/validate-risk-model.js';
+
+export interface ValidatedModel {
+  readonly modelId: string;
+  readonly settings: RiskModelRequest;
+  readonly request: RiskValidationRequest;
+  readonly indexId: string | null;
+}
+
+/** A RiskValidationView. */
+export function riskValidationView(
+  { modelId, settings, request: { sessions, horizon }, indexId }: ValidatedModel,
+  { days, skipped, portfolios }: RiskValidation,
+): RiskValidationView {
+  const { estimator, threshold, lags, target, intensity, intensity_method, half_life } = settings;
+  const shown = portfolios.map(portfolioView);
+  return {
+    model_id: modelId,
+    settings: { estimator, threshold, lags, target, intensity, intensity_method, half_life },
+    sessions,
+    horizon,
+    index_id: indexId,
+    start: formatDay(days[0]!.day),
+    end: formatDay(days.at(-1)!.until),
+    forecasts: days.length,
+    skipped,
+    families: PORTFOLIO_FAMILIES.flatMap((family) => familyView(family, shown)),
+    portfolios: shown,
+    by_date: byDate(days),
+  };
+}
+
+/** What a validation found, for people. */
+export function validationSentence({ forecasts, horizon, families }: RiskValidationView): string {
+  const biases = families.map(({ family, bias }) => `${family.replace('_', ' ')} ${bias.toFixed(2)}`);
+  return `${forecasts} forecasts of ${horizon} sessions. Bias: ${biases.join(', ')}.`;
+}
+
+type PortfolioView = RiskValidationView['portfolios'][number];
+
+function portfolioView({ family, number, ...one }: PortfolioValidation): PortfolioView {
+  const [low, high] = one.biasBand;
+  return {
+    family,
+    number,
+    observations: one.observations,
+    bias: one.bias,
+    q_statistic: one.qStatistic,
+    qlike: one.qlike,
+    mean_rolling_deviation: one.rollingDeviation,
+    bias_low: low,
+    bias_high: high,
+    in_band: one.bias >= low && one.bias <= high,
+    forecast_volatility: one.forecastVolatility,
+    realised_volatility: one.realisedVolatility,
+  };
+}
+
+function familyView(family: PortfolioFamily, all: readonly PortfolioView[]): RiskValidationView['families'] {
+  const portfolios = all.filter((one) => one.family === family);
+  if (portfolios.length === 0) return [];
+  const meanOf = (of: (one: PortfolioView) => number): number => mean(Float64Array.from(portfolios, of));
+  const meanOfKnown = (of: (one: PortfolioView) => number | null): number | null => {
+    const known = portfolios.flatMap((one) => of(one) ?? []);
+    return known.length < portfolios.length ? null : mean(Float64Array.from(known));
+  };
+  return [
+    {
+      family,
+      portfolios: portfolios.length,
+      share_in_band: meanOf(({ in_band: isIn }) => (isIn ? 1 : 0)),
+      bias: meanOf(({ bias }) => bias),
+      q_statistic: meanOfKnown((one) => one.q_statistic),
+      qlike: meanOf(({ qlike }) => qlike),
+      mean_rolling_deviation: meanOfKnown((one) => one.mean_rolling_deviation),
+    },
+  ];
+}
+
+/** Families of one portfolio, which are told by date one by one. */
+const SINGLE = ['equal_weight', 'index'] as const satisfies readonly PortfolioFamily[];
+
+function byDate(days: readonly ForecastDay[]): RiskValidationView['by_date'] {
+  const shown = PORTFOLIO_FAMILIES.filter((family) =>
+    days.some(({ tried }) => tried.some((one) => one.family === family)),
+  );
+  const single = SINGLE.filter((family) => shown.includes(family));
+  return {
+    index: days.map(({ day }) => formatDay(day)),
+    columns: [
+      'names',
+      ...single.flatMap((family) => [`${family}_forecast`, `${family}_return`]),
+      ...shown.map((family) => `${family}_standardised`),
+    ],
+    data: days.map(({ names, tried }) => [
+      names,
+      ...single.flatMap((family) => {
+        const one = tried.find((forecast) => forecast.family === family);
+        return [one?.forecast ?? null, one?.outcome ?? null];
+      }),
+      ...shown.map((family) => rootMeanSquare(tried.filter((one) => one.family === family))),
+    ]),
+  };
+}
+
+/** Of standardised outcomes; null of none. */
+function rootMeanSquare(tried: ForecastDay['tried']): number | null {
+  if (tried.length === 0) return null;
+  return Math.sqrt(mean(Float64Array.from(tried, ({ forecast, outcome }) => (outcome / forecast) ** 2)));
+}

@@ -1,0 +1,116 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
+import { Refusal } from '#domain/refusal.js';
+import { validateRiskModel, type ValidationInput } from '#domain/risk/validation/validate-risk-model.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { randomReturns, windowOf } from '../window.js';
+
+interface Golden {
+  readonly returns: number[][];
+  readonly sessions: number;
+  readonly horizon: number;
+  readonly portfolios: Readonly<Record<string, Readonly<Record<string, number>>>>;
+}
+
+const file = new URL('../../../../../test/golden/risk-validation/risk-validation.json', import.meta.url);
+const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // Our own file.
+
+interface Trial extends Partial<Pick<ValidationInput, 'heldOn'>> {
+  readonly terms?: Partial<RiskValidationRequest>;
+  readonly settings?: Partial<RiskModelRequest>;
+}
+
+function validated(returns: readonly (readonly (number | null)[])[], { terms, settings, heldOn = null }: Trial = {}) {
+  const window = windowOf({ returns });
+  return validateRiskModel(wasmEngine(), {
+    window,
+    asked: Array.from({ length: returns[0]!.length }, (_, column) => column),
+    settings: RiskModelRequest.parse({ intensity: 0, ...settings }),
+    terms: RiskValidationRequest.parse({ sessions: 40, horizon: 5, random: 3, eigenportfolios: 3, ...terms }),
+    heldOn,
+    report: () => {},
+  });
+}
+
+test('forecasts of a sample covariance have the statistics that numpy has of them', () => {
+  const { returns, sessions, horizon, portfolios: expected } = golden;
+  const { portfolios, days } = validated(returns, { terms: { sessions, horizon, random: 0 } });
+  expect(days).toHaveLength(24);
+  expect(portfolios.map(({ family, number }) => `${family} ${number}`)).toEqual(Object.keys(expected));
+  for (const one of portfolios) {
+    const known = expected[`${one.family} ${one.number}`]!;
+    const shown: Record<string, number | null> = {
+      observations: one.observations,
+      bias: one.bias,
+      rolling_deviation: one.rollingDeviation,
+      q_statistic: one.qStatistic,
+      qlike: one.qlike,
+      forecast_volatility: one.forecastVolatility,
+      realised_volatility: one.realisedVolatility,
+    };
+    for (const [name, value] of Object.entries(known)) expect(shown[name], name).toBeCloseTo(value, 10);
+  }
+});
+
+describe('forecasts', () => {
+  const returns = randomReturns(120, 25, 3);
+  const forecastsOf = (rows: readonly (readonly number[])[]) =>
+    validated(rows).days.map(({ day, tried }) => ({ day, forecasts: tried.map(({ forecast }) => forecast) }));
+
+  test('of a day do not change with what comes after it', () => {
+    const cut = 80;
+    const changed = returns.map((row, s) => (s > cut ? row.map((value) => -3 * value) : row));
+    const until = <T extends { readonly day: number }>(days: readonly T[]) =>
+      days.filter(({ day }) => day <= 15_000 + cut);
+    const known = until(forecastsOf(returns));
+    expect(known).toHaveLength(9);
+    expect(until(forecastsOf(changed))).toEqual(known);
+    expect(forecastsOf(changed)).not.toEqual(forecastsOf(returns));
+  });
+
+  test('scale with returns, so that standardised outcomes stay', () => {
+    const small = validated(returns);
+    // Returns over a horizon compound: of one session they scale exactly.
+    const [one, twice] = [returns, returns.map((row) => row.map((value) => 2 * value))].map((rows) =>
+      validated(rows, { terms: { horizon: 1 } }),
+    );
+    twice!.portfolios.forEach(({ bias, forecastVolatility }, k) => {
+      expect(bias).toBeCloseTo(one!.portfolios[k]!.bias, 10);
+      expect(forecastVolatility).toBeCloseTo(2 * one!.portfolios[k]!.forecastVolatility, 10);
+    });
+    expect(small.portfolios).toHaveLength(1 + 3 + 3 + 3);
+  });
+});
+
+describe('portfolios', () => {
+  const returns = randomReturns(70, 25, 4);
+
+  test('of an index that holds every name alike did as the equally weighted one', () => {
+    const held = new Map(Array.from({ length: 25 }, (_, column) => [column, 0.5]));
+    const { portfolios } = validated(returns, { heldOn: () => held, terms: { random: 0, eigenportfolios: 0 } });
+    const [equal, index] = portfolios;
+    expect(index).toEqual({ ...equal, family: 'index' });
+  });
+
+  test('by chance are the same again, and others with another seed', () => {
+    const biases = (seed: number) =>
+      validated(returns, { terms: { seed } }).portfolios.flatMap(({ family, bias }) =>
+        family === 'random' ? bias : [],
+      );
+    expect(biases(1)).toEqual(biases(1));
+    expect(biases(2)).not.toEqual(biases(1));
+  });
+});
+
+test('a day without enough returns behind it is skipped, and a window without two is refused', () => {
+  // Nobody has a price on most of the first fifty sessions.
+  const late = randomReturns(120, 4, 5).map((row, s) => (s % 5 !== 0 && s < 50 ? row.map(() => null) : row));
+  const { days, skipped } = validated(late);
+  expect(skipped).toBeGreaterThan(0);
+  expect(days.length + skipped).toBe(Math.floor((119 - 40) / 5));
+  const short = () => validated(randomReturns(46, 4));
+  expect(short).toThrow(Refusal);
+  expect(short).toThrow('1 forecasts');
+});

@@ -1,9 +1,10 @@
+import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createDatabasePlaces } from '#market/sources/databases/database-place.js';
 import { createLocations } from '#market/sources/locations.js';
-import { createManagedFolders } from '#market/content/managed-folder.js';
+import { createManagedFolders, type ManagedFolders } from '#market/content/managed-folder.js';
 import { createServedMarkets, servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { calendarsInUse } from '#services/indices/calendars-in-use.js';
 import { createData, type Data } from '#services/data/data.js';
@@ -13,6 +14,7 @@ import { createDatasetJobs, type DatasetJobs } from '#services/datasets/jobs.js'
 import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
 import { createDatasets, type Datasets } from '#services/datasets/datasets.js';
+import { createSharedStoreFiles, localStoreFiles } from '#services/datasets/store-files.js';
 import type { Home } from '#store/home/home.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -44,13 +46,14 @@ export function composeMarket(rooms: {
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(Date.now());
   const locations = createLocations([...settings.dataRoots, home.stores]);
-  const folders = createManagedFolders(home.stores);
+  const folders = isShared ? foldersOfMany(home.stores) : createManagedFolders(home.stores);
+  const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const markets = createServedMarkets(onServe);
   const activations = isShared ? sharedActivations(rooms, markets) : createLocalActivations(markets);
   followDatasetEvents({ documents, markets, activations, folders });
   const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
   const inUse = () => calendarsInUse(documents);
-  const loading = createDatasetLoading({ locations, databases, calendarsInUse: inUse, timestamp });
+  const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
   const versions = createDataVersions({ documents, artifacts, jobs, markets, timestamp });
   const terms = {
     documents,
@@ -58,6 +61,7 @@ export function composeMarket(rooms: {
     activations,
     loading,
     folders,
+    files,
     calendars,
     calendarsInUse: inUse,
     versions,
@@ -80,6 +84,18 @@ export function composeMarket(rooms: {
     now: Date.now,
   });
   return { markets, activations, datasets, data, dataVersions: versions, jobKinds: kinds };
+}
+
+/** Folders of stores that processes share: a document names that of the home in which it was made. */
+function foldersOfMany(root: string): ManagedFolders {
+  const folders = createManagedFolders(root);
+  const here = (folder: string): string => join(root, basename(folder));
+  return {
+    ...folders,
+    remove: (folder, datasetId) => folders.remove(here(folder), datasetId),
+    discardFailed: (folder, datasetId, failure) => folders.discardFailed(here(folder), datasetId, failure),
+    sweep: (named) => folders.sweep(new Set([...named].map(here))),
+  };
 }
 
 function sharedActivations(

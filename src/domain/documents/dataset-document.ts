@@ -36,6 +36,10 @@ const FindingBody = z.looseObject({
   path: z.string(),
 });
 
+/** Of a file of a folder that the engine made. */
+const KeptName = z.string().regex(/^[\w-][\w.-]{0,254}$/);
+const KeptArtifact = z.strictObject({ name: z.string(), bytes: z.int(), sha256: z.string() });
+
 export const DatasetDocument = z.strictObject({
   store_id: Id,
   name: z.string(),
@@ -73,6 +77,11 @@ export const DatasetDocument = z.strictObject({
    * and in documents of earlier versions.
    */
   served: z.strictObject({ day: z.int(), axes: z.string(), rows: z.int(), hash: z.string() }).optional(),
+  /**
+   * Files of its folder as artifacts, where several processes share them: the folder of a home is a copy then. Absent
+   * from stores of one home.
+   */
+  kept: z.array(z.strictObject({ name: KeptName, artifact: KeptArtifact })).optional(),
   /** The request that synthetic data was made by. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 });

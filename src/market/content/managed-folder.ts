@@ -14,6 +14,8 @@ const DRAFT = '.draft-';
 export interface ManagedFolders {
   /** A new marked folder for a version of a store; an older version stays where it is. */
   create(datasetId: string): Promise<string>;
+  /** A marked folder of this name with the files of another machine; where it is there already, nothing is fetched. */
+  receive(name: string, datasetId: string, fetch: (draft: string) => Promise<void>): Promise<void>;
   /** Removes a folder that carries the mark of the store, and nothing else. @returns whether it did */
   remove(folder: string, datasetId: string): Promise<boolean>;
   /**
@@ -44,25 +46,37 @@ export function createManagedFolders(root: string): ManagedFolders {
     return true;
   }
 
+  async function make(folder: string, datasetId: string, fill: (draft: string) => Promise<void>): Promise<void> {
+    const draft = join(root, `${DRAFT}${randomBytes(4).toString('hex')}`);
+    if (!isSwept) own.add(folder).add(draft);
+    try {
+      await mkdir(draft, { recursive: true, mode: 0o700 });
+      await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: datasetId }), {
+        mode: 0o600,
+        flush: true,
+      });
+      await fill(draft);
+      await rename(draft, folder); // A folder of this name never lies there without its mark.
+    } catch (failure) {
+      await rm(draft, { recursive: true, force: true }).catch(() => {}); // what is left is removed at the next start
+      throw failure;
+    }
+    await syncFolder(root);
+  }
+
   return {
     async create(datasetId) {
-      const suffix = randomBytes(4).toString('hex');
-      const folder = join(root, `${datasetId}.${suffix}`);
-      const draft = join(root, `${DRAFT}${suffix}`);
-      if (!isSwept) own.add(folder).add(draft);
-      try {
-        await mkdir(draft, { recursive: true, mode: 0o700 });
-        await writeFile(join(draft, MARK), JSON.stringify({ format: 1, store_id: datasetId }), {
-          mode: 0o600,
-          flush: true,
-        });
-        await rename(draft, folder); // A folder of this name never lies there without its mark.
-      } catch (failure) {
-        await rm(draft, { recursive: true, force: true }).catch(() => {}); // what is left is removed at the next start
-        throw failure;
-      }
-      await syncFolder(root);
+      const folder = join(root, `${datasetId}.${randomBytes(4).toString('hex')}`);
+      await make(folder, datasetId, async () => {});
       return folder;
+    },
+    async receive(name, datasetId, fetch) {
+      const folder = join(root, name);
+      const isHere = async () => (await markedFor(folder)) === datasetId;
+      if (await isHere()) return;
+      await make(folder, datasetId, fetch).catch(async (failure: unknown) => {
+        if (!(await isHere())) throw failure; // Another request has fetched it.
+      });
     },
     remove,
     async discardFailed(folder, datasetId, failure) {

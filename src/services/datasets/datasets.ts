@@ -32,6 +32,7 @@ import type { DatasetLoading } from './loading.js';
 import { partialDatesOf } from './partial-dates.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
 import { createDatasetResumption } from './resumption.js';
+import type { StoreFiles } from './store-files.js';
 import { createDatasetSubmissions, type DatasetSubmissions } from './submissions.js';
 
 export interface DatasetsDependencies {
@@ -44,6 +45,7 @@ export interface DatasetsDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
   readonly folders: ManagedFolders;
+  readonly files: StoreFiles;
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;

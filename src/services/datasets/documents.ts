@@ -66,6 +66,7 @@ export function toDataStore(
     tables: _tables,
     active: _active,
     served: _served,
+    kept: _kept,
     location,
     source,
     error,

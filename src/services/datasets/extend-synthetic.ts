@@ -14,7 +14,8 @@ import type { DatasetJobsDependencies } from './job-terms.js';
 
 /** Extends a synthetic market by later sessions. */
 export function createExtension(dependencies: DatasetJobsDependencies) {
-  const { markets, activations, loading, folders, calendars, calendarsInUse, versions, timestamp } = dependencies;
+  const { markets, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } =
+    dependencies;
 
   /** Makes the same market again with later sessions: its earlier bars come out the same. */
   async function extendSynthetic(
@@ -56,6 +57,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         ...loadedFields({ ...made.summary, warnings }, at),
         last_refreshed_at: at,
         location: folder,
+        ...(await files.keep(folder)),
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
       const next = isServed ? await servedMarket(made.handle!, at) : undefined;

@@ -27,6 +27,7 @@ import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { loadedFields } from './loading.js';
+import { publishReplaced, type StoreFiles } from './store-files.js';
 
 export interface DatasetImportsDependencies {
   readonly documents: DocumentStore;
@@ -34,6 +35,7 @@ export interface DatasetImportsDependencies {
   readonly activations: Activations;
   readonly locations: Locations;
   readonly folders: ManagedFolders;
+  readonly files: StoreFiles;
   /** Lets so many readers run at once. */
   readonly readers: Gate;
   /** Lets so many tables arrive at once. */
@@ -72,6 +74,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     activations,
     locations,
     folders,
+    files: storeFiles,
     readers,
     uploads,
     closing,
@@ -195,7 +198,8 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   }
 
   /** The files of a managed store. */
-  async function filesOf({ location }: DatasetDocument): Promise<TableFiles> {
+  async function filesOf(document: DatasetDocument): Promise<TableFiles> {
+    const { location } = await storeFiles.here(document);
     const problems = createProblems();
     const files = await folderFiles(location!, { tables: {}, mapping: null }, locations, problems);
     if (problems.errors > 0) throw refusedData(problems.findings());
@@ -233,15 +237,18 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
 
   /** Writes an imported store, serves it when it was read for that, and removes the folder it replaced. */
   async function commit(
-    document: DatasetDocument,
+    made: DatasetDocument,
     handle: MarketHandle | null,
     { previous, source, by }: CommitTerms,
   ): Promise<void> {
+    const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
     const version = served === undefined ? null : await versions.prepare(served, source);
     if (served !== undefined) await activations.prepare(served);
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
+      else await assertUnchanged(tx, previous);
+      publishReplaced(tx, previous);
       if (served === undefined) await tx.put('store', document.store_id, document);
       else await activateIn(tx, { document, served, activations, version });
     };
@@ -268,6 +275,14 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   }
 
   return { importData, register };
+}
+
+/** Another process may have imported into the store meanwhile: what it has added is not to be lost. */
+async function assertUnchanged(tx: DocumentTransaction, previous: DatasetDocument): Promise<void> {
+  const { store_id: datasetId, location } = previous;
+  const { document } = await requireDataset(tx, datasetId);
+  if (document.location !== location)
+    throw new Refusal('STORE_LOADING', `The data store ${datasetId} was changed by another import; send it again.`);
 }
 
 interface CommitTerms {

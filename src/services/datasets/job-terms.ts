@@ -5,6 +5,7 @@ import type { DocumentStore } from '#store/port.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetLoading } from './loading.js';
+import type { StoreFiles } from './store-files.js';
 
 export interface DatasetJobsDependencies {
   readonly documents: DocumentStore;
@@ -12,6 +13,7 @@ export interface DatasetJobsDependencies {
   readonly activations: Activations;
   readonly loading: DatasetLoading;
   readonly folders: ManagedFolders;
+  readonly files: StoreFiles;
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;

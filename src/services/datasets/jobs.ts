@@ -23,7 +23,8 @@ export interface DatasetJobs {
 }
 
 export function createDatasetJobs(dependencies: DatasetJobsDependencies): DatasetJobs {
-  const { documents, activations, loading, folders, calendars, calendarsInUse, versions, timestamp } = dependencies;
+  const { documents, activations, loading, folders, files, calendars, calendarsInUse, versions, timestamp } =
+    dependencies;
 
   async function runLoad({ store_id: datasetId }: LoadPayload, attempt: Attempt): Promise<Completion> {
     const { document } = await requireDataset(documents, datasetId);
@@ -68,6 +69,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         ...loadedFields(result.summary, at),
         writing: false,
         location: folder,
+        ...(await files.keep(folder)),
         active: served !== undefined,
       };
       const version = served === undefined ? null : await versions.prepare(served, 'synthetic');

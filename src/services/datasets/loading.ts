@@ -16,11 +16,12 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { createProblems, type Problems } from '#market/content/problems.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import { placedAt } from './refused-data.js';
+import type { StoreFiles } from './store-files.js';
 
 /** Reading modes of a store's source. */
 export type Source = Pick<
   DatasetDocument,
-  'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping'
+  'store_id' | 'kind' | 'location' | 'tables' | 'adjustment' | 'currency' | 'mapping' | 'kept'
 >;
 
 export interface LoadOptions {
@@ -64,6 +65,7 @@ export interface Addition {
 export interface DatasetLoadingDependencies {
   readonly locations: Locations;
   readonly databases: DatabasePlaces;
+  readonly files: Pick<StoreFiles, 'here'>;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
@@ -83,6 +85,7 @@ export interface DatasetLoading {
 export function createDatasetLoading({
   locations,
   databases,
+  files: storeFiles,
   calendarsInUse,
   timestamp,
 }: DatasetLoadingDependencies): DatasetLoading {
@@ -220,7 +223,7 @@ export function createDatasetLoading({
       const result =
         source.kind === 'database'
           ? { ...(await readDatabase(source, options)), known: [] }
-          : await readFolder(source, options);
+          : await readFolder(await storeFiles.here(source), options);
       if (result.kind === 'refused') return result;
       return {
         kind: 'loaded',
@@ -230,7 +233,7 @@ export function createDatasetLoading({
     },
     async readAddition(source, addition) {
       const options = await optionsFor(source, true, addition);
-      if (source.kind !== 'database') return folderAddition(source, addition, options);
+      if (source.kind !== 'database') return folderAddition(await storeFiles.here(source), addition, options);
       const result = await readDatabase(source, options);
       return result.kind === 'refused'
         ? result

@@ -30,6 +30,7 @@ import { forgetDataVersions, type DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { loadedFields, type DatasetLoading } from './loading.js';
+import { publishReplaced } from './store-files.js';
 
 export interface DatasetRegistrationDependencies {
   readonly documents: DocumentStore;
@@ -238,6 +239,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     const forget = async (tx: DocumentTransaction): Promise<void> => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       await tx.delete('store', datasetId);
+      publishReplaced(tx, document);
       await forgetDataVersions(tx, datasetId);
       await forgetJobsAbout(tx, jobs, deleted);
     };

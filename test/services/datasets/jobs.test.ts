@@ -13,6 +13,7 @@ import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import type { DatasetLoading } from '#services/datasets/loading.js';
+import { localStoreFiles } from '#services/datasets/store-files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -108,6 +109,7 @@ async function withJobs(
     activations,
     loading,
     folders,
+    files: localStoreFiles,
     calendars: openCalendars(),
     calendarsInUse: async () => [],
     timestamp: () => AT,

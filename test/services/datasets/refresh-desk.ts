@@ -13,6 +13,7 @@ import { createLocalActivations } from '#services/datasets/activations.js';
 import { followDatasetEvents } from '#services/datasets/events.js';
 import { createDatasetJobs } from '#services/datasets/jobs.js';
 import { createDatasetLoading } from '#services/datasets/loading.js';
+import { localStoreFiles } from '#services/datasets/store-files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { refreshMarket } from '#workers/refresh-market.js';
@@ -82,6 +83,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
   const loading = createDatasetLoading({
     locations,
     databases: createDatabasePlaces({ locations, hosts: [] }),
+    files: localStoreFiles,
     calendarsInUse: async () => [],
     timestamp: () => AT,
   });
@@ -95,6 +97,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
     activations,
     loading,
     folders,
+    files: localStoreFiles,
     calendars: openCalendars(),
     calendarsInUse: async () => [],
     timestamp: () => AT,

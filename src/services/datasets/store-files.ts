@@ -1,0 +1,76 @@
+import { Buffer } from 'node:buffer';
+import { webcrypto } from 'node:crypto';
+import { copyFile, readdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ManagedFolders } from '#market/content/managed-folder.js';
+import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
+
+type Kept = Pick<DatasetDocument, 'kept'>;
+type Placed = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
+
+/** Where the files of managed stores are: in the one home, or where every process finds them. */
+export interface StoreFiles {
+  /**
+   * Keeps the files of a folder that is complete.
+   * @returns what the document of its store says of them
+   * @throws Refusal STORE_UNAVAILABLE, STORAGE_FULL
+   */
+  keep(folder: string): Promise<Kept>;
+  /**
+   * A store with its folder on this machine; its files are fetched where they are not here yet.
+   * @throws Refusal STORE_UNAVAILABLE, DOCUMENT_UNREADABLE
+   */
+  here<S extends Placed>(store: S): Promise<S>;
+}
+
+/** Of a process that is alone: its home has the folders. */
+export const localStoreFiles: StoreFiles = {
+  keep: async () => ({}),
+  here: async (store) => store,
+};
+
+export interface SharedStoreFilesDependencies {
+  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'isIntact'>;
+  readonly folders: Pick<ManagedFolders, 'receive'>;
+  /** Folder of the managed stores of this machine. */
+  readonly root: string;
+}
+
+/** Of several processes: each file is an artifact that the document names, and a folder of a home is a copy. */
+export function createSharedStoreFiles({ artifacts, folders, root }: SharedStoreFilesDependencies): StoreFiles {
+  async function fetch(kept: NonNullable<Kept['kept']>, folder: string): Promise<void> {
+    for (const { name, artifact } of kept) {
+      if (!(await artifacts.isIntact(artifact)))
+        throw new Refusal('DOCUMENT_UNREADABLE', `The file ${name} of the data store is missing or damaged.`);
+      await copyFile(await artifacts.file(artifact), join(folder, name));
+    }
+  }
+
+  return {
+    async keep(folder) {
+      const kept = [];
+      for (const name of await readdir(folder)) {
+        if (name.startsWith('.')) continue; // The mark is of one home.
+        const bytes = await readFile(join(folder, name));
+        const digest = await webcrypto.subtle.digest('SHA-256', bytes);
+        kept.push({ name, artifact: await artifacts.write(bytes, Buffer.from(digest).toString('hex')) });
+      }
+      return { kept };
+    },
+    async here(store) {
+      const { kept, location, store_id: datasetId } = store;
+      if (kept === undefined || location === null) return store;
+      const name = basename(location);
+      await folders.receive(name, datasetId, (draft) => fetch(kept, draft));
+      return { ...store, location: join(root, name) };
+    },
+  };
+}
+
+/** Tells every process that the folder of a store is another one now, or none: copies go as well. */
+export function publishReplaced(tx: DocumentTransaction, previous: DatasetDocument | undefined): void {
+  if (previous?.kept !== undefined && previous.location !== null)
+    tx.publish({ type: 'folder-replaced', store_id: previous.store_id, folder: previous.location });
+}

@@ -72,6 +72,8 @@ interface Desk {
   readWhole(): Promise<DatasetDocument>;
 }
 
+const terms = { files: localStoreFiles, calendarsInUse: async () => [], timestamp: () => AT };
+
 /** A served folder with the jobs of stores over it, everything but the queue. */
 export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
   const base = await temporaryFolder();
@@ -83,9 +85,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
   const loading = createDatasetLoading({
     locations,
     databases: createDatabasePlaces({ locations, hosts: [] }),
-    files: localStoreFiles,
-    calendarsInUse: async () => [],
-    timestamp: () => AT,
+    ...terms,
   });
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets);
@@ -97,10 +97,8 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
     activations,
     loading,
     folders,
-    files: localStoreFiles,
     calendars: openCalendars(),
-    calendarsInUse: async () => [],
-    timestamp: () => AT,
+    ...terms,
   });
   const location = join(base, 'served');
   let copies = 0;

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { finished } from './process.js';
+import { finishedHere } from './process.js';
 
 let folder: string;
 beforeAll(() => {
@@ -34,14 +34,14 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('divisor calendars', () => {
   test('lists every code with its coverage', async () => {
-    const { status, out } = await finished(['calendars', 'list']);
+    const { status, out } = await finishedHere(['calendars', 'list']);
     expect(status).toBe(0);
     expect(out).toMatch(/^XHKG +Hong Kong Stock Exchange +Asia\/Hong_Kong +1999-01-01 +2026-12-31 +2027-12-31$/m);
     expect(out.trim().split('\n').length).toBeGreaterThan(100);
   });
 
   test('prints the differences from a reference by calendar and year, and tells them in its status', async () => {
-    const { status, out } = await finished(['calendars', 'check', folder]);
+    const { status, out } = await finishedHere(['calendars', 'check', folder]);
     expect(status).toBe(1);
     expect(out).toBe(
       'code  year  differences\n' +
@@ -62,9 +62,9 @@ describe('divisor calendars', () => {
         XETR: [entry([], ['2025-01-02'], 'high')],
       }),
     );
-    const high = await finished(['calendars', 'check', folder, '--corrections', corrections]);
+    const high = await finishedHere(['calendars', 'check', folder, '--corrections', corrections]);
     expect([high.status, high.out]).toEqual([0, '3 calendars compared, 0 days differ.\nNo calendar for: XNOW.\n']);
-    const both = await finished([
+    const both = await finishedHere([
       'calendars',
       'check',
       folder,
@@ -74,20 +74,20 @@ describe('divisor calendars', () => {
       'high,check',
     ]);
     expect(both.out).toContain('XNYS  2025  +01-02\n');
-    const early = await finished(['calendars', 'check', folder, '--to', '2024-12-31']);
+    const early = await finishedHere(['calendars', 'check', folder, '--to', '2024-12-31']);
     expect(early.status).toBe(0);
   });
 
   test('says what is wrong with its words and its files', async () => {
-    expect(await finished(['calendars', 'chck'])).toMatchObject({ status: 64 });
-    expect(await finished(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({
+    expect(await finishedHere(['calendars', 'chck'])).toMatchObject({ status: 64 });
+    expect(await finishedHere(['calendars', 'check', folder, '--from', '2025-02-30'])).toMatchObject({
       status: 64,
       err: expect.stringContaining('--from must be a day'),
     });
-    expect(await finished(['calendars', 'check', join(folder, 'none')])).toMatchObject({
+    expect(await finishedHere(['calendars', 'check', join(folder, 'none')])).toMatchObject({
       status: 64,
       err: expect.stringContaining('cannot be compared with'),
     });
-    expect((await finished(['calendars', '--help'])).out).toContain('divisor calendars check REFERENCE');
+    expect((await finishedHere(['calendars', '--help'])).out).toContain('divisor calendars check REFERENCE');
   });
 });

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { finished, serving, type Run } from './process.js';
+import { finished, finishedHere, serving, type Run } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--workers', '1', '--drain-ms', '0'];
 
@@ -61,7 +61,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
       status: 78,
       err: 'divisor: The database has no tables of Divisor: run divisor migrate.\n',
     });
-    expect(await finished(['migrate', '--database', place.url])).toMatchObject({
+    expect(await finishedHere(['migrate', '--database', place.url])).toMatchObject({
       status: 0,
       out: 'The tables are now of version 2.\n',
     });
@@ -84,7 +84,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     expect(await ask(second.url, 'GET', '/analytics/EVEN/levels')).toEqual(expected);
     expect(await ask(second.url, 'GET', '/jobs/backtest:EVEN')).toMatchObject({ status: 'succeeded' });
     expect(await end(second)).toBe(0);
-    const verified = await finished(['verify', '--home', home, '--json'], environment);
+    const verified = await finishedHere(['verify', '--home', home, '--json'], environment);
     expect(verified).toMatchObject({ status: 0 });
     expect(verified.out).toContain('"artifacts"');
     expect(`${first.err()}${second.err()}${second.out()}`).not.toContain(secret);
@@ -103,15 +103,15 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const before = await shown(embedded.url);
     expect(before[0]).toEqual(expected);
     await end(embedded);
-    expect(await finished(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
-    expect(await finished(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
+    expect(await finishedHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
+    expect(await finishedHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
     const shared = await serving(home, FLAGS, { DATABASE_URL: own.url });
     expect(await shown(shared.url)).toEqual(before);
     await done(shared.url, '/analytics/EVEN/backtest', {}); // It is submitted behind the jobs that were copied.
     expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
     const after = await shown(shared.url);
     await end(shared);
-    expect(await finished(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
+    expect(await finishedHere(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
     for (const folder of ['artifacts', 'stores'])
       await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
     const again = await serving(back, FLAGS);
@@ -123,13 +123,13 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   test('is looked at by the commands of a home', async () => {
     const home = await temporaryFolder();
     const environment = { DATABASE_URL: place.url, DIVISOR_HOME: home };
-    expect(await finished(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
-    expect((await finished(['keys', 'list'], environment)).out).toContain('ci');
-    const { out } = await finished(['doctor', '--port', '0', '--json'], environment);
+    expect(await finishedHere(['keys', 'create', '--name', 'ci'], environment)).toMatchObject({ status: 0 });
+    expect((await finishedHere(['keys', 'list'], environment)).out).toContain('ci');
+    const { out } = await finishedHere(['doctor', '--port', '0', '--json'], environment);
     const found = out.split('\n').find((line) => line.includes('"documents"'));
     expect(found).toContain('every checksum holds');
-    expect(await finished(['backup'], environment)).toMatchObject({ status: 78 });
-    const shown = (await finished(['config'], environment)).out;
+    expect(await finishedHere(['backup'], environment)).toMatchObject({ status: 78 });
+    const shown = (await finishedHere(['config'], environment)).out;
     expect(shown).toContain('tester:***@');
     expect(shown).not.toContain(new URL(place.url).password);
   });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
-import { finished, serving, type Run } from './process.js';
+import { finished, finishedHere, serving, type Run } from './process.js';
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
@@ -102,7 +102,7 @@ test('a port that is taken is said in one sentence', async () => {
 
 describe('keys', () => {
   const create = async (...words: string[]) => {
-    const { out, status, err } = await finished(['keys', 'create', '--home', home, '--name', 'test', ...words]);
+    const { out, status, err } = await finishedHere(['keys', 'create', '--home', home, '--name', 'test', ...words]);
     expect([status, err]).toEqual([0, expect.stringContaining('is shown this once')]);
     return out.trim();
   };
@@ -114,10 +114,10 @@ describe('keys', () => {
     expect(await status(url)).toBe(200);
     const key = await create('--scopes', 'read,run');
     expect([await status(url), await status(url, key), (await fetch(`${url}/health`)).status]).toEqual([401, 200, 200]);
-    const list = await finished(['keys', 'list', '--home', home]);
+    const list = await finishedHere(['keys', 'list', '--home', home]);
     expect(list.out).toMatch(new RegExp(`^${key.slice(4, 16)} +test +read,run `, 'm'));
     expect(list.out).not.toContain(key.slice(17));
-    expect((await finished(['keys', 'revoke', key.slice(4, 16), '--home', home])).status).toBe(0);
+    expect((await finishedHere(['keys', 'revoke', key.slice(4, 16), '--home', home])).status).toBe(0);
     expect(await status(url, key)).toBe(401);
   });
 
@@ -129,7 +129,7 @@ describe('keys', () => {
   });
 
   test('given by the environment, a key needs no home that knows it', async () => {
-    const { out } = await finished(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
+    const { out } = await finishedHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
     const [key = '', entry = ''] = out.trim().split('\n');
     const run = await serving(home, [], { DIVISOR_API_KEYS: entry.replace('DIVISOR_API_KEYS=', '') });
     runs.push(run);
@@ -155,7 +155,7 @@ describe('keys', () => {
     [['burn'], 'The key commands are'],
     [['list', '--nope'], '--nope'],
   ])('%j is explained', async (words, message) => {
-    const { status, err } = await finished(['keys', ...words, '--home', home]);
+    const { status, err } = await finishedHere(['keys', ...words, '--home', home]);
     expect([status, err]).toEqual([64, expect.stringContaining(message)]);
   });
 });
@@ -173,27 +173,27 @@ test('an error nobody caught ends the process with 70 and is in the log', async 
 
 describe('the command', () => {
   test('explains itself, its commands and their settings', async () => {
-    const help = await finished(['--help']);
+    const help = await finishedHere(['--help']);
     expect([help.status, help.out]).toEqual([0, expect.stringMatching(/serve .*\n.*worker .*\n.*config .*\n.*keys /)]);
-    expect((await finished([])).out).toBe(help.out);
-    expect((await finished(['serve', '--help'])).out).toContain('--data-roots');
-    expect((await finished(['keys', '--help'])).out).toContain('--scopes');
-    expect((await finished(['--version'])).out).toBe(`${VERSION}\n`);
+    expect((await finishedHere([])).out).toBe(help.out);
+    expect((await finishedHere(['serve', '--help'])).out).toContain('--data-roots');
+    expect((await finishedHere(['keys', '--help'])).out).toContain('--scopes');
+    expect((await finishedHere(['--version'])).out).toBe(`${VERSION}\n`);
   });
 
   test('suggests the command that was meant', async () => {
-    const { status, err } = await finished(['serv']);
+    const { status, err } = await finishedHere(['serv']);
     expect([status, err]).toEqual([64, 'divisor: There is no command serv. Did you mean serve?\n']);
-    expect((await finished(['fly'])).err).toContain('The commands are serve');
+    expect((await finishedHere(['fly'])).err).toContain('The commands are serve');
   });
 
   test('refuses an unknown flag and a bad setting, in one sentence each', async () => {
-    expect(await finished(['serve', '--porto', '1'])).toEqual({
+    expect(await finishedHere(['serve', '--porto', '1'])).toEqual({
       status: 64,
       out: '',
       err: expect.stringContaining('--porto'),
     });
-    expect(await finished(['config'], { PORT: '99999' })).toEqual({
+    expect(await finishedHere(['config'], { PORT: '99999' })).toEqual({
       status: 78,
       out: '',
       err: 'divisor: The setting PORT "99999" must be at most 65535.\n',

@@ -1,6 +1,7 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { scanJson } from '#domain/json-scan.js';
+import { IS_SOAK } from '../soak.js';
 
 /** JSON.parse's own opinion of a text. */
 function parses(text: string): boolean {
@@ -74,7 +75,7 @@ describe('the scan agrees with JSON.parse', () => {
       fc.property(fc.array(pieces, { maxLength: 8 }), (parts) => {
         expectAgreement(parts.join(''));
       }),
-      { numRuns: 20_000 },
+      { numRuns: IS_SOAK ? 20_000 : 4_000 },
     );
   });
 
@@ -91,7 +92,7 @@ describe('the scan agrees with JSON.parse', () => {
           expectAgreement(text.slice(0, cut) + piece + text.slice(cut + (replaces ? 1 : 0)));
         },
       ),
-      { numRuns: 5_000 },
+      { numRuns: IS_SOAK ? 5_000 : 1_500 },
     );
   });
 });

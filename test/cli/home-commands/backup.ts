@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finished, finishedHere, serving } from '../process.js';
+import { finishedHere, serving } from '../process.js';
 import { home, service, newFolder, ask, lines } from './set-up.js';
 
 export function describeBackup(): void {
@@ -21,7 +21,7 @@ export function describeBackup(): void {
       })();
       await expect.poll(() => written.length).toBeGreaterThan(3);
       const before = written.at(-1)!;
-      const { status, out, err } = await finished(['backup', folder, '--home', home]);
+      const { status, out, err } = await finishedHere(['backup', folder, '--home', home]);
       over.abort();
       await writing;
       expect({ status, err }).toEqual({ status: 0, err: '' });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../../soak.js';
-import { finished, finishedHere, serving } from '../process.js';
+import { finishedHere, serving } from '../process.js';
 import { folder, home, file, INDEX, linesOf, onHome } from './set-up.js';
 
 export function describeOnAHome(): void {
@@ -146,7 +146,7 @@ export function describeOnAHome(): void {
         DIVISOR_DATA_ROOTS: folder,
       });
       try {
-        const { status, err } = await finished(['backtest', 'EVEN', '--home', home]);
+        const { status, err } = await finishedHere(['backtest', 'EVEN', '--home', home]);
         expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
       } finally {
         service.child.kill('SIGTERM');

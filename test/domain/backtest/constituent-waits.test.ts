@@ -127,6 +127,6 @@ test('what is told of a day is what a run holds at its close, whatever came afte
         if (held !== null && left !== null) expect(entered!.date).toBeGreaterThanOrEqual(left.date);
       },
     ),
-    { numRuns: 150 },
+    { numRuns: 60 },
   );
 });

@@ -15,7 +15,7 @@ import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 
 /** A request, and how its index is composed. */
 const randomSignedRequest = fc

@@ -10,7 +10,7 @@ import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run, tryRun } from '../backtest/random-run.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 40);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
 const DATES = ['2024-03-04', '2024-03-05', '2024-03-06', '2024-03-07'];
 const EURUSD = [1.1, 1.2, null, 1.05];
 const CLOSE = { A: [100, 110, 99, 99], B: [50, 50, 55, 60], EURUSD };

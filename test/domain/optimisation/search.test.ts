@@ -66,7 +66,7 @@ describe('a number of names', () => {
   });
 
   test('few names are chosen as enumeration chooses them', () => {
-    for (let seed = 1; seed <= 12; seed++) {
+    for (let seed = 1; seed <= 6; seed++) {
       const problem = smallProblem({ names: 12, seed, rows: [{ type: 'Cardinality', params: { maximum: 4 } }] });
       const solution = found(problem);
       expect(solution.isHeuristic).toBe(false);
@@ -75,19 +75,17 @@ describe('a number of names', () => {
   });
 
   test('five of sixteen names are those of all 4,368 choices', () => {
-    for (const seed of [1, 2]) {
-      const problem = smallProblem({
-        names: 16,
-        seed,
-        rows: [
-          { type: 'Cardinality', params: { maximum: 5 } },
-          { type: 'PositionBounds', params: { upper: 0.3 } },
-        ],
-      });
-      const solution = found(problem);
-      expect(solution.isHeuristic).toBe(false);
-      expect(Math.abs(solution.objective / byEnumeration(problem, 5) - 1), `seed ${seed}`).toBeLessThan(1e-9);
-    }
+    const problem = smallProblem({
+      names: 16,
+      seed: 1,
+      rows: [
+        { type: 'Cardinality', params: { maximum: 5 } },
+        { type: 'PositionBounds', params: { upper: 0.3 } },
+      ],
+    });
+    const solution = found(problem);
+    expect(solution.isHeuristic).toBe(false);
+    expect(Math.abs(solution.objective / byEnumeration(problem, 5) - 1)).toBeLessThan(1e-9);
   }, 60_000);
 
   test('a choice weighs the price of soft rows with the tracking variance', () => {
@@ -120,7 +118,7 @@ describe('a number of names', () => {
   });
 
   test('a name that is held short is one of them, as enumeration has it', () => {
-    for (let seed = 1; seed <= 4; seed++) {
+    for (let seed = 1; seed <= 2; seed++) {
       const shorts = ['N002', 'N007'];
       const rows = [
         { type: 'Cardinality', params: { minimum: 4, maximum: 5 } },

@@ -11,7 +11,7 @@ import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import { columnsOf, EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
 
 /** An index over random names, another of equal weights beside it. */
 const second = (document: IndexDocument): IndexDocument =>

@@ -14,7 +14,7 @@ import { randomMarket } from '../backtest/random-market.js';
 import { CALENDARS, randomDocument, randomRequest, run } from '../backtest/random-run.js';
 import { plainDecider } from '../backtest/test-deciders.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const HALF: StrategyTerms = { rebalance: null, drift_tolerance: 0.02, exposure: 0.5 };
 
 function singleRun(market: MarketData, { document, request, strategy }: Variant): VariantOutcome {

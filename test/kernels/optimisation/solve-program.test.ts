@@ -125,7 +125,7 @@ function isFeasible({ n, lower, upper, rows }: Program, x: Float64Array): boolea
 describe('small programmes', () => {
   test('have the optimum of all states of bounds and rows, or none where there is none', () => {
     let withAnswer = 0;
-    for (let seed = 1; seed <= 400; seed++) {
+    for (let seed = 1; seed <= 200; seed++) {
       const program = randomProgram(seed, { namesMax: 5, withKinks: false, withNorms: false });
       if (program.rows.count > 3) continue;
       const expected = byEnumeration(program);
@@ -135,12 +135,12 @@ describe('small programmes', () => {
       withAnswer++;
       expect(Math.abs(objectiveOf(program, answer.point.x) - expected.objective), `seed ${seed}`).toBeLessThan(1e-10);
     }
-    expect(withAnswer).toBeGreaterThan(50);
+    expect(withAnswer).toBeGreaterThan(20);
   });
 
   test('of twelve names without caps have the optimum of all 4,096 sets of held ones', () => {
     let withAnswer = 0;
-    for (let seed = 1; withAnswer < 2; seed++) {
+    for (let seed = 1; withAnswer < 1; seed++) {
       const { n, upper, ...rest } = randomProgram(seed, { namesMax: 12, withKinks: false, withNorms: false });
       const rows = Array.from({ length: rest.rows.count }, (_, r) =>
         rest.rows.coefficients.subarray(r * n, r * n + n).join(),
@@ -164,7 +164,7 @@ describe('small programmes', () => {
 });
 
 /** Random programmes of a run; `npm run soak` solves more. */
-const SEEDS = IS_SOAK ? 3000 : 600;
+const SEEDS = IS_SOAK ? 3000 : 250;
 
 describe('random programmes', () => {
   test('are solved to the conditions of optimality, or proven infeasible', () => {
@@ -194,7 +194,7 @@ describe('random programmes', () => {
   });
 
   test('names that covary with no other are solved with the rest', () => {
-    for (let seed = 1; seed <= 200; seed++) {
+    for (let seed = 1; seed <= 80; seed++) {
       const program = randomProgram(seed, { withNorms: false });
       const { n } = program;
       const matrix = metricMatrix(program.metric!).map((value, e) =>
@@ -214,7 +214,7 @@ describe('random programmes', () => {
 
   test('no feasible direction improves an answer', () => {
     const random = seeded(99);
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= 60; seed++) {
       const program = randomProgram(seed, { withNorms: false });
       const answer = solver.solve(program);
       if (answer.status !== 'solved') continue;

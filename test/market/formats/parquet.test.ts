@@ -113,10 +113,10 @@ describe('Parquet of other writers', () => {
     expect([await hashOf(years), await hashOf(names)]).toEqual([await hashOf(one), await hashOf(one)]);
   });
 
-  test('of a file a day, thousands of them, is one table', { timeout: 120_000 }, async () => {
+  test('of a file a day, more of them than a process may have open, is one table', { timeout: 120_000 }, async () => {
     const [folder, made] = [await folderFor(), await folderFor()];
     await copy("SELECT 'A' AS identifier, 1.5 AS CLOSE UNION ALL SELECT 'B', 2.5", join(made, 'day.parquet'));
-    const days = Array.from({ length: 2000 }, (_, t) => new Date(Date.UTC(2010, 0, 1 + t)).toISOString().slice(0, 10));
+    const days = Array.from({ length: 1100 }, (_, t) => new Date(Date.UTC(2010, 0, 1 + t)).toISOString().slice(0, 10));
     for (const day of days) {
       await mkdir(join(folder, 'market', `date=${day}`), { recursive: true });
       await copyFile(join(made, 'day.parquet'), join(folder, 'market', `date=${day}`, 'part.parquet'));

@@ -54,7 +54,7 @@ function moved(program: Program, random: () => number, all: boolean): Program {
 
 test('an optimum followed from another is that of the programme itself, with rows, limits and prices that come and go on the way', () => {
   const tally = { tried: 0, followed: 0, kinked: 0, soft: 0, events: 0 };
-  for (let seed = 1; seed <= 700; seed++) {
+  for (let seed = 1; seed <= 300; seed++) {
     const random = seeded(seed + 90_000);
     const program = feasibleProgram(seed)!;
     const solver = createSolver(plainAlgebra);
@@ -77,10 +77,10 @@ test('an optimum followed from another is that of the programme itself, with row
       1e-12,
     );
   }
-  expect(tally.tried).toBeGreaterThan(200);
+  expect(tally.tried).toBeGreaterThan(90);
   expect(tally.followed).toBeGreaterThan(0.95 * tally.tried);
-  expect(tally.kinked).toBeGreaterThan(30);
-  expect(tally.soft).toBeGreaterThan(50);
+  expect(tally.kinked).toBeGreaterThan(10);
+  expect(tally.soft).toBeGreaterThan(20);
   expect(tally.events).toBeGreaterThan(tally.followed);
 });
 

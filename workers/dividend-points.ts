@@ -1,8 +1,8 @@
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
-import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DividendPointsViewInput } from '#jobs/tasks/views.js';
 import { dividendPointsView } from '#views/dividends/dividend-points-view.js';
+import { runFractions } from '#views/report/market-figures.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
@@ -16,14 +16,7 @@ export function showDividendPoints({ columns, start, end, market: handle }: Divi
       'The prices of the store include dividends: what was paid cannot be told from them.',
     );
   return withRunFile(columns, (run) => {
-    const { calendar, currency, treatment } = run.header;
-    const sm = marketOn({ market, calendars: openedCalendars(), code: calendar });
-    const terms = { currency, splits: treatment.splits };
-    const last = sm.sessionAt(run.i32('days').at(-1)!);
-    return dividendPointsView(run, {
-      window: { start, end },
-      paid: dividendsPaid(sm, terms),
-      toCome: dividendsToCome(sm, last, terms),
-    });
+    const sm = marketOn({ market, calendars: openedCalendars(), code: run.header.calendar });
+    return dividendPointsView(run, { window: { start, end }, ...runFractions(run, sm) });
   });
 }

@@ -6,6 +6,7 @@ import { compareText, orderFindings, type Finding } from '#domain/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { previewRules, sessionWithData } from '#domain/rules/preview.js';
@@ -130,12 +131,7 @@ function namesOf(sm: SessionMarket, { question, session, weights }: PackMarket):
   return [...columns]
     .map((column): KnownName => {
       requireRate(rates, sm, session, column);
-      return {
-        identifier: sm.identifiers[column]!,
-        weight: weights.get(column) ?? 0,
-        price: sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
-        adv: meanVolume(sm, { session, column, sessions: request.adv_sessions }),
-      };
+      return knownName({ sm, rates, session, sessions: request.adv_sessions }, column, weights.get(column) ?? 0);
     })
     .toSorted((a, b) => compareText(a.identifier, b.identifier));
 }
@@ -145,22 +141,4 @@ function unpriced(identifier: string, path: string, isKnown: boolean, day: Day):
     ? `The served store has no price of ${identifier} on or before ${formatDay(day)}.`
     : `The served store does not hold ${identifier}.`;
   return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path, value: identifier };
-}
-
-/** Mean VOLUME of the last sessions that have one, null without any. */
-function meanVolume(
-  sm: SessionMarket,
-  { session, column, sessions }: { readonly session: number; readonly column: number; readonly sessions: number },
-): number | null {
-  const volumes = sm.market.fields.get('VOLUME');
-  if (volumes === undefined) return null;
-  let sum = 0;
-  let count = 0;
-  for (let at = session; at >= 0 && count < sessions; at--) {
-    const volume = sm.valueAt(volumes, at, column);
-    if (Number.isNaN(volume)) continue;
-    sum += volume;
-    count++;
-  }
-  return count === 0 ? null : sum / count;
 }

@@ -1,14 +1,18 @@
 import { readFileSync } from 'node:fs';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
-import { needsRisk } from '#domain/reports/block-kinds.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { needsMarket, needsRisk } from '#domain/reports/block-kinds.js';
 import type { Task } from '#jobs/tasks.js';
 import type { RenderInput } from '#jobs/tasks/outputs.js';
+import type { Missing } from '#views/report/missing.js';
 import { createRunFigures, type RiskFound, type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
 import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
 import { measureRisk, readHeld } from './held-risk.js';
 import { onEngine } from './numerics.js';
+import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 import { outputContent, writeOutputs } from './task-outputs.js';
@@ -20,11 +24,14 @@ let fonts: FontShelf | undefined;
 /** A report drawn from stored runs, whose columns stay open while it is. Fonts are read once per thread. */
 export const render: Task<'render'> = async ({ template, runs, renderedAt, market, outputs }, control) => {
   const risks = new Map<string, RiskFound>();
-  for (const run of runs)
+  const markets = new Map<string, SessionMarket | Missing>();
+  for (const run of runs) {
+    if (needsMarket(template, run.indexId)) markets.set(run.indexId, marketOf(run, market));
     risks.set(run.indexId, needsRisk(template, run.indexId) ? await riskOf(run, market) : NOT_ASKED);
+  }
   fonts ??= openFonts();
   const shelf = fonts;
-  const { bytes, pages } = withRuns(runs, { risks, opened: new Map() }, (figures) =>
+  const { bytes, pages } = withRuns(runs, { risks, markets, opened: new Map() }, (figures) =>
     renderReport({
       template,
       figures,
@@ -37,6 +44,17 @@ export const render: Task<'render'> = async ({ template, runs, renderedAt, marke
 };
 
 const NOT_ASKED: RiskFound = { missing: 'No risk was estimated.' };
+
+/** The market on the calendar of a run, or why it is not there. */
+function marketOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): SessionMarket | Missing {
+  if (handle === null) return { missing: 'This is read from the data store being served; none is.' };
+  if (isOtherDataset)
+    return {
+      missing: `This is read from the data store being served, ${handle.datasetId}; the run was made on another.`,
+    };
+  const code = withRunFile(columns, ({ header }) => header.calendar);
+  return marketOn({ market: openedMarket(handle), calendars: openedCalendars(), code });
+}
 
 /** A figure that cannot be estimated says so in the report, which is drawn all the same. */
 async function riskOf({ columns, isOtherDataset }: StoredRun, handle: MarketHandle | null): Promise<RiskFound> {
@@ -60,26 +78,29 @@ async function riskOf({ columns, isOtherDataset }: StoredRun, handle: MarketHand
 
 interface Opening {
   readonly risks: ReadonlyMap<string, RiskFound>;
+  readonly markets: ReadonlyMap<string, SessionMarket | Missing>;
   readonly opened: ReadonlyMap<string, RunFigures>;
 }
 
 /** Opens several runs at once. */
 function withRuns<T>(
   runs: readonly StoredRun[],
-  { risks, opened }: Opening,
+  { risks, markets, opened }: Opening,
   use: (figures: ReadonlyMap<string, RunFigures>) => T,
 ): T {
   const [first, ...rest] = runs;
   if (first === undefined) return use(opened);
+  const market = markets.get(first.indexId);
   return withRunFile(first.columns, (columns) => {
     const figures = createRunFigures({
       columns,
       overview: readOverview(first.overview),
       risk: risks.get(first.indexId) ?? NOT_ASKED,
       terms: first.terms,
+      ...(market === undefined ? {} : { market }),
       stale: first.stale,
     });
-    return withRuns(rest, { risks, opened: new Map([...opened, [first.indexId, figures]]) }, use);
+    return withRuns(rest, { risks, markets, opened: new Map([...opened, [first.indexId, figures]]) }, use);
   });
 }
 

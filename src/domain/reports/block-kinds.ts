@@ -4,7 +4,7 @@ import { barChart } from './blocks/bar-chart.js';
 import { chart } from './blocks/chart.js';
 import { header } from './blocks/header.js';
 import { statGrid } from './blocks/stat-grid.js';
-import { table } from './blocks/table.js';
+import { MARKET_SOURCES, table } from './blocks/table.js';
 import { text } from './blocks/text.js';
 
 /** Every kind of block by the name a template uses. */
@@ -52,6 +52,13 @@ export function boundIndices({ blocks }: { readonly blocks: readonly ReportBlock
       blocks.flatMap((block) => (block.index_id === null || runUseOf(block) === 'never' ? [] : [block.index_id])),
     ),
   ];
+}
+
+/** Whether a report shows anything of an index that needs the market. */
+export function needsMarket({ blocks }: { readonly blocks: readonly ReportBlock[] }, indexId: string): boolean {
+  return blocks.some(
+    (block) => block.kind === 'table' && MARKET_SOURCES.has(block.source) && block.index_id === indexId,
+  );
 }
 
 /** Whether a report shows the risk of what an index holds, which is estimated when it is drawn. */

@@ -66,7 +66,7 @@ interface FactsheetSizes {
 
 /**
  * Two pages: what the index is and did, then its risk and its history. Heights leave room for a third row of figures
- * and a long name.
+ * and a long name. What only some indices have (parts of an overlay, breaches) may take a third.
  */
 const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => [
   { kind: 'header', subtitle: 'Index factsheet' },
@@ -80,6 +80,7 @@ const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => 
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 10 },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 4 },
   { kind: 'table', title: 'What the overlay earned', source: 'overlay_parts' },
+  { kind: 'table', title: 'Breaches of the rule watched', source: 'breaches', limit: 4 },
   { kind: 'text', title: 'Definitions', text: DEFINITIONS },
 ];
 
@@ -100,6 +101,7 @@ const tearsheet: Blocks = [
   { kind: 'bar_chart', title: 'Largest weights', source: 'top_weights', limit: 20, width: 'half' },
   { kind: 'table', title: 'Attribution', source: 'attribution', limit: 15 },
   { kind: 'table', title: 'Risk', source: 'risk', limit: 15 },
+  { kind: 'table', title: 'Dividends in index points', source: 'dividend_points', limit: 10 },
   { kind: 'text', title: 'Definitions', text: DEFINITIONS },
 ];
 
@@ -115,6 +117,9 @@ const rebalance: Blocks = [
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 15, width: 'half' },
   { kind: 'table', title: 'Sectors through time', source: 'exposures', limit: 15 },
   { kind: 'table', title: 'Limits of concentration', source: 'limits' },
+  { kind: 'table', title: 'Breaches of the rule watched', source: 'breaches', limit: 15 },
+  { kind: 'table', title: 'Orders of the latest rebalance', source: 'pack', limit: 20 },
+  { kind: 'table', title: 'Dividends in index points', source: 'dividend_points', limit: 10 },
   { kind: 'table', title: 'Constituents', source: 'constituents', limit: 100 },
 ];
 

@@ -3,7 +3,7 @@ import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
-import { boundIndices, needsRisk } from '#domain/reports/block-kinds.js';
+import { boundIndices, needsMarket } from '#domain/reports/block-kinds.js';
 import { termsOf } from '#domain/reports/run-terms.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import type { RenderPayload } from '#domain/jobs/payloads.js';
@@ -62,7 +62,7 @@ export function createRenderJob({
   }
 
   async function marketFor(template: ReportTemplateDocument): Promise<MarketIdentity | null> {
-    if (!boundIndices(template).some((indexId) => needsRisk(template, indexId))) return null;
+    if (!boundIndices(template).some((indexId) => needsMarket(template, indexId))) return null;
     await markets.settled(); // A render of the last process waits for the data that is on its way.
     return markets.served()?.identity ?? null;
   }

@@ -1,7 +1,8 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
-import { watchLimits, type Watch } from '#domain/compliance/monitor.js';
+import { watchLimits, type BreachCause, type Watch } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
+import { formatDay } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { groupsByDay } from '#domain/market/groups-by-day.js';
 import { issuerSpells } from '#domain/market/market-groups.js';
@@ -9,6 +10,40 @@ import { watchedDates } from './watched-dates.js';
 
 export interface WatchedRule extends Watch {
   readonly rule: LimitRuleName;
+}
+
+/** Breaches of one rule over a whole run, with their dates. */
+export interface WatchedBreaches {
+  readonly rule: LimitRuleName;
+  readonly breaches: readonly {
+    readonly row: string;
+    readonly begin: string;
+    readonly end: string | null;
+    readonly cause: BreachCause;
+    readonly worst: { readonly value: number; readonly limit: number };
+  }[];
+}
+
+/** Breaches of the rule that calls for rebalances of a run's index, as `watchedRules`; null where none does. */
+export function watchedBreaches(columns: RunColumns, market: MarketData | null): WatchedBreaches | null {
+  const { breach_rule: rule } = columns.header.treatment;
+  if (rule === undefined) return null;
+  const days = columns.i32('days');
+  const dateOf = (at: number) => formatDay(days[at]!);
+  const issuers = market?.reference.columns.includes(ISSUER) === true ? issuerSpells(market, ISSUER) : null;
+  const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
+  const { rows } = LIMIT_RULES[rule];
+  const { breaches } = watchLimits(watchedDates(columns, days.length - 1, { issuersOn, rowsOn: () => rows }), 0);
+  return {
+    rule,
+    breaches: breaches.map(({ row, begin, end, cause, worst }) => ({
+      row,
+      begin: dateOf(begin),
+      end: end === null ? null : dateOf(end),
+      cause,
+      worst,
+    })),
+  };
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
 import type { WeightsView } from '#contract/analytics/weights.js';
 import type { AttributionView } from '#contract/analytics/attribution.js';
 import type { OverviewView } from '#contract/analytics/overview.js';
@@ -12,8 +13,11 @@ import { once } from '#domain/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
+import { rebalanceOrders, runDividends, type RebalanceOrders } from './market-figures.js';
+import type { Missing } from './missing.js';
 import { rebalanceFigures, type RebalanceFigures } from '../rebalance-figures.js';
-import { watchedRules, type WatchedRule } from '../limits/watched-rules.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { watchedBreaches, watchedRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
 import { storedLabels } from '../stored-labels.js';
 import { yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
 import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
@@ -34,7 +38,7 @@ export interface Constituent {
 }
 
 /** Risk of what a run holds, or why there is none to show. */
-export type RiskFound = { readonly measured: HeldRisk } | { readonly missing: string };
+export type RiskFound = { readonly measured: HeldRisk } | Missing;
 
 /** Risk of the held weights by name, largest contribution first. */
 export interface RiskFigures {
@@ -77,13 +81,21 @@ export interface RunFigures {
   yearEndSectors(years: number): YearEndSectors;
   /** Every published rule of concentration over the run; each name is its own issuer. */
   limits(): readonly WatchedRule[];
+  /** Breaches of the rule that calls for rebalances; null of an index without one. */
+  breaches(): WatchedBreaches | null;
+  /** Dividends in index points. */
+  dividendPoints(): DividendPointsView | Missing;
+  /** The latest rebalance as orders of a portfolio that held the index; null of an overlay. */
+  pack(aum: number): RebalanceOrders | Missing | null;
   /** The latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
   /** @throws Refusal TOTAL_LOSS */
   attribution(): AttributionView;
-  risk(): RiskFigures | { readonly missing: string };
+  risk(): RiskFigures | Missing;
   nameOf(identifier: string): string | null;
 }
+
+const NO_MARKET: Missing = { missing: 'This is read from the data store being served; none is.' };
 
 /** Trailing windows of volatility, each used from twice its length on: a year, a quarter, a month. */
 const WINDOWS = [252, 63, 21] as const;
@@ -93,12 +105,21 @@ export interface StoredRun {
   /** OverviewView as JSON, as it is stored with the run. */
   readonly overview: Uint8Array;
   readonly risk: RiskFound;
+  /** Its market on its calendar, or why there is none. */
+  readonly market?: SessionMarket | Missing;
   readonly terms: RunTerms;
   /** Current unless given. */
   readonly stale?: StaleState | null;
 }
 
-export function createRunFigures({ columns, overview: stored, risk, terms, stale = null }: StoredRun): RunFigures {
+export function createRunFigures({
+  columns,
+  overview: stored,
+  risk,
+  terms,
+  market = NO_MARKET,
+  stale = null,
+}: StoredRun): RunFigures {
   const { header } = columns;
   const overview = JSON.parse(new TextDecoder().decode(stored)) as OverviewView; // written by this engine
   const days = columns.i32('days');
@@ -138,6 +159,9 @@ export function createRunFigures({ columns, overview: stored, risk, terms, stale
     sectors: once(() => sectorsOf(constituents())),
     yearEndSectors: (years) => yearEndSectors(columns, years),
     limits: once(() => watchedRules(columns, null, { from: 0, to: days.length - 1 })),
+    breaches: once(() => watchedBreaches(columns, 'missing' in market ? null : market.market)),
+    dividendPoints: once(() => ('missing' in market ? market : runDividends(columns, market))),
+    pack: (aum) => ('missing' in market ? market : rebalanceOrders(columns, market, aum)),
     rebalances: (limit) => latestRebalances(columns, limit),
     attribution,
     risk: once(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),

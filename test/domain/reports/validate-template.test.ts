@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { BLOCK_KINDS, boundIndices, needsRisk, runUseOf, type BlockKindName } from '#domain/reports/block-kinds.js';
+import {
+  BLOCK_KINDS,
+  boundIndices,
+  needsMarket,
+  needsRisk,
+  runUseOf,
+  type BlockKindName,
+} from '#domain/reports/block-kinds.js';
 import { BUILT_IN_IDS, builtInTemplate } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
@@ -133,4 +140,5 @@ test('the runs of a report are those of the blocks that show one, each once', ()
   );
   expect(boundIndices({ blocks })).toEqual(['B', 'E']);
   expect([needsRisk({ blocks }, 'B'), needsRisk({ blocks }, 'E')]).toEqual([true, false]);
+  expect([needsMarket({ blocks }, 'B'), needsMarket({ blocks }, 'E')]).toEqual([true, false]);
 });

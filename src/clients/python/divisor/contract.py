@@ -6997,10 +6997,12 @@ class TableBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "overlay_parts", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
+    #: Value of the portfolio that a pack is for, in the currency of the index.
+    aum: float
     #: The rows of a literal table.
     frame: t.Optional[LiteralTable]
 
@@ -7016,10 +7018,12 @@ class TableBlockInput(_TableBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "overlay_parts", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the total return, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
+    #: Value of the portfolio that a pack is for, in the currency of the index.
+    aum: float
     #: The rows of a literal table.
     frame: t.Optional[LiteralTable]
 

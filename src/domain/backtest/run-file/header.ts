@@ -1,3 +1,4 @@
+import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../days.js';
 import type { TreatmentSpec } from '../../documents/index-document.js';
 import type { ReturnVariant } from '../../market/market-data.js';
@@ -24,8 +25,11 @@ export interface RunHeader {
   readonly currency: string;
   /** MIC of the index calendar. */
   readonly calendar: string;
-  /** How the returns of the index are made from prices and actions, and whether its targets wait for a bar. */
-  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'> & { readonly stale_targets?: 'defer' };
+  /** How its returns are made from prices and actions, whether targets wait for a bar, and what calls for a rebalance. */
+  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'> & { readonly stale_targets?: 'defer' } & Pick<
+      TreatmentSpec,
+      'breach_rule'
+    >;
   /** Return variant of the index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
@@ -117,7 +121,13 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   treatment: {
     whole({ run }) {
       const { special_dividends, splits, stale_targets } = run.index.compositions.treatment;
-      return { special_dividends, splits, ...(stale_targets === 'defer' ? { stale_targets } : {}) };
+      const rule = breachRuleOf(run.index.compositions.document.pipeline?.treatment);
+      return {
+        special_dividends,
+        splits,
+        ...(stale_targets === 'defer' ? { stale_targets } : {}),
+        ...(rule === null ? {} : { breach_rule: rule }),
+      };
     },
     extended: same,
     compared: 3,

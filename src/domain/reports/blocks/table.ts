@@ -11,10 +11,16 @@ export const TABLE_SOURCES = {
   risk: 'contribution of each name held to the volatility, the largest first',
   exposures: 'weight of each sector at the end of each year, the largest first',
   limits: 'the published rules of concentration: headroom, sessions in breach and breaches',
+  breaches: 'breaches of the rule that calls for rebalances, the latest first; nothing of an index without one',
   overlay_parts: 'contribution of the names beneath an overlay and of its own parts; nothing of another index',
+  dividend_points: 'ordinary dividends in index points, the latest years first; nothing where none are paid',
+  pack: 'orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay',
   literal: 'the rows of `frame`',
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;
+
+/** Sources that read the market as well as the run. */
+export const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack']);
 
 /** A universe of the largest size in one table: some 120 pages. */
 const ROWS_MAX = 5000;
@@ -53,6 +59,12 @@ export const table = blockKind({
         description:
           'At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.',
       }),
+      aum: z
+        .number()
+        .gt(0)
+        .max(1e15)
+        .default(100_000_000)
+        .meta({ description: 'Value of the portfolio that a pack is for, in the currency of the index.' }),
       frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
     })
     .superRefine(({ source, frame }, context) => {

@@ -1,4 +1,3 @@
-import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
@@ -7,15 +6,12 @@ import { countText, NOT_MEASURED, percentText, plainTexts } from '../numbers.js'
 import { rowsWithin } from '../rows-within.js';
 import { AMBER_TINT, NAVY_TINT } from '../style-sheet.js';
 import { layTable } from '../table/lay-table.js';
-import type { TableColumn, TableContent, TableRow } from '../table/table-content.js';
+import { figure, text, toTable, type Field, type Table } from '../table/fields.js';
+import type { TableColumn, TableRow } from '../table/table-content.js';
 import { cleanLine } from '../text/clean-text.js';
+import { breachesTable, dividendsTable, limitsTable, overlayTable, packTable } from './desk-tables.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
 import { notePart, titlePart } from './titled.js';
-
-interface Table extends TableContent {
-  /** Printed below. */
-  readonly note: string | null;
-}
 
 /** A table with its head on every page it reaches. */
 export const drawTable: Drawing<'table'> = (block, context) => {
@@ -41,28 +37,12 @@ const CONTENTS: Record<TableSource, Content> = {
   risk: ({ limit }, context) => riskTable(requireFigures(context), limit),
   exposures: ({ limit }, context) => exposuresTable(requireFigures(context), limit),
   limits: (_block, context) => limitsTable(requireFigures(context)),
+  breaches: ({ limit }, context) => breachesTable(requireFigures(context), limit),
   overlay_parts: (_block, context) => overlayTable(requireFigures(context)),
+  dividend_points: ({ limit }, context) => dividendsTable(requireFigures(context), limit),
+  pack: (block, context) => packTable(requireFigures(context), block),
   literal: ({ frame, limit }) => literalTable(frame!, limit), // a literal table has its frame: the schema says so
 };
-
-const text = (head: string): TableColumn => ({ head, isFigure: false });
-const figure = (head: string): TableColumn => ({ head, isFigure: true });
-
-/** A column with what each row prints in it; dropped where it would say nothing. */
-interface Field<R> {
-  readonly column: TableColumn;
-  readonly cell: (row: R) => string;
-  readonly isShown?: boolean;
-}
-
-function toTable<R>(fields: readonly Field<R>[], rows: readonly R[], note: string | null): Table {
-  const shown = fields.filter(({ isShown = true }) => isShown);
-  return {
-    columns: shown.map(({ column }) => column),
-    rows: rows.map((row) => ({ cells: shown.map(({ cell }) => cell(row)) })),
-    note,
-  };
-}
 
 /** Half a page: there a table of names leaves out what is not a figure. */
 const NARROW = 320;
@@ -144,47 +124,6 @@ function exposuresTable({ yearEndSectors, overview }: RunFigures, limit: number)
     })),
   ];
   return toTable(fields, rows, 'Weights held at the end of each year, by the sectors of the last date.');
-}
-
-function limitsTable({ limits, overview }: RunFigures): Table {
-  const rules = limits();
-  const fields: Field<(typeof rules)[number]>[] = [
-    { column: text('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
-    { column: figure(`Headroom on ${overview.end}`), cell: ({ headroom }) => percentText(headroom.at(-1)!) },
-    { column: figure('Least headroom'), cell: ({ headroom }) => percentText(Math.min(...headroom)) },
-    { column: figure('Sessions in breach'), cell: ({ breachedDates }) => countText(breachedDates) },
-    { column: figure('Breaches'), cell: ({ breaches }) => countText(breaches.length) },
-  ];
-  return toTable(
-    fields,
-    rules,
-    `Rules of concentration on the weights of ${countText(rules[0]!.dates.length)} sessions, each name its own issuer. Headroom is the distance to the nearest bound, negative beyond it.`,
-  );
-}
-
-function overlayTable({ attribution, overview }: RunFigures): Table | null {
-  const { contributions, overlay_parts: parts, total_return: total } = attribution();
-  if (parts === null) return null;
-  const names = contributions.reduce((sum, { contribution }) => sum + contribution, 0);
-  const rows = [
-    { label: 'Names beneath', of: overview.index_id, contribution: names },
-    ...parts.map(({ part, index_id, contribution }) => ({
-      label: `${part.charAt(0).toUpperCase()}${part.slice(1)}`,
-      of: index_id,
-      contribution,
-    })),
-    { label: 'Total return', of: overview.index_id, contribution: total },
-  ];
-  const fields: Field<(typeof rows)[number]>[] = [
-    { column: text('Part'), cell: ({ label }) => label },
-    {
-      column: text('Index'),
-      cell: ({ of }) => cleanLine(of),
-      isShown: parts.some((part) => part.index_id !== overview.index_id),
-    },
-    { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
-  ];
-  return toTable(fields, rows, 'Contributions are linked over time: names and parts add up to the total return.');
 }
 
 function annualTable({ annualReturns }: RunFigures, limit: number): Table {

@@ -1,0 +1,128 @@
+import { LIMIT_RULES } from '#domain/compliance/rules.js';
+import type { BlockOf } from '#domain/reports/block-kinds.js';
+import type { RunFigures } from '../figures.js';
+import { countText, percentText, ratioText } from '../numbers.js';
+import { rowsWithin } from '../rows-within.js';
+import { figure, text, toTable, type Field, type Table } from '../table/fields.js';
+import { cleanLine } from '../text/clean-text.js';
+
+/** Every published rule of concentration. */
+export function limitsTable({ limits, overview }: RunFigures): Table {
+  const rules = limits();
+  const fields: Field<(typeof rules)[number]>[] = [
+    { column: text('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
+    { column: figure(`Headroom on ${overview.end}`), cell: ({ headroom }) => percentText(headroom.at(-1)!) },
+    { column: figure('Least headroom'), cell: ({ headroom }) => percentText(Math.min(...headroom)) },
+    { column: figure('Sessions in breach'), cell: ({ breachedDates }) => countText(breachedDates) },
+    { column: figure('Breaches'), cell: ({ breaches }) => countText(breaches.length) },
+  ];
+  return toTable(
+    fields,
+    rules,
+    `Rules of concentration on the weights of ${countText(rules[0]!.dates.length)} sessions, each name its own issuer. Headroom is the distance to the nearest bound, negative beyond it.`,
+  );
+}
+
+/** What an overlay earned: names beneath, then its own parts; null of another index. */
+export function overlayTable({ attribution, overview }: RunFigures): Table | null {
+  const { contributions, overlay_parts: parts, total_return: total } = attribution();
+  if (parts === null) return null;
+  const names = contributions.reduce((sum, { contribution }) => sum + contribution, 0);
+  const rows = [
+    { label: 'Names beneath', of: overview.index_id, contribution: names },
+    ...parts.map(({ part, index_id, contribution }) => ({
+      label: `${part.charAt(0).toUpperCase()}${part.slice(1)}`,
+      of: index_id,
+      contribution,
+    })),
+    { label: 'Total return', of: overview.index_id, contribution: total },
+  ];
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Part'), cell: ({ label }) => label },
+    {
+      column: text('Index'),
+      cell: ({ of }) => cleanLine(of),
+      isShown: parts.some((part) => part.index_id !== overview.index_id),
+    },
+    { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
+  ];
+  return toTable(fields, rows, 'Contributions are linked over time: names and parts add up to the total return.');
+}
+
+/** Breaches of the rule that calls for rebalances, the latest first; null of an index without one. */
+export function breachesTable({ breaches, overview }: RunFigures, limit: number): Table | null {
+  const watched = breaches();
+  if (watched === null) return null;
+  const { label } = LIMIT_RULES[watched.rule];
+  const all = watched.breaches.toReversed();
+  const { shown: rows, others } = rowsWithin(all, limit);
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Limit'), cell: ({ row }) => `${row.charAt(0).toUpperCase()}${row.slice(1)}` },
+    { column: text('From'), cell: ({ begin }) => begin },
+    { column: text('To'), cell: ({ end }) => end ?? 'still' },
+    { column: text('By'), cell: ({ cause }) => cause },
+    { column: figure('Furthest'), cell: ({ worst }) => percentText(worst.value) },
+    { column: figure('Bound'), cell: ({ worst }) => percentText(worst.limit) },
+  ];
+  const count = `${countText(all.length)} ${all.length === 1 ? 'breach' : 'breaches'} from ${overview.start} to ${overview.end}`;
+  const rest = others.length === 0 ? '' : `, of which the latest ${countText(rows.length)} are shown`;
+  return toTable(fields, rows, `${label}: ${count}${rest}. A breach by price or action calls for a rebalance.`);
+}
+
+/** Dividends in index points, the latest years first; null where nothing was or will be paid. */
+export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: number): Table | null {
+  const found = dividendPoints();
+  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
+  const { years, trailing, announced, level } = found;
+  if (years.length === 0 && announced.points === 0) return null;
+  const { shown: rows } = rowsWithin(years.toReversed(), limit);
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Year'), cell: ({ year }) => String(year) },
+    { column: figure('Points'), cell: ({ points }) => ratioText(points) },
+  ];
+  const coming =
+    announced.dividends_total === 0
+      ? ''
+      : ` Announced after that: ${ratioText(announced.points)} points in ${countText(announced.dividends_total)} dividends.`;
+  return toTable(
+    fields,
+    rows,
+    `Ordinary dividends in points of the level, ${ratioText(level)} on ${overview.end}; ${ratioText(trailing.points)} points in the twelve months before, a yield of ${percentText(trailing.yield)}.${coming}`,
+  );
+}
+
+/** Orders of the latest rebalance, the largest first; null where an overlay is held. */
+export function packTable(
+  { pack, currency, nameOf }: RunFigures,
+  { aum, limit }: Pick<BlockOf<'table'>, 'aum' | 'limit'>,
+): Table | null {
+  const found = pack(aum);
+  if (found === null) return null;
+  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
+  const { date, participation, account, days, capacity } = found;
+  const { shown: rows, others } = rowsWithin(
+    account.trades.toSorted((a, b) => b.value - a.value),
+    limit,
+  );
+  const hasNames = rows.some(({ identifier }) => nameOf(identifier) !== null);
+  const daysText = (value: number | null): string => (value === null ? 'unknown' : ratioText(value));
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Identifier'), cell: ({ identifier }) => cleanLine(identifier) },
+    { column: text('Name'), cell: ({ identifier }) => cleanLine(nameOf(identifier) ?? ''), isShown: hasNames },
+    { column: text('Side'), cell: ({ side }) => side },
+    { column: figure('Shares'), cell: ({ shares }) => countText(shares) },
+    { column: figure('Value'), cell: ({ value }) => countText(value) },
+    { column: figure('From'), cell: ({ weight_before: before }) => percentText(before) },
+    { column: figure('To'), cell: ({ weight_target: target }) => percentText(target) },
+    { column: figure('Days'), cell: ({ days_to_trade: own }) => daysText(own) },
+  ];
+  const rest = others.length === 0 ? '' : ` ${countText(others.length)} smaller orders are not shown.`;
+  const capacities = capacity.map(
+    ({ days: most, aum: value }) => `${value === null ? 'unknown' : countText(value)} in ${most}`,
+  );
+  return toTable(
+    fields,
+    rows,
+    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${percentText(account.turnover)}, expected cost ${percentText(account.cost / account.value)}.${rest} Days to trade ${percentText(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. What a purchase takes at most so many days for: ${capacities.join(', ')}.`,
+  );
+}

@@ -1,0 +1,70 @@
+import type { DividendPointsView } from '#contract/analytics/dividend-points.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { formatDay } from '#domain/days.js';
+import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
+import { exchangeRates } from '#domain/market/exchange-rates.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { knownName } from '#domain/rebalance-pack/known-name.js';
+import { packOf, type KnownName, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
+import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
+import { dividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
+import type { Missing } from './missing.js';
+
+/** Ordinary dividends of a run in points of its level. */
+export function runDividends(columns: RunColumns, sm: SessionMarket): DividendPointsView | Missing {
+  if (sm.market.adjustment === 'total')
+    return { missing: 'The prices of the store include dividends: what was paid cannot be told from them.' };
+  return dividendPointsView(columns, { window: { start: null, end: null }, ...runFractions(columns, sm) });
+}
+
+/** Dividends of the market of a run, on its terms. */
+export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<DividendPointsInput, 'paid' | 'toCome'> {
+  const { currency, treatment } = columns.header;
+  const terms = { currency, splits: treatment.splits };
+  const last = sm.sessionAt(columns.i32('days').at(-1)!);
+  return { paid: dividendsPaid(sm, terms), toCome: dividendsToCome(sm, last, terms) };
+}
+
+/** A rebalance as the orders of one portfolio. */
+export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
+  readonly date: string;
+  /** Share of the daily volume that is traded. */
+  readonly participation: number;
+  readonly account: PackAccount;
+  readonly days: Pack['days_to_trade'];
+}
+
+/**
+ * Orders of the latest rebalance of a run for a portfolio that held the index before it, in whole shares; null of an
+ * overlay, and of a run whose only rebalance is its first purchase.
+ */
+export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: number): RebalanceOrders | Missing | null {
+  const { header } = columns;
+  const at = header.rebalances.at(-1)!.at;
+  if (header.parts !== undefined || at < 1) return null;
+  const H = header.names.length;
+  const event = columns.i32('eventAt').indexOf(at);
+  const before =
+    event < 0 ? columns.f64('weights', at * H, (at + 1) * H) : columns.f64('before', event * H, (event + 1) * H);
+  const target = columns.f64('targets', (header.rebalances.length - 1) * H, header.rebalances.length * H);
+  const session = sm.sessionAt(columns.i32('days', at, at + 1)[0]!);
+  const request = RebalancePackRequest.parse({ aum });
+  const rates = exchangeRates(sm, header.currency);
+  const names = header.names.flatMap((identifier, i): (KnownName & { readonly held: number })[] => {
+    const column = sm.columnOf(identifier);
+    if (column < 0 || (before[i] === 0 && target[i] === 0)) return [];
+    const name = knownName({ sm, rates, session, sessions: request.adv_sessions }, column, target[i]!);
+    return Number.isFinite(name.price) ? [{ ...name, held: Math.floor((before[i]! * aum) / name.price) }] : [];
+  });
+  const cash = names.reduce((rest, { held, price }) => rest - held * price, aum);
+  const holdings = names.filter(({ held }) => held !== 0).map(({ identifier, held }) => ({ identifier, shares: held }));
+  const accounts = [{ name: 'Portfolio', cash: Math.max(0, cash), holdings }];
+  const pack = packOf(names, { ...request, aum: null, accounts });
+  return {
+    date: formatDay(sm.sessions[session]!),
+    participation: request.participation,
+    account: pack.accounts[0]!,
+    days: pack.days_to_trade,
+    capacity: pack.capacity,
+  };
+}

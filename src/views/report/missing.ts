@@ -1,0 +1,4 @@
+/** Why there is nothing to show. */
+export interface Missing {
+  readonly missing: string;
+}

@@ -1,0 +1,120 @@
+import { beforeAll, expect, test } from 'vitest';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { formatDay, dayFrom } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { SessionMarket } from '#domain/market/session-market.js';
+import { runOverviewJson } from '#views/run-json.js';
+import { createRunFigures, type RunFigures } from '#views/report/figures.js';
+import { rebalanceOrders, runDividends } from '#views/report/market-figures.js';
+import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { plainDecider } from '../../domain/backtest/test-deciders.js';
+import { readPdf } from './read-pdf.js';
+import { parse, render } from './rendering/set-up.js';
+
+const CALENDARS = weekdayCalendars({ XTST: { from: '2023-01-01', to: '2024-12-31' } });
+/** Tuesday 2024-01-02 to Friday 2024-01-12; A doubles on the 5th and gains a fifth on the 10th, the others stay. */
+const DATES = Array.from({ length: 9 }, (_, t) => formatDay(dayFrom('2024-01-02') + t + (t > 3 ? 2 : 0)));
+const A = [10, 10, 10, 20, 20, 20, 24, 24, 24];
+
+let columns: RunColumns;
+let sm: SessionMarket;
+let figures: RunFigures;
+
+beforeAll(() => {
+  const market = buildMarket({
+    dates: DATES,
+    close: { A, B: DATES.map(() => 10), C: DATES.map(() => 10) },
+    fields: { VOLUME: { A: DATES.map(() => 1000), B: DATES.map(() => 500) } },
+    actions: [{ name: 'B', type: 'DIVIDEND', value: 0.5, ex: '2024-01-04' }],
+  });
+  const document = IndexDocument.parse({
+    id: 'SAMPLE',
+    name: 'Three names',
+    calendar: 'XTST',
+    base_date: DATES[0],
+    rebalance: { frequency: 'custom', dates: ['2024-01-10'] },
+    pipeline: {
+      treatment: { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
+      weighting: { type: 'EqualWeight' },
+    },
+  });
+  const run = runBacktest({
+    market,
+    calendars: CALENDARS,
+    createDecider: plainDecider,
+    report: () => {},
+    plan: {
+      runId: 'SAMPLE',
+      name: 'Three names',
+      indexId: 'SAMPLE',
+      documents: { SAMPLE: document },
+      request: { benchmark: null, start: null, end: null, initial_capital: 1, transaction_cost_bps: 0 },
+    },
+  });
+  const bytes = runToColumns(run, { contentHash: 'hash' });
+  columns = openColumns((from, to) => bytes.subarray(from, to));
+  sm = marketOn({ market, calendars: CALENDARS, code: 'XTST' });
+  figures = createRunFigures({
+    columns,
+    overview: runOverviewJson(run),
+    risk: { missing: 'No risk was estimated.' },
+    terms: { transactionCostBps: 0, adjustment: 'none' },
+    market: sm,
+  });
+});
+
+test('orders of the latest rebalance, by hand', () => {
+  const orders = rebalanceOrders(columns, sm, 30_000);
+  if (orders === null || 'missing' in orders) throw new Error('orders were expected');
+  // The breach of the 5th (A is half of the index) is answered on its close; on the 10th A is 1.2 / 3.2 = 0.375:
+  // 468 shares of 24, to be 10,000 / 24 = 417. B and C have 937 of 10, to be 1000; 28 of cash do not pay for the last.
+  expect(orders.date).toBe('2024-01-10');
+  const shares = new Map(
+    orders.account.trades.map(({ identifier, side, shares: count }) => [identifier, [side, count]]),
+  );
+  expect(shares.get('A')).toEqual(['sell', 51]);
+  const bought = ['B', 'C'].map((name) => shares.get(name)!);
+  expect(bought.map(([side]) => side)).toEqual(['buy', 'buy']);
+  expect(bought.map(([, count]) => count).toSorted()).toEqual([62, 63]);
+  // Half of 5 basis points, and 10 times the root of the share of a day's volume; C has no volume.
+  const cost = (51 * 24 * (2.5 + 10 * Math.sqrt(0.051)) + 2.5 * (shares.get('C')![1] as number) * 10) / 1e4;
+  const ofB = shares.get('B')![1] as number;
+  expect(orders.account.cost).toBeCloseTo(cost + (ofB * 10 * (2.5 + 10 * Math.sqrt(ofB / 500))) / 1e4, 9);
+  expect(orders.capacity.map(({ days }) => days)).toEqual([1, 5, 10]);
+});
+
+test('dividends in points: a third of the level at 5 %', () => {
+  const found = runDividends(columns, sm);
+  if ('missing' in found) throw new Error(found.missing);
+  expect(found.years).toEqual([{ year: 2024, points: expect.closeTo((100 / 3) * 0.05, 12) as number }]);
+});
+
+test('a report prints the breaches, the orders and the dividends', () => {
+  const blocks = ['breaches', 'pack', 'dividend_points', 'limits'].map((source) => ({
+    kind: 'table',
+    title: source,
+    source,
+    index_id: 'SAMPLE',
+    aum: 30_000,
+  }));
+  const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
+  expect(text).toMatch(/^2024 1\.67$/m);
+  expect(text).toContain('Orders of 2024-01-10 for 30,000 USD: turnover 4.12%');
+  expect(text).toMatch(/UCITS 20\/35: \d+ breach/);
+});
+
+test('a report without the store says why figures of the market are missing', () => {
+  const without = createRunFigures({
+    columns,
+    overview: new TextEncoder().encode(JSON.stringify(figures.overview)),
+    risk: { missing: '' },
+    terms: figures.terms,
+  });
+  const { text } = readPdf(
+    render({ template: parse([{ kind: 'table', source: 'pack', index_id: 'SAMPLE' }]), figures: without }).bytes,
+  );
+  expect(text).toContain('data store being served');
+});

@@ -12,12 +12,14 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
 import type { Task, ThreadInput, TaskOutput } from '#jobs/tasks.js';
+import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ResumableRun, RunFileName } from '#jobs/tasks/runs.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
 import type { RunStamp } from '#views/provenance-json.js';
 import { snapshotsText, writeOverview, writeResult } from '#views/run-json.js';
 import { resumeStored, checkpointBytes, snapshotsBehind } from './resume-run.js';
 import { onEngine } from './numerics.js';
+import { openedKnown } from './known-contents.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
@@ -75,7 +77,8 @@ function wholeRun(
     control,
   );
   const { result, snapshots, overview, columns } = outputs;
-  const state = reachesOverlay(plan)
+  const isWhole = reachesOverlay(plan) || plan.request.as_known !== undefined;
+  const state = isWhole
     ? null
     : checkpointBytes({
         plan,
@@ -146,7 +149,7 @@ export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs'> & {
 /** Runs a plan and serialises everything that is stored of it. */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, engineVersion, stamp: given, extension = {}, memory = newMemory }: RunOrder,
+  { market: handle, plan, models, known, engineVersion, stamp: given, extension = {}, memory = newMemory }: RunOrder,
   control: TaskControl,
 ) {
   const market = openedMarket(handle);
@@ -155,13 +158,14 @@ export function runForDataset(
     calendars: openedCalendars(),
     plan,
     models: openedModels(models),
+    ...openedKnown(market, known),
     createDecider: indexDeciders(engine),
     engine,
     memory,
     report: (fraction, message) => control.report(0.8 * fraction, message),
   });
   control.report(0.8, 'writing the result');
-  const made = stampOf({ plan, engineVersion, market });
+  const made = stampOf({ plan, engineVersion, market, ...(known === undefined ? {} : { known }) });
   const stamp = given ?? { ...made, ...extension };
   const columns = runToColumns(run, { contentHash: stamp.storeContentHash, inPlace: true });
   const { text, cells } = snapshotsText(run);
@@ -196,18 +200,24 @@ interface RunInputs {
   readonly plan: BacktestPlan;
   readonly engineVersion: string;
   readonly market: MarketIdentity;
+  readonly known?: KnownFiles;
 }
 
 /** The stamp of a run that is made now. */
-function stampOf({ plan, engineVersion, market }: RunInputs): RunStamp {
+function stampOf({ plan, engineVersion, market, known }: RunInputs): RunStamp {
   const { contentHash: storeContentHash } = market;
-  const inputs = { plan, engineVersion, storeContentHash, ...declaredOf(market) };
+  const inputs = { plan, engineVersion, storeContentHash, ...declaredOf(market), ...knownOf(known) };
   return {
     runAt: timestamp(),
     runHash: createHash('sha256').update(canonicalJson(inputs)).digest('hex'),
     storeContentHash,
     engineVersion,
   };
+}
+
+/** The earlier contents that decisions see, by the changes that lead to them. */
+function knownOf(known: KnownFiles | undefined): { readonly known?: readonly (readonly [number, string])[] } {
+  return known === undefined ? {} : { known: known.earlier.map(({ knownOn, sha256 }) => [knownOn, sha256]) };
 }
 
 /** What a store declares of its content, as far as it is not what is taken for granted. */

@@ -18,7 +18,7 @@ const TEXTS = ['result', 'overview'] as const;
 /** A ReplayView as JSON: the stored run once more under its own stamp, so that equal inputs give equal bytes. */
 export const replay: Task<'replay'> = async (input, control) => {
   const view = await onEngine((engine) => {
-    const { stored, plan, models, market, engineVersion, definitionChanged } = input;
+    const { stored, plan, models, known, market, engineVersion, definitionChanged } = input;
     const stamp = {
       runAt: stored.runAt ?? '',
       runHash: stored.runHash,
@@ -29,7 +29,14 @@ export const replay: Task<'replay'> = async (input, control) => {
     };
     const { outputs, runHash, storeContentHash } = runForDataset(
       engine,
-      { market, plan, ...(models === undefined ? {} : { models }), engineVersion, stamp },
+      {
+        market,
+        plan,
+        ...(models === undefined ? {} : { models }),
+        ...(known === undefined ? {} : { known }),
+        engineVersion,
+        stamp,
+      },
       control,
     );
     const json = createJsonWriter();

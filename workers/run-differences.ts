@@ -3,6 +3,7 @@ import { levelsDifference } from '#domain/backtest/compare-levels.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import type { Task } from '#jobs/tasks.js';
 import { onEngine } from './numerics.js';
+import { openedKnown } from './known-contents.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
@@ -18,13 +19,15 @@ export const compareLevels: Task<'compare-levels'> = ({ from, to }) => {
 };
 
 /** The total return of a run that is not stored. */
-export const totalReturn: Task<'total-return'> = ({ market, plan, models }, control) =>
+export const totalReturn: Task<'total-return'> = ({ market: handle, plan, models, known }, control) =>
   onEngine((engine) => {
+    const market = openedMarket(handle);
     const { level } = computeRun({
-      market: openedMarket(market),
+      market,
       calendars: openedCalendars(),
       plan,
       ...(models === undefined ? {} : { models: openedModels(models) }),
+      ...openedKnown(market, known),
       createDecider: indexDeciders(engine),
       engine,
       report: (fraction) => control.report(fraction, 'running again'),

@@ -7,21 +7,24 @@ import type { Task } from '#jobs/tasks.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { sweepView } from '#views/sweep-view.js';
 import { onEngine } from './numerics.js';
+import { openedKnown } from './known-contents.js';
 import { openedMarket } from './open-markets.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedModels } from './opened-models.js';
 import { outputContent, writeOutputs } from './task-outputs.js';
 
 /** Runs some variants of a sweep. */
-export const sweepPart: Task<'sweep-part'> = ({ market, base, documents, models, patches }, control) =>
+export const sweepPart: Task<'sweep-part'> = ({ market: handle, base, documents, models, known, patches }, control) =>
   onEngine((engine) => {
     const variants = patches.map((patch) => variantOf(base, patch));
+    const market = openedMarket(handle);
     const outcomes = runVariants({
-      market: openedMarket(market),
+      market,
       calendars: openedCalendars(),
       variants,
       documents,
       models: openedModels(models),
+      ...openedKnown(market, known),
       createDecider: indexDeciders(engine),
       report: (fraction) => control.report(fraction, 'running variants'),
     });

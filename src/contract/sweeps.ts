@@ -121,6 +121,6 @@ export const sweepRoutes = routes({
       },
     },
     success: { status: 202, description: 'The job; see Location.', schema: SweepJobStatus },
-    errors: ['INDEX_NOT_FOUND', ...asKnownErrors, 'NO_DATA_SOURCE', 'JOB_RUNNING'],
+    errors: ['INDEX_NOT_FOUND', 'LOOK_AHEAD', ...asKnownErrors, 'NO_DATA_SOURCE', 'JOB_RUNNING'],
   },
 });

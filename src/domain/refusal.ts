@@ -103,7 +103,7 @@ export const ERRORS = {
   RISK_INSUFFICIENT_DATA: { status: 422, help: 'Too few complete observations for a covariance estimate.' },
   LOOK_AHEAD: {
     status: 422,
-    help: 'A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day.',
+    help: 'A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day. Or decisions on what was known are asked of an index that breaches rebalance.',
   },
   MODEL_LACKS_NAMES: {
     status: 422,

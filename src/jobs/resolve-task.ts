@@ -2,7 +2,15 @@ import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import type { ArtifactDestination } from '#store/port.js';
 import type { ComputePool, TaskRun, ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
-import type { ArtifactReference, RiskUniverseOrder, StoredRunReferences, WithModels } from './tasks/references.js';
+import type { KnownFiles } from './tasks/files.js';
+import type {
+  ArtifactReference,
+  KnownReferences,
+  RiskUniverseOrder,
+  StoredRunReferences,
+  WithKnown,
+  WithModels,
+} from './tasks/references.js';
 import type { ModelFiles, RiskUniverse } from './tasks/indices.js';
 import type { ResumableRun } from './tasks/runs.js';
 
@@ -75,18 +83,34 @@ async function onMarket<I extends { readonly market: MarketIdentity }>(
   return { ...order, market: await resources.market(order.market) };
 }
 
-/** The same with the files of stored risk models, where there are any. */
-async function onModels<I extends { readonly market: MarketIdentity } & WithModels>(
-  { market, models, ...order }: I,
+/** An input on the files of stored risk models and of earlier contents, where there are any. */
+interface Located {
+  readonly market: MarketHandle;
+  readonly models?: ModelFiles;
+  readonly known?: KnownFiles;
+}
+
+/** The same with the files of stored risk models and of earlier contents, where there are any. */
+async function onModels<I extends { readonly market: MarketIdentity } & WithModels & WithKnown>(
+  { market, models, known, ...order }: I,
   resources: TaskResources,
-): Promise<Omit<I, 'market' | 'models'> & { readonly market: MarketHandle; readonly models?: ModelFiles }> {
-  const located = { ...order, market: await resources.market(market) };
+): Promise<Omit<I, 'market' | 'models' | 'known'> & Located> {
+  const located = {
+    ...order,
+    market: await resources.market(market),
+    ...(known === undefined ? {} : { known: await knownFiles(known, resources) }),
+  };
   if (models === undefined) return located;
   const files = Object.entries(models).map(async ([id, { artifact, names, observedEnd }]) => [
     id,
     { names, observedEnd, path: await resources.file({ artifact }) },
   ]);
   return { ...located, models: Object.fromEntries(await Promise.all(files)) as ModelFiles };
+}
+
+async function knownFiles({ knownOn, earlier }: KnownReferences, { file }: TaskResources): Promise<KnownFiles> {
+  const files = earlier.map(async ({ artifact, ...content }) => ({ ...content, path: await file({ artifact }) }));
+  return { knownOn, earlier: await Promise.all(files) };
 }
 
 const isReferred = (stored: TaskInput<'backtest'>['stored']): stored is StoredRunReferences =>

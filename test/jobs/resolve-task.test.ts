@@ -67,7 +67,14 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
       },
     },
   },
-  'sweep-part': { order: { market, patches: [{ '/request/start': { artifact: 'not a reference' } }] }, located: {} },
+  'sweep-part': {
+    order: {
+      market,
+      patches: [{ '/request/start': { artifact: 'not a reference' } }],
+      known: { knownOn: 9, earlier: [{ artifact: 'change', sha256: 'cd', knownOn: 8 }] },
+    },
+    located: { known: { knownOn: 9, earlier: [{ path: '/node/change', sha256: 'cd', knownOn: 8 }] } },
+  },
   'sum-sweep': { order: { market, outputs: { view: 'v' }, sweepId: 's' }, located: {} },
   optimise: {
     order: {

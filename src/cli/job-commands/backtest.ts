@@ -2,7 +2,7 @@ import type { BacktestRequest, BacktestRunResult, IndexDocumentBody } from '#cli
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table, whole } from '../terminal.js';
-import { BENCHMARK, CALLBACK, figure } from './fields.js';
+import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, figure } from './fields.js';
 
 export const backtest: JobCommand<BacktestRunResult> = {
   summary: 'Backtest a stored index, or a document that is stored first.',
@@ -18,6 +18,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital; 1,000,000 otherwise.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
+    ...AS_KNOWN,
     ...CALLBACK,
     'if-stale': {
       type: 'boolean',
@@ -39,6 +40,7 @@ export const backtest: JobCommand<BacktestRunResult> = {
       initial_capital: flags.number('capital'),
       transaction_cost_bps: flags.number('cost-bps'),
       benchmark: flags.text('benchmark'),
+      ...asKnown(flags),
       if_stale: flags.isSet('if-stale') ?? false,
     };
     const query = { callback: flags.text('callback') };

@@ -2,7 +2,7 @@ import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
-import { BENCHMARK, CALLBACK, FAIL_ON, statusOfFindings } from './fields.js';
+import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, FAIL_ON, statusOfFindings } from './fields.js';
 
 /** What became of one index. */
 interface Backtested {
@@ -26,6 +26,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
     capital: { type: 'number', value: 'MONEY', help: 'Initial capital; 1,000,000 otherwise.' },
     'cost-bps': { type: 'number', value: 'BPS', help: 'Cost per trade in basis points of notional.' },
     ...BENCHMARK,
+    ...AS_KNOWN,
     ...CALLBACK,
     ...FAIL_ON,
     'if-stale': {
@@ -44,6 +45,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
         initial_capital: flags.number('capital'),
         benchmark: flags.text('benchmark'),
         transaction_cost_bps: flags.number('cost-bps'),
+        ...asKnown(flags),
         if_stale: flags.isSet('if-stale') ?? false,
       },
     });

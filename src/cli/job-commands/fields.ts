@@ -41,6 +41,31 @@ export const BENCHMARK = {
   },
 } as const;
 
+/** Flags that say what of the data a backtest sees. */
+export const AS_KNOWN = {
+  'as-known-on': {
+    type: 'string',
+    value: 'WHEN',
+    help: 'Use the data as it was known: a version, a date (its end, in UTC) or a time.',
+  },
+  'as-known-at-decisions': {
+    type: 'boolean',
+    help: 'Decide each rebalance on the version of the data that was known at the end of its decision date.',
+  },
+} as const;
+
+/** The members of a request that those flags are. */
+export function asKnown(flags: FlagValues): {
+  readonly as_known_on?: string | number;
+  readonly as_known?: 'decision';
+} {
+  const on = flags.text('as-known-on');
+  return {
+    ...(on === undefined ? {} : { as_known_on: /^\d+$/.test(on) ? Number(on) : on }),
+    ...(flags.isSet('as-known-at-decisions') ? { as_known: 'decision' } : {}),
+  };
+}
+
 /** Flag of commands whose jobs others wait for, too. */
 export const CALLBACK = {
   callback: { type: 'string', value: 'URL', help: 'Where the service sends word of the end of a job.' },

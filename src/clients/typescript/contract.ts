@@ -286,6 +286,8 @@ export interface BacktestBatchRequest {
   readonly transaction_cost_bps?: number | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  readonly as_known?: 'decision' | undefined;
   /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
   readonly if_stale?: boolean | undefined;
   /** Indices and strategies, at most 500; one that is named twice counts once. */
@@ -377,6 +379,8 @@ export interface BacktestRequest {
   readonly transaction_cost_bps?: number | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  readonly as_known?: 'decision' | undefined;
   /** Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then. */
   readonly if_stale?: boolean | undefined;
 }
@@ -6362,6 +6366,8 @@ export interface SweepTerms {
   readonly initial_capital?: number | undefined;
   /** Cost of a trade in basis points of its notional. */
   readonly transaction_cost_bps?: number | undefined;
+  /** Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run. */
+  readonly as_known?: 'decision' | undefined;
 }
 
 export interface SweepView {

@@ -23,6 +23,7 @@ export const BacktestRequest = z
     initial_capital: terms.initial_capital.unwrap().optional().meta(given(terms.initial_capital)),
     transaction_cost_bps: terms.transaction_cost_bps.unwrap().optional().meta(given(terms.transaction_cost_bps)),
     as_known_on: AsKnownOn,
+    as_known: terms.as_known,
     if_stale: z.boolean().default(false).meta({
       description:
         'Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.',

@@ -53,6 +53,7 @@ export const analyticsRoutes = routes({
       schema: BacktestRunResult,
     },
     errors: [
+      'LOOK_AHEAD',
       'NO_DATA_KNOWN',
       'VERSION_NOT_FOUND',
       'DOCUMENT_UNREADABLE',

@@ -1,4 +1,5 @@
 import { referenceEngine } from '#kernels/engines/reference.js';
+import type { Day } from '../days.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
@@ -15,6 +16,7 @@ import type { Memory } from './run-file/placed.js';
 import { roomForColumns } from './run-file/room.js';
 import { simulateBook } from './simulate/simulate-book.js';
 import { requestedRange, type CalendarCoverage } from './simulate/window.js';
+import { assertScheduled, type KnownMarkets } from './simulate/known-seats.js';
 import type { ComputedRun, ComputeInput } from './run.js';
 import { followIndex, isPlain, ownTerms, strategyTargets } from './strategy-targets.js';
 
@@ -22,33 +24,14 @@ import { followIndex, isPlain, ownTerms, strategyTargets } from './strategy-targ
  * Computes what a plan describes, up to levels and metrics.
  * @throws Refusal as `runBacktest` does, except for its benchmark
  */
-export function computeRun({
-  market,
-  calendars,
-  plan,
-  models,
-  createDecider,
-  engine = referenceEngine,
-  report,
-  memory,
-  composer: known,
-}: ComputeInput): ComputedRun {
+export function computeRun(input: ComputeInput): ComputedRun {
+  const { market, calendars, plan, engine = referenceEngine, report, memory } = input;
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   const sm = marketOn({ market, calendars, code: document.calendar });
   const range = requestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
   const to = lastPriced(sm, lastAtMost(sm.sessions, range.end));
-  const composer =
-    known ??
-    createComposer({
-      market,
-      calendars,
-      documents,
-      models,
-      createDecider,
-      until: sm.sessions[to] ?? range.end,
-      tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
-    });
+  const composer = input.composer ?? composerUntil(input, sm.sessions[to] ?? range.end);
   const compositions = composer.compositions(indexId);
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
@@ -81,6 +64,28 @@ export function computeRun({
     metrics: backtestMetrics(level, indexLevel),
     totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
   };
+}
+
+function composerUntil(input: ComputeInput, until: Day): Composer {
+  const { market, calendars, plan, models, createDecider, report } = input;
+  return createComposer({
+    market,
+    calendars,
+    documents: plan.documents,
+    models,
+    createDecider,
+    known: knownFor(input),
+    until,
+    tick: (fraction) => report(0.5 * fraction, 'deciding compositions'),
+  });
+}
+
+/** What decisions see of earlier contents, where the request asks for it. */
+function knownFor({ plan: { request, documents }, known }: ComputeInput): KnownMarkets | undefined {
+  if (request.as_known === undefined) return undefined;
+  assertScheduled(documents);
+  if (known === undefined) throw new Error('the run was not given what was known at its decisions');
+  return known;
 }
 
 interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {

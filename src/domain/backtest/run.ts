@@ -10,6 +10,7 @@ import type { BenchmarkRun } from './simulate/benchmark.js';
 import type { Book, BriefEnd, Gap } from './simulate/book.js';
 import type { Composer, Composition, Compositions, DeciderFactory } from './simulate/compositions.js';
 import type { DecisionMemory } from './simulate/decider.js';
+import type { KnownMarkets } from './simulate/known-seats.js';
 import type { IndexRun } from './simulate/index-run.js';
 import type { BacktestPlan } from './plan.js';
 import type { StaleCount, StaleFills } from './simulate/stale-fills.js';
@@ -93,6 +94,8 @@ export interface RunInput {
   /** The stored risk models of the plan; absent where it has none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
+  /** What was known of the market at decisions, for a request that asks for it. */
+  readonly known?: KnownMarkets | undefined;
   /** Memory for the weights with room around them for the columns of the run: see `runToColumns`. */
   readonly memory?: Memory;
   /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */

@@ -23,5 +23,9 @@ export const BacktestFields = z.strictObject({
     .max(1000)
     .default(0)
     .meta({ description: 'Cost of a trade in basis points of its notional.' }),
+  as_known: z.literal('decision').optional().meta({
+    description:
+      'Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.',
+  }),
 });
 export type BacktestFields = z.infer<typeof BacktestFields>;

@@ -5,7 +5,7 @@ import { formatDay } from '../days.js';
 import type { ConstraintRow, DerivedDocument, IndexDocument } from '../documents/index-document.js';
 import type { Finding } from '../findings.js';
 import { findingsOf, heldWeights } from '../optimisation/derived-decider.js';
-import { createDerivedSolver } from '../optimisation/derived-solve.js';
+import { createDerivedSolver, type DerivedSolver, type SolverMemory } from '../optimisation/derived-solve.js';
 import { refusalOf, unsolved } from '../optimisation/unsolved.js';
 import { Refusal } from '../refusal.js';
 
@@ -53,13 +53,18 @@ export function constrainRebalances({
   memory = null,
   tick,
 }: ConstrainInput): Constrained {
-  const solver = createDerivedSolver({ document: constrainedDocument(document, rows), composer, engine, memory });
+  const constrained = constrainedDocument(document, rows);
+  const solverOn = (seen: Composer, left: SolverMemory | null): DerivedSolver =>
+    createDerivedSolver({ document: constrained, composer: seen, engine, memory: left });
+  let [seenLast, solver] = [composer, solverOn(composer, memory)];
   const solved: Composition[] = [];
   const findings: Finding[] = [];
   let latest = memory?.solved ?? null;
   rebalances.forEach((rebalance, i) => {
     tick?.(i / rebalances.length);
-    const solve = solver.solve(rebalance, latest);
+    const { composer: seen, session } = composer.seatOf(document.id, rebalance.decision);
+    if (seen !== seenLast) [seenLast, solver] = [seen, solverOn(seen, solver.memory())];
+    const solve = solver.solve({ ...rebalance, decision: session }, latest);
     if (solve.outcome.kind !== 'solved') {
       if (latest === null) throw noneToBeginWith(rebalance, refusalOf(solver.solvers, solve));
       const { finding } = unsolved(solver.solvers, solve);

@@ -1,4 +1,5 @@
 import type { BacktestMetrics } from '../analytics/series.js';
+import type { KnownMarkets } from '../backtest/simulate/known-seats.js';
 import type { Composer, DeciderFactory } from '../backtest/simulate/compositions.js';
 import type { BacktestPlan } from '../backtest/plan.js';
 import { assertReturns } from '../backtest/run-summary.js';
@@ -32,6 +33,8 @@ export interface VariantsInput {
   /** Stored risk models of the variants; absent where they use none. */
   readonly models?: StoredModels;
   readonly createDecider: DeciderFactory;
+  /** What was known of the market at decisions, for variants that ask for it. */
+  readonly known?: KnownMarkets | undefined;
   /** Progress, 0 to 1; stops the work by throwing. */
   readonly report: (fraction: number) => void;
 }
@@ -48,13 +51,14 @@ export function runVariants({
   documents,
   models,
   createDecider,
+  known: knownMarkets,
   report,
 }: VariantsInput): VariantOutcome[] {
   const composers = new Map<string, Composer>();
   return variants.map((variant, i) => {
     const { document, request } = variant;
     const plan = planOfVariant(variant, documents);
-    const key = canonicalJson([document, request.end]);
+    const key = canonicalJson([document, request.end, request.as_known ?? null]);
     const known = composers.get(key);
     const tick = (fraction: number): void => report((i + fraction) / variants.length);
     try {
@@ -64,6 +68,7 @@ export function runVariants({
         plan,
         ...(models === undefined ? {} : { models }),
         createDecider,
+        known: knownMarkets,
         report: tick,
         ...(known === undefined ? {} : { composer: known }),
       });

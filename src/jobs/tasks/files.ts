@@ -1,3 +1,4 @@
+import type { Day } from '#domain/days.js';
 import type { ArtifactDestination } from '#store/port.js';
 import type { HashCells } from '../thread-messages.js';
 
@@ -29,6 +30,14 @@ export type WithOutputNames<I> = {
 export interface HashedFile {
   readonly path: string;
   readonly sha256: string;
+}
+
+/** Changes back to earlier contents of a market: what decisions see that are made on what was known. */
+export interface KnownFiles {
+  /** Day at whose end the market itself was known. */
+  readonly knownOn: Day;
+  /** By content, the latest first: how it is made from the one after it, and the day at whose end it was known. */
+  readonly earlier: readonly (HashedFile & { readonly knownOn: Day })[];
 }
 
 /** A file that a task wrote. */

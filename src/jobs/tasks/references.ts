@@ -7,7 +7,7 @@ import type {
   RiskUniverse,
   ValidateRiskModelInput,
 } from './indices.js';
-import type { WithOutputNames } from './files.js';
+import type { KnownFiles, WithOutputNames } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
 import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput } from './runs.js';
 
@@ -45,12 +45,23 @@ export interface WithModels {
   readonly models?: ModelReferences;
 }
 
+/** Changes back to earlier contents by the names of their files. */
+export interface KnownReferences extends Omit<KnownFiles, 'earlier'> {
+  readonly earlier: readonly (Omit<KnownFiles['earlier'][number], 'path'> & ArtifactReference)[];
+}
+
+/** An order of a task whose decisions may see what was known. */
+export interface WithKnown {
+  readonly known?: KnownReferences;
+}
+
 export type OptimiseOrder = OnMarket<Omit<OptimiseInput, 'models'>> & WithModels;
 
-export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models'>> & WithModels;
+export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> & WithModels & WithKnown;
 
-export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models'>> &
-  WithModels & {
+export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known'>> &
+  WithModels &
+  WithKnown & {
     /** The stored run to extend where that gives the same, or why there is none. */
     readonly stored?: StoredRunReferences | FullRunReason | null;
   };
@@ -63,8 +74,9 @@ export interface StoredRunReferences {
   readonly fileNames: readonly string[];
 }
 
-export type ReplayOrder = OnMarket<Omit<ReplayInput, 'paths' | 'models'>> &
-  WithModels & {
+export type ReplayOrder = OnMarket<Omit<ReplayInput, 'paths' | 'models' | 'known'>> &
+  WithModels &
+  WithKnown & {
     /** Files of the stored run. */
     readonly files: Readonly<Record<'result' | 'overview' | 'columns', ArtifactReference>> & {
       readonly snapshots: (ArtifactReference & { readonly at: number }) | null;

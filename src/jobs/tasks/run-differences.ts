@@ -1,6 +1,7 @@
 import type { LevelsDifference } from '#domain/backtest/compare-levels.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
+import type { KnownFiles } from './files.js';
 import type { ModelFiles } from './indices.js';
 
 /** Paths of the columns of two stored runs. */
@@ -18,4 +19,5 @@ export interface TotalReturnInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
+  readonly known?: KnownFiles;
 }

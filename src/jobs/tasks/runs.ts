@@ -6,7 +6,7 @@ import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { HashedFile, TaskOutputs } from './files.js';
+import type { HashedFile, KnownFiles, TaskOutputs } from './files.js';
 import type { ModelFiles } from './indices.js';
 
 /** Files of a run that its task writes. */
@@ -17,6 +17,7 @@ export interface BacktestInput {
   readonly market: MarketHandle;
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
+  readonly known?: KnownFiles;
   readonly engineVersion: string;
   /** The stored run to extend where that gives the same, or why there is none. */
   readonly stored?: ResumableRun | FullRunReason | null;
@@ -96,6 +97,7 @@ export interface ReplayInput {
   /** The plan of the stored run. */
   readonly plan: BacktestPlan;
   readonly models?: ModelFiles;
+  readonly known?: KnownFiles;
   readonly engineVersion: string;
   readonly definitionChanged: boolean;
   /** Provenance of the stored run. */
@@ -122,6 +124,7 @@ export interface SweepPartInput {
   /** Documents that variants reach, besides themselves. */
   readonly documents: BacktestPlan['documents'];
   readonly models?: ModelFiles;
+  readonly known?: KnownFiles;
   readonly patches: readonly Patch[];
 }
 

@@ -14,7 +14,7 @@ export interface TableTexts {
 
 export const TABLE_NAMES = ['columns', 'reference', 'actions', 'universes', 'series'] as const;
 
-type SeriesLine = readonly [string, string | null, string | null] | readonly [string, number, number];
+export type SeriesLine = readonly [string, string | null, string | null] | readonly [string, number, number];
 
 /** @cost a few microseconds a row */
 export function tableTexts({ reference, actions, universes, series }: ContentTables): TableTexts {

@@ -1,8 +1,10 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
 import { momentOf, versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
 import { DataHistoryDocument, DataVersionDocument, type DataSource } from '#domain/documents/data-version-document.js';
+import type { Day } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
+import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
@@ -48,6 +50,12 @@ export interface DataVersions {
    * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
    */
   at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket>;
+  /**
+   * The contents before one of the served store, as far as they can be had again.
+   * @param version of the content; null where its versions are not known
+   * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
+   */
+  before(version: number | null): Promise<KnownReferences>;
   /** A DataDifference as JSON. @throws Refusal STORE_NOT_SERVED, and as `at` */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** The version that has a content; null where none has. */
@@ -179,6 +187,23 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       return { versions, total: head?.latest ?? 0 };
     },
     at,
+    async before(version) {
+      const { datasetId } = markets.require().identity;
+      const head = await historyOf(documents, datasetId);
+      if (head === undefined || version === null)
+        throw new Refusal('NO_DATA_KNOWN', `No version of the data store ${datasetId} is known.`, {
+          store_id: datasetId,
+        });
+      let content = await requireVersion(datasetId, version);
+      const knownOn = dayOf(content);
+      const earlier: KnownReferences['earlier'][number][] = [];
+      while (content.version > head.readable_from && content.change !== null) {
+        const { name: artifact, sha256 } = content.change;
+        content = await requireVersion(datasetId, content.version - 1);
+        earlier.push({ artifact, sha256, knownOn: dayOf(content) });
+      }
+      return { knownOn, earlier };
+    },
     async difference(datasetId, { from, to, limit }, signal) {
       if (markets.require().identity.datasetId !== datasetId)
         throw new Refusal('STORE_NOT_SERVED', `The data store ${datasetId} is not being served.`);
@@ -194,6 +219,13 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     },
   };
 }
+
+/** Day at whose end, in UTC, a content was known. */
+function dayOf({ known_at: knownAt }: DataVersionDocument): Day {
+  return Math.floor(momentOf(knownAt) / DAY_MS);
+}
+
+const DAY_MS = 86_400_000;
 
 /** How the payload of a job names the version that was asked for. */
 export function versionOf(

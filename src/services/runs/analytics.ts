@@ -27,6 +27,7 @@ import type { CheckedBytes, RunRecordReader, StoredBytes } from './stored-bytes.
 import { createRunRecords, recordEtag } from './run-records.js';
 import { onTermsOf, type RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
+import { assertAnyKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, contentFindings } from './compared-runs.js';
@@ -42,7 +43,7 @@ export interface AnalyticsDependencies {
   readonly calendars: Calendars;
   readonly maker: ViewMaker;
   readonly states: RunStates;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   readonly engineVersion: string;
 }
 
@@ -138,6 +139,9 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     const known = await dataVersions.at(asKnownOn);
     const { market } = known.served;
     assertRunnable(plan, { market, calendars });
+    const { request, documents: all } = plan;
+    if (request.as_known !== undefined)
+      assertAnyKnown(await dataVersions.before(known.version), { market, end: request.end, documents: all });
     return { plan, version, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
   }
 

@@ -25,7 +25,7 @@ export interface BacktestJobDependencies {
   readonly markets: Markets;
   /** How many runs of an index stay, beside those that were published. */
   readonly runsKept: number;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
 /** A stored run that can be extended. */
@@ -230,7 +230,13 @@ export function createBacktestJob({
     const known = await dataVersions.at(payload.data_version);
     const { identity } = known.served;
     const matrices = await plannedFiles(documents, plan.models);
-    const task = { market: identity, plan, ...modelReferences(plan.models, matrices), engineVersion };
+    const task = {
+      market: identity,
+      plan,
+      ...modelReferences(plan.models, matrices),
+      ...(plan.request.as_known === undefined ? {} : { known: await dataVersions.before(known.version) }),
+      engineVersion,
+    };
     const stored = payload.data_version === undefined ? await storedRun(payload, identity) : null;
     const isContinuable = stored !== null && typeof stored !== 'string';
     const { output, before } = isContinuable

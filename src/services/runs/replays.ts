@@ -4,6 +4,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { DataVersions } from '../datasets/data-versions.js';
 import { modelReferences } from '../risk/used-models.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { columnsOf, payloadOf, provenanceOf, referenceTo, requireRun, type AskedRun } from './run-documents.js';
@@ -15,6 +16,7 @@ export interface ReplayJobDependencies {
   readonly artifacts: ArtifactStore;
   readonly markets: Markets;
   readonly states: Pick<RunStates, 'staleOf'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
 }
 
 export interface Replays {
@@ -30,6 +32,7 @@ export function createReplayJob({
   artifacts,
   markets,
   states,
+  dataVersions,
 }: ReplayJobDependencies): JobKind<ReplayPayload> {
   return jobKind('replay', async ({ run_id: runId, which_run: id, engine_version: engineVersion }, attempt) => {
     await markets.settled();
@@ -38,10 +41,13 @@ export function createReplayJob({
     const run = await requireRun(documents, { subject: runId, id });
     const plan = await storedPlan(artifacts, run);
     const { result, overview, models = {} } = run.artifacts;
+    const isAsKnown = plan.request.as_known !== undefined;
+    const known = isAsKnown ? { known: await dataVersions.before((await dataVersions.at(undefined)).version) } : {};
     const { view } = await attempt.compute('replay', {
       market: identity,
       plan,
       ...modelReferences(plan.models, models),
+      ...known,
       engineVersion,
       definitionChanged: (await states.staleOf(run))?.definition ?? false,
       stored: { ...provenanceOf(run), runAt: run.run_at },

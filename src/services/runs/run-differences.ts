@@ -11,6 +11,7 @@ import { Refusal } from '#domain/refusal.js';
 import { jobKind, type Attempt, type JobKind, type Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
+import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
@@ -24,7 +25,7 @@ export interface RunDifferenceJobDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'read' | 'file'>;
   readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at' | 'versionOf' | 'difference'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before' | 'versionOf' | 'difference'>;
 }
 
 /** Values of the data that a result lists. */
@@ -92,6 +93,16 @@ export function createRunDifferenceJob({
     return { models: files };
   }
 
+  /** What was known before a version, as files of this process. */
+  async function knownBefore(version: number | null): Promise<KnownFiles> {
+    const { knownOn, earlier } = await dataVersions.before(version);
+    const files = earlier.map(async ({ artifact, ...content }) => ({
+      ...content,
+      path: await artifacts.file({ name: artifact }),
+    }));
+    return { knownOn, earlier: await Promise.all(files) };
+  }
+
   return jobKind('diff', async (payload, attempt) => {
     await markets.settled();
     const { run_id: subject, engine_version: engineVersion } = payload;
@@ -104,9 +115,10 @@ export function createRunDifferenceJob({
     );
     const causes = causesOf(from, to);
     const value = async ({ plan, data }: Inputs): Promise<number | undefined> => {
-      const { market } = data;
+      const { market, version } = data;
       if (market === undefined) return undefined;
-      const input = { market, plan, ...(await modelsOf(plan, [from, to])) };
+      const known = plan.request.as_known === undefined ? {} : { known: await knownBefore(version) };
+      const input = { market, plan, ...(await modelsOf(plan, [from, to])), ...known };
       return (await attempt.compute('total-return', input, 0.2)).totalReturn;
     };
     const ends = { from, to, totals: levels.totalReturns, engineVersion };

@@ -13,7 +13,7 @@ import { assertNotDeleted } from '../shared/jobs-about.js';
 export interface SweepJobDependencies {
   readonly documents: Pick<DocumentStore, 'get'>;
   readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   /** Threads of the pool. */
   readonly workers: number;
 }
@@ -48,7 +48,10 @@ export function createSweepJob({
       attempt,
     ) => {
       await markets.settled();
-      const { identity: market } = (await dataVersions.at(dataVersion)).served;
+      const content = await dataVersions.at(dataVersion);
+      const { identity: market } = content.served;
+      const isAsKnown = base.request.as_known !== undefined || patches.some((patch) => '/request/as_known' in patch);
+      const known = isAsKnown ? { known: await dataVersions.before(content.version) } : {};
       const references = modelReferences(models, await plannedFiles(stored, models));
       const outcomes: VariantOutcome[] = [];
       const parts = partsOf(patches);
@@ -57,7 +60,7 @@ export function createSweepJob({
           const share = ((1 - SUMMING) * part.length) / patches.length;
           const done = await attempt.compute(
             'sweep-part',
-            { market, base, documents, ...references, patches: part.map((variant) => patches[variant]!) },
+            { market, base, documents, ...references, ...known, patches: part.map((variant) => patches[variant]!) },
             share,
           );
           part.forEach((variant, i) => (outcomes[variant] = done.outcomes[i]!));

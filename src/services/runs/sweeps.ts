@@ -23,6 +23,7 @@ import type { JobStatus } from '#jobs/status.js';
 import type { DocumentStore } from '#store/port.js';
 import { reachedBy } from '../indices/index-questions.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
+import { assertAnyKnown } from './known-decisions.js';
 import { withWatchlist } from '../indices/watchlist-universes.js';
 import { requireIndex, storedIndices, type IndexLookup } from '../indices/stored-indices.js';
 import type { SweepPayload } from '#domain/jobs/payloads.js';
@@ -31,7 +32,7 @@ import { plannedModels } from '../risk/used-models.js';
 export interface SweepsDependencies {
   readonly documents: DocumentStore;
   readonly jobs: Jobs;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'at' | 'before'>;
   readonly calendars: Calendars;
   readonly kind: JobKind<SweepPayload>;
   readonly engineVersion: string;
@@ -138,6 +139,12 @@ export function createSweeps({
       assertNoErrors('sweep', sizeFindings(request));
       const known = await dataVersions.at(request.as_known_on);
       const { market } = known.served;
+      if (request.request.as_known !== undefined)
+        assertAnyKnown(await dataVersions.before(known.version), {
+          market,
+          end: request.request.end,
+          documents: { base: base.document },
+        });
       const patches = patchesOf(request);
       const reached = await checkVariants(base, patches, {
         market,

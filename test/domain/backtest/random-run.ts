@@ -1,5 +1,6 @@
 import type { Memory } from '#domain/backtest/run-file/placed.js';
 import { fc } from '../../fast-check.js';
+import type { KnownMarkets } from '#domain/backtest/simulate/known-seats.js';
 import type { DeciderFactory } from '#domain/backtest/simulate/compositions.js';
 import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
@@ -59,6 +60,7 @@ export interface RunRequest extends Partial<BacktestRequest> {
   readonly documents?: Readonly<Record<string, IndexDocument>>;
   readonly strategy?: StrategyTerms;
   readonly memory?: Memory;
+  readonly known?: KnownMarkets;
   readonly createDecider?: DeciderFactory;
 }
 
@@ -70,13 +72,14 @@ export function runOn(
   calendars: Calendars,
   market: MarketData,
   document: IndexDocument,
-  { documents = {}, strategy, memory, createDecider = plainDecider, ...request }: RunRequest = {},
+  { documents = {}, strategy, memory, known, createDecider = plainDecider, ...request }: RunRequest = {},
 ): Run {
   return runBacktest({
     market,
     calendars,
     createDecider,
     ...(memory === undefined ? {} : { memory }),
+    known,
     report: () => {},
     plan: {
       runId: document.id,
@@ -89,6 +92,7 @@ export function runOn(
         end: null,
         initial_capital: 1_000_000,
         transaction_cost_bps: 0,
+        ...(known === undefined ? {} : { as_known: 'decision' }),
         ...request,
       },
       ...(strategy === undefined ? {} : { strategy }),

@@ -55,7 +55,7 @@ function worldWith(isThere: () => boolean) {
   const documents = { get } as unknown as DocumentStore; // only asked for documents
   const artifacts = {
     path: () => '',
-    read: async () => Buffer.from('{}'),
+    read: async () => Buffer.from('{"request":{}}'),
     newName: () => 'n',
   } as unknown as ArtifactStore;
   const market = { handle: {}, identity: {}, market: {} } as never;
@@ -65,7 +65,10 @@ function worldWith(isThere: () => boolean) {
     require: () => market,
     settled: async () => undefined,
   };
-  const dataVersions = { at: async () => ({ served: market, version: null }) };
+  const dataVersions = {
+    at: async () => ({ served: market, version: null }),
+    before: async () => ({ knownOn: 0, earlier: [] }),
+  };
   const attempt = {
     jobId: 'j',
     compute: async (task: string) => ANSWERS[task],
@@ -81,7 +84,7 @@ function worldWith(isThere: () => boolean) {
       payload: { plan: { runId: 'I', indexId: 'I', name: 'I', documents: {}, request: {} }, engine_version: '' },
     },
     replay: {
-      kind: createReplayJob({ documents, artifacts, markets, states: { staleOf: async () => null } }),
+      kind: createReplayJob({ documents, artifacts, markets, dataVersions, states: { staleOf: async () => null } }),
       payload: { run_id: 'I', run_hash: '', engine_version: '' },
     },
     simulation: {
@@ -90,7 +93,13 @@ function worldWith(isThere: () => boolean) {
     },
     sweep: {
       kind: createSweepJob({ documents, markets, dataVersions, workers: 1 }),
-      payload: { sweep_id: 's', stored_id: 'I', base: { document: { id: 'I' } }, patches: [], documents: {} },
+      payload: {
+        sweep_id: 's',
+        stored_id: 'I',
+        base: { document: { id: 'I' }, request: {} },
+        patches: [],
+        documents: {},
+      },
     },
   };
   return { kinds, attempt, tx: { get, publish: () => undefined } as unknown as DocumentTransaction };

@@ -260,7 +260,7 @@ class RiskInsufficientData(DivisorError):
 
 
 class LookAhead(DivisorError):
-    """A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day."""
+    """A stored risk model is estimated on returns after the decision it is used for; `detail.observed_end` has its last day. Or decisions on what was known are asked of an index that breaches rebalance."""
 
 
 class ModelLacksNames(DivisorError):

@@ -321,6 +321,8 @@ class BacktestBatchRequest(_BacktestBatchRequest, total=False):
     transaction_cost_bps: float
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    as_known: t.Literal["decision"]
     #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
     if_stale: bool
 
@@ -411,6 +413,8 @@ class BacktestRequest(t.TypedDict, total=False):
     transaction_cost_bps: float
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    as_known: t.Literal["decision"]
     #: Run only when the stored run is not what a run of this request would give now; its result is answered otherwise. A field that is not given is that of the stored run then.
     if_stale: bool
 
@@ -6921,6 +6925,8 @@ class SweepTerms(t.TypedDict, total=False):
     initial_capital: float
     #: Cost of a trade in basis points of its notional.
     transaction_cost_bps: float
+    #: Decide each rebalance on the newest version of the data that was known at the end of its decision date; levels are computed from the content of the run.
+    as_known: t.Literal["decision"]
 
 
 class _SweepView(t.TypedDict):

@@ -26,7 +26,7 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
     rule === null
       ? decideAll(composer, { indexId, due, before: [], tick })
       : decideWatched(composer, { indexId, rule, due, first, last, tick });
-  return { document, treatment, sm, first, ...decided, memory: composer.decider(indexId).memory?.() ?? null };
+  return { document, treatment, sm, first, ...decided, memory: composer.left(indexId) };
 }
 
 interface ComposeOnInput {
@@ -52,7 +52,7 @@ export function composeOn(
     first,
     list,
     findings,
-    memory: due.length === 0 ? memory : (composer.decider(indexId).memory?.() ?? null),
+    memory: due.length === 0 ? memory : composer.left(indexId),
   };
 }
 

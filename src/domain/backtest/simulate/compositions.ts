@@ -92,6 +92,19 @@ export interface Composer {
   riskModel(modelId: string): StoredModel;
   /** The compositions of every index that was asked for. */
   composed(): readonly Compositions[];
+  /**
+   * Where a decision of an index on a session is made: here, unless another content of the market was known then.
+   * @throws Refusal NO_DATA_KNOWN
+   */
+  seatOf(indexId: string, session: number): DecisionSeat;
+  /** State that the decisions made so far leave to those to come; null where they leave none. */
+  left(indexId: string): DecisionMemory | null;
+}
+
+/** The content that a decision sees, and its last session of it. */
+export interface DecisionSeat {
+  readonly composer: Composer;
+  readonly session: number;
 }
 
 /** An index of which some compositions are known: only those due after them are decided. */

@@ -1,16 +1,16 @@
 import type { Calendars } from '../../calendars/calendar.js';
 import type { Day } from '../../days.js';
-import { isDerivedDocument, isOverlayDocument, sourcesOf, type IndexDocument } from '../../documents/index-document.js';
-import { exchangeRates } from '../../market/exchange-rates.js';
-import type { MarketData, Membership } from '../../market/market-data.js';
-import { panelRow, type SessionMarket } from '../../market/session-market.js';
+import { isOverlayDocument, sourcesOf, type IndexDocument } from '../../documents/index-document.js';
+import type { MarketData } from '../../market/market-data.js';
+import type { SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
 import type { StoredModel, StoredModels } from '../../risk/stored-model.js';
-import { lastAtMost } from '../../search.js';
 import type { Decider } from './decider.js';
 import { marketOn } from './market-on.js';
 import { compose, composeOn } from './compose.js';
 import { overlayCompositions } from './overlay-compositions.js';
+import { createSeats, type KnownMarkets } from './known-seats.js';
+import { membersIn, universeOn } from './universe-on.js';
 import {
   type Composition,
   type Compositions,
@@ -35,6 +35,8 @@ export interface ComposerInput {
   readonly aligned?: ReadonlyMap<string, SessionMarket>;
   /** By index, what is not to be decided again. */
   readonly resumed?: ReadonlyMap<string, ResumedIndex>;
+  /** What was known of the market at decisions; the market itself where it is absent. */
+  readonly known?: KnownMarkets | undefined;
   /** Called between decisions; stops the work by throwing. */
   readonly tick?: (fraction: number) => void;
 }
@@ -48,13 +50,14 @@ export function createComposer({
   createDecider,
   aligned: given,
   resumed,
+  known,
   tick,
 }: ComposerInput): Composer {
   const byId = new Map(Object.entries(documents));
   const deciders = new Map<string, Decider>();
   const composed = new Map<string, Compositions>();
   const running = new Set<string>();
-  const memberships = new Map<string, Membership[]>();
+  const membersOf = membersIn(market);
 
   const composer: Composer = {
     document(indexId) {
@@ -105,7 +108,10 @@ export function createComposer({
     incumbents: (indexId, session) => composer.inForce(indexId, session - 1)?.columns ?? null,
     riskModel: models,
     composed: () => [...composed.values()],
+    seatOf: (indexId, session) => seats?.of(indexId, session) ?? { composer, session },
+    left: (indexId) => (seats ? seats.memory(indexId) : (composer.decider(indexId).memory?.() ?? null)),
   };
+  const seats = known && createSeats({ composer, known, calendars, createDecider });
   const composeIndex = (indexId: string): Compositions => {
     const document = composer.document(indexId);
     if (isOverlayDocument(document)) return overlayCompositions(composer, document, until);
@@ -114,72 +120,9 @@ export function createComposer({
       ? compose(composer, { indexId, until, tick })
       : composeOn(composer, { indexId, known, tick });
   };
-  const membersOf = (universe: string): readonly Membership[] => {
-    let members = memberships.get(universe);
-    if (!members)
-      memberships.set(universe, (members = market.universes.filter((entry) => entry.universe === universe)));
-    return members;
-  };
   return composer;
 }
 
 function notGiven(modelId: string): StoredModel {
   throw new Error(`the plan lacks the risk model ${modelId}`);
-}
-
-interface UniverseInput {
-  readonly indexId: string;
-  readonly session: number;
-}
-
-function universeOn(
-  composer: Composer,
-  membersOf: (universe: string) => readonly Membership[],
-  { indexId, session }: UniverseInput,
-): Int32Array {
-  const document = composer.document(indexId);
-  if (isOverlayDocument(document)) {
-    const beneath = sourcesOf(document).flatMap((id) => [...composer.universe(id, session)]);
-    return Int32Array.from(new Set(beneath)).toSorted();
-  }
-  const sm = composer.market(indexId);
-  const day = sm.sessions[session]!;
-  const staleMax = composer.treatment(indexId).max_stale_sessions;
-  const candidates = new Uint8Array(sm.names);
-  const add = (identifier: string): void => {
-    const column = sm.columnOf(identifier);
-    if (column >= 0) candidates[column] = 1;
-  };
-  const universe = isDerivedDocument(document)
-    ? { kind: 'index' as const, id: document.derivation.source_index_id }
-    : document.universe;
-  switch (universe?.kind ?? 'all') {
-    case 'all': {
-      candidates.fill(1);
-      for (const column of exchangeRates(sm, document.currency).pairColumns) candidates[column] = 0;
-      break;
-    }
-    case 'named':
-      for (const { identifier, start, end } of membersOf(universe!.id!))
-        if ((start === null || start <= day) && (end === null || day < end)) add(identifier);
-      break;
-    case 'list':
-    case 'watchlist': // whose names the plan has filled in
-      for (const identifier of document.universe!.identifiers ?? []) add(identifier);
-      break;
-    case 'index': {
-      const parentId = universe!.id!;
-      const columns = composer.inForce(parentId, lastAtMost(composer.market(parentId).sessions, day))?.columns ?? [];
-      for (const column of columns) candidates[column] = 1;
-      break;
-    }
-  }
-  const columns = new Int32Array(sm.names);
-  let count = 0;
-  const bars = panelRow(sm, session);
-  for (let column = 0; column < sm.names; column++) {
-    if (candidates[column] && sm.lastBar[bars + column]! >= 0 && sm.isPriceable(session, column, staleMax))
-      columns[count++] = column;
-  }
-  return columns.slice(0, count);
 }

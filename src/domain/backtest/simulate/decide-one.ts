@@ -1,4 +1,6 @@
 import type { Finding } from '../../findings.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import { Refusal } from '../../refusal.js';
 import { inForce, type Composer, type Composition } from './compositions.js';
 import type { DueRebalance } from './due-rebalances.js';
 import { emptyIndex, heldFinding, takeEffect } from './take-effect.js';
@@ -18,17 +20,28 @@ interface DecidedOne {
 
 /**
  * Decides one rebalance.
- * @throws Refusal EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of
+ * @throws Refusal NO_DATA_KNOWN; EMPTY_INDEX, or what the decider explains, when nothing was before a rebalance and nothing comes of
  *   it
  */
 export function decideOne(composer: Composer, { indexId, rebalance, known }: DecideInput): DecidedOne {
   const sm = composer.market(indexId);
   const incumbents = inForce(known, rebalance.decision - 1)?.columns ?? null;
-  const decision = composer.decider(indexId).decide(rebalance.decision, incumbents);
+  const seat = composer.seatOf(indexId, rebalance.decision);
+  const decision = seat.composer.decider(indexId).decide(seat.session, incumbents);
   if (decision.kind === 'decided') {
+    assertHeld(seat.composer.market(indexId), decision.columns, sm);
     const composition = takeEffect(sm, rebalance, decision);
     if (composition) return { composition, findings: decision.findings };
   }
   if (known.length === 0) throw emptyIndex(indexId, sm, { rebalance, decision });
   return { findings: [heldFinding(rebalance, decision)] };
+}
+
+/** @throws Refusal NO_DATA_KNOWN where a name was chosen that the content of the run does not have */
+function assertHeld(seen: SessionMarket, columns: Int32Array, { names }: SessionMarket): void {
+  const gone = columns.find((column) => column >= names);
+  if (gone === undefined) return;
+  const identifier = seen.identifiers[gone]!;
+  const message = `The name ${identifier} was chosen from what was known then; the data of the run does not have it.`;
+  throw new Refusal('NO_DATA_KNOWN', message, { identifier });
 }

@@ -1,0 +1,176 @@
+import type { KnownMarkets } from '#domain/backtest/simulate/known-seats.js';
+import { formatDay, type Day } from '#domain/days.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
+import type { MarketContent } from '../content/market-content.js';
+import type { ContentChange } from './content-change.js';
+import { earlierContent } from './earlier-content.js';
+import { changedList, type ListChange } from './list-change.js';
+import { TABLE_NAMES, tableTexts, type SeriesLine, type TableTexts } from './table-texts.js';
+
+/** A content by the change that makes it from the one after it. */
+export interface EarlierContent {
+  /** Day at whose end it was known. */
+  readonly knownOn: Day;
+  readonly change: ContentChange;
+}
+
+export interface KnownContents {
+  /** Day at whose end the last content was known. */
+  readonly knownOn: Day;
+  /** Those before it, the latest first, as far as they can be had. */
+  readonly earlier: readonly EarlierContent[];
+}
+
+/**
+ * What was known of a market at the ends of days. Where everything that came later is dated after the day, the market
+ * itself stands for the earlier content: nothing looks beyond its day.
+ * @cost of the changes once; of an earlier content where one is asked for that no change after the last one left alone
+ */
+export function createKnownMarkets(last: MarketData, { knownOn, earlier }: KnownContents): KnownMarkets {
+  const touched = touchedFrom(last, earlier);
+  let made: { readonly place: number; readonly market: MarketData } | undefined;
+  return {
+    at(day) {
+      if (knownOn <= day) return last;
+      const place = earlier.findIndex((content) => content.knownOn <= day);
+      if (place < 0) throw notKnown(last, day, earlier.at(-1)?.knownOn ?? knownOn);
+      if (touched[place]! > day) return last;
+      if (made?.place !== place) {
+        const changes = earlier.slice(0, place + 1).map(({ change }) => change);
+        made = { place, market: onAxesOf(last, earlierContent(last, changes), day) };
+      }
+      return made.market;
+    },
+  };
+}
+
+function notKnown({ datasetId }: MarketData, day: Day, first: Day): Refusal {
+  const message = `The decision of ${formatDay(day)} is before the first version of the data store ${datasetId} that can be had, known on ${formatDay(first)}.`;
+  return new Refusal('NO_DATA_KNOWN', message, {
+    store_id: datasetId,
+    decision_date: formatDay(day),
+    first_known_on: formatDay(first),
+  });
+}
+
+/** A content on the way back, as far as changes are dated by it. */
+interface Stage {
+  readonly dates: readonly Day[];
+  readonly identifiers: readonly string[];
+  readonly fields: readonly string[];
+  readonly tables: TableTexts;
+}
+
+/** By content, the first day on which anything is another than in the last one; -Infinity where that has no day. */
+function touchedFrom(last: MarketContent, earlier: readonly EarlierContent[]): Float64Array {
+  const first = new Float64Array(earlier.length);
+  let after: Stage = { ...last, dates: [...last.dates], fields: [...last.fields.keys()], tables: tableTexts(last) };
+  let touched = Infinity;
+  earlier.forEach(({ change }, place) => {
+    const before = stageBefore(after, change);
+    touched = Math.min(touched, firstTouched(change, before, after));
+    after = before;
+    first[place] = touched;
+  });
+  return first;
+}
+
+function stageBefore({ dates, identifiers, tables }: Stage, change: ContentChange): Stage {
+  const texts = (table: keyof TableTexts): readonly string[] =>
+    isWhole(change.tables[table], tables[table])
+      ? tables[table]
+      : changedList(change.tables[table], tables[table], (text) => text);
+  return {
+    dates: changedList(change.dates, dates, (day) => day),
+    identifiers: isWhole(change.identifiers, identifiers)
+      ? identifiers
+      : changedList(change.identifiers, identifiers, (name) => name),
+    fields: change.fields.map(({ name }) => name),
+    tables: Object.fromEntries(TABLE_NAMES.map((table) => [table, texts(table)])) as unknown as TableTexts, // Every table.
+  };
+}
+
+function firstTouched(change: ContentChange, before: Stage, after: Stage): number {
+  const isSameFields =
+    before.fields.length === after.fields.length && before.fields.every((name) => after.fields.includes(name));
+  if (before.identifiers !== after.identifiers || !isSameFields) return -Infinity;
+  let first = firstParted(before.dates, after.dates);
+  for (const { rows } of change.fields) for (const row of rows) first = Math.min(first, before.dates[row]!);
+  for (const table of TABLE_NAMES)
+    for (const line of partedLines(change.tables[table], after.tables[table]))
+      first = Math.min(first, dayOfLine(table, line));
+  return first;
+}
+
+/** The first day that only one of two axes has. */
+function firstParted(before: readonly Day[], after: readonly Day[]): number {
+  let place = 0;
+  while (place < before.length && before[place] === after[place]) place++;
+  return Math.min(before[place] ?? Infinity, after[place] ?? Infinity);
+}
+
+/** Whether a list is the other one, item by item. */
+function isWhole<T>(change: ListChange<T>, after: readonly T[]): boolean {
+  const [step] = change;
+  if (step === undefined) return after.length === 0;
+  return change.length === 1 && !('own' in step) && step[0] === 0 && step[1] === after.length;
+}
+
+/** Lines that only one of two lists has. */
+function partedLines(change: ListChange<string>, after: readonly string[]): readonly string[] {
+  if (isWhole(change, after)) return [];
+  const isShared = new Uint8Array(after.length);
+  const own: string[] = [];
+  for (const step of change) {
+    if ('own' in step) own.push(...step.own);
+    else isShared.fill(1, step[0], step[0] + step[1]);
+  }
+  return [...own, ...after.filter((_, place) => isShared[place] === 0)];
+}
+
+/** The first day on which a line of a table can be seen; -Infinity where it has none. */
+function dayOfLine(table: keyof TableTexts, line: string): number {
+  if (table === 'series') {
+    const [, day, value] = JSON.parse(line) as SeriesLine; // As `tableTexts` writes it.
+    return typeof value === 'number' ? Number(day) : -Infinity;
+  }
+  if (table !== 'actions') return -Infinity;
+  const { exDay, announcedDay } = JSON.parse(line) as CorporateAction; // As above.
+  return Math.min(exDay, announcedDay ?? exDay);
+}
+
+/**
+ * A content whose columns and sessions are those of the last one: names that the last one does not have come after its
+ * own, and where it began earlier its first date goes before, without bars.
+ * @throws Refusal NO_DATA_KNOWN where the content began earlier than the last one
+ */
+function onAxesOf(last: MarketData, content: MarketContent, day: Day): MarketData {
+  const { datasetId, adjustment, currency = null, contentHash } = last;
+  const of = { datasetId, adjustment, currency, contentHash };
+  const [start, own] = [last.dates[0], content.dates[0]];
+  if (start === undefined || own === undefined || own < start)
+    throw new Refusal(
+      'NO_DATA_KNOWN',
+      `What was known of the data store ${datasetId} on ${formatDay(day)} does not begin with the data of the run.`,
+      { store_id: datasetId, decision_date: formatDay(day) },
+    );
+  const held = new Set(last.identifiers);
+  const isSameAxis =
+    content.identifiers.length === last.identifiers.length && content.identifiers.every((name) => held.has(name));
+  if (isSameAxis && own === start) return { ...content, ...of };
+  const identifiers = [...last.identifiers, ...content.identifiers.filter((name) => !held.has(name))];
+  const places = new Map(identifiers.map((name, place) => [name, place]));
+  const columns = Int32Array.from(content.identifiers, (name) => places.get(name)!);
+  const dates = own === start ? content.dates : Int32Array.from([start, ...content.dates]);
+  const shift = dates.length - content.dates.length;
+  const laid = (panel: Float64Array): Float64Array => {
+    const wide = new Float64Array(dates.length * identifiers.length).fill(Number.NaN);
+    for (let t = 0; t < content.dates.length; t++)
+      for (let n = 0; n < columns.length; n++)
+        wide[(t + shift) * identifiers.length + columns[n]!] = panel[t * columns.length + n]!;
+    return wide;
+  };
+  const fields = new Map([...content.fields].map(([name, panel]) => [name, laid(panel)]));
+  return { ...content, ...of, identifiers, dates, fields };
+}

@@ -1,0 +1,240 @@
+import { expect, test } from 'vitest';
+import type { Run } from '#domain/backtest/run.js';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import type { KnownMarkets } from '#domain/backtest/simulate/known-seats.js';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { Refusal } from '#domain/refusal.js';
+import { previewRules } from '#domain/rules/preview.js';
+import { contentChange } from '#market/versions/content-change.js';
+import { createKnownMarkets } from '#market/versions/known-markets.js';
+import {
+  randomDefinition,
+  randomDerivation,
+  randomMarket,
+  withVolume,
+} from '../../domain/backtest/extend/random-definitions.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
+import { CALENDARS, run, tryRun, type RunRequest } from '../../domain/backtest/random-run.js';
+import { fc } from '../../fast-check.js';
+
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
+
+interface Vintage {
+  readonly knownOn: number;
+  readonly content: MarketData;
+}
+
+/** What decisions on some vintages see, the earliest first. */
+function knownOf(vintages: readonly Vintage[]): KnownMarkets {
+  const last = vintages.at(-1)!;
+  const earlier = vintages.slice(0, -1).map(({ knownOn, content }, i) => ({
+    knownOn,
+    change: contentChange(content, vintages[i + 1]!.content),
+  }));
+  return createKnownMarkets(last.content, { knownOn: last.knownOn, earlier: earlier.toReversed() });
+}
+
+/** A market up to a date, with one more column whose first value is that of the vintage: each differs from its first day. */
+function upTo(market: MarketData, row: number): MarketData {
+  const cells = (row + 1) * market.identifiers.length;
+  const mark = new Float64Array(cells).fill(row, 0, 1);
+  const panels = [...market.fields].map(([name, panel]) => [name, panel.slice(0, cells)] as const);
+  return { ...market, dates: market.dates.slice(0, row + 1), fields: new Map([...panels, ['VINTAGE', mark]]) };
+}
+
+/** A vintage of each day from one on, each known on its last date. */
+function daily(from: number, count: number, marketOn: (row: number) => MarketData): Vintage[] {
+  return Array.from({ length: count - from }, (_, i) => {
+    const content = upTo(marketOn(from + i), from + i);
+    return { knownOn: content.dates.at(-1)!, content };
+  });
+}
+
+/** A definition with what it reaches, of any kind. */
+const randomRun = fc.oneof(
+  randomDefinition.map(({ document, parent }) => ({ document, documents: { P: parent } })),
+  randomDerivation.map(({ document, parent }) => ({ document, documents: { P: parent } })),
+);
+
+const decided = ({ index }: Run): unknown[] =>
+  index.compositions.list.map(({ date, session, columns, weights, uncapped }) => [
+    date,
+    session,
+    [...columns],
+    [...weights],
+    [...uncapped],
+  ]);
+
+const requestOf = (documents: RunRequest['documents'], known?: KnownMarkets): RunRequest => ({
+  ...(documents === undefined ? {} : { documents }),
+  createDecider: indexDecider,
+  transaction_cost_bps: 10,
+  ...(known === undefined ? {} : { known }),
+});
+
+test('decisions on what was known are those of a plain run, bit for bit, where days were appended and nothing corrected', () => {
+  let compared = 0;
+  fc.assert(
+    fc.property(randomMarket, randomRun, ({ market: priced }, { document, documents }) => {
+      const market = withVolume(priced);
+      const vintages = daily(1, market.dates.length, () => market);
+      const last = vintages.at(-1)!.content;
+      const plain = tryRun(last, document, requestOf(documents));
+      if (plain === undefined) return;
+      const known = run(last, document, requestOf(documents, knownOf(vintages)));
+      expect(decided(known)).toEqual(decided(plain));
+      expect(known.level).toEqual(plain.level);
+      compared += 1;
+    }),
+    { numRuns: RUNS },
+  );
+  expect(compared).toBeGreaterThan(RUNS / 3);
+});
+
+test('a correction changes no decision from before it was known', () => {
+  let compared = 0;
+  let changed = 0;
+  fc.assert(
+    fc.property(
+      randomMarket,
+      randomRun,
+      fc.array(fc.nat(1000), { minLength: 1, maxLength: 6 }),
+      fc.integer({ min: 40, max: 55 }),
+      ({ market: priced }, { document, documents }, wrong, row) => {
+        const right = withVolume(priced);
+        const close = right.fields.get('CLOSE')!.slice();
+        for (const cell of wrong) close[(20 + (cell % 20)) * right.identifiers.length + (cell % 7)]! *= 1.5;
+        const uncorrected: MarketData = { ...right, fields: new Map([...right.fields, ['CLOSE', close]]) };
+        const vintages = daily(1, right.dates.length, (at) => (at < row ? uncorrected : right));
+        const last = vintages.at(-1)!.content;
+        const known = tryRun(last, document, requestOf(documents, knownOf(vintages)));
+        const never = tryRun(upTo(uncorrected, right.dates.length - 1), document, requestOf(documents));
+        const plain = tryRun(last, document, requestOf(documents));
+        if (known === undefined || never === undefined || plain === undefined) return;
+        const before = ({ index: { compositions } }: Run): number =>
+          compositions.list.filter(({ decision }) => compositions.sm.sessions[decision]! < right.dates[row]!).length;
+        expect(before(known)).toBe(before(never));
+        const [of, as] = [decided(known), decided(never)];
+        expect(of.slice(0, before(known))).toEqual(as.slice(0, before(never)));
+        compared += 1;
+        if (JSON.stringify(decided(plain)) !== JSON.stringify(of)) changed += 1;
+      },
+    ),
+    { numRuns: RUNS },
+  );
+  expect(compared).toBeGreaterThan(RUNS / 3);
+  expect(changed).toBeGreaterThan(0);
+});
+
+const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
+const right = { A: [10, 10, 20, 20, 30], B: [10, 10, 10, 10, 10] };
+/** B was taken for 30 on the 3rd and 4th, until the evening of the 5th. */
+const wrong = { A: right.A, B: [10, 30, 30, 10, 10] };
+const DAILY = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: '2024-01-02',
+  base_value: 100,
+  rebalance: { frequency: 'daily' },
+  pipeline: { weighting: { type: 'PriceWeight' } },
+});
+
+const cut = (close: Record<string, number[]>, count: number): MarketData =>
+  buildMarket({
+    dates: DATES.slice(0, count),
+    close: Object.fromEntries(Object.entries(close).map(([name, values]) => [name, values.slice(0, count)])),
+  });
+
+const vintages = [1, 2, 3, 4, 5].map((count) => ({
+  knownOn: dayFrom(DATES[count - 1]!),
+  content: cut(count < 4 ? wrong : right, count),
+}));
+
+test('weights are from the prices that were known, levels from those that are known now: by hand', () => {
+  const { level, index } = run(cut(right, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
+  const weights = [
+    [0.5, 0.5],
+    [0.25, 0.75],
+    [0.4, 0.6],
+    [2 / 3, 1 / 3],
+    [0.75, 0.25],
+  ];
+  index.compositions.list.forEach((composition, i) => {
+    for (const [k, weight] of composition.weights.entries()) expect(weight).toBeCloseTo(weights[i]![k]!, 14);
+  });
+  // A doubles on the 4th at a weight of 1/4, and rises by a half on the 8th at one of 2/3.
+  const levels = [100, 100, 125, 125, 125 * (4 / 3)];
+  levels.forEach((value, i) => expect(level[i]).toBeCloseTo(value, 10));
+});
+
+test('a rebalance has the composition of a preview on the version of its day', () => {
+  const { index } = run(cut(right, 5), DAILY, { createDecider: indexDecider, known: knownOf(vintages) });
+  vintages.forEach(({ knownOn, content }, i) => {
+    const documents = { X: DAILY };
+    const composer = createComposer({
+      market: content,
+      calendars: CALENDARS,
+      documents,
+      until: knownOn,
+      createDecider: indexDecider,
+    });
+    const { decision } = previewRules(composer, 'X', knownOn).resolved!;
+    expect(decision.kind === 'decided' && [...decision.weights]).toEqual([...index.compositions.list[i]!.weights]);
+  });
+});
+
+test('a day whose prices came on the next one is decided on the day before', () => {
+  const late = vintages.map(({ content }, i) => ({ knownOn: dayFrom(DATES[i]!) + 1, content })); // Weekdays but the last.
+  const { index } = run(
+    cut(right, 5),
+    { ...DAILY, base_date: '2024-01-03' },
+    {
+      createDecider: indexDecider,
+      known: knownOf(late),
+    },
+  );
+  const first = index.compositions.list.map(({ weights }) => weights[0]!);
+  [0.5, 0.25, 0.4, 2 / 3].forEach((weight, i) => expect(first[i], DATES[i + 1]).toBeCloseTo(weight, 14));
+});
+
+test('a name of which nothing was known then is not chosen, one that has gone since is refused, and a later start is waited for', () => {
+  const [a, b] = [right.A, right.B];
+  const grown = [
+    { knownOn: dayFrom(DATES[0]!), content: cut({ B: b }, 1) },
+    { knownOn: dayFrom(DATES[2]!), content: cut({ A: a, B: b }, 5) },
+  ];
+  const { index } = run(cut({ A: a, B: b }, 5), DAILY, { createDecider: indexDecider, known: knownOf(grown) });
+  expect(index.compositions.list.map(({ weights }) => weights.length)).toEqual([1, 1, 2, 2, 2]);
+  const shrunk = [grown[0]!, { knownOn: dayFrom(DATES[2]!), content: cut({ A: a }, 5) }];
+  const refusal = (): unknown => run(cut({ A: a }, 5), DAILY, { createDecider: indexDecider, known: knownOf(shrunk) });
+  expect(refusal).toThrow(Refusal);
+  expect(refusal).toThrow('The name B was chosen from what was known then; the data of the run does not have it.');
+});
+
+test('a decision from before the first version is refused, with the day of that version', () => {
+  const known = knownOf(vintages.slice(2));
+  try {
+    run(cut(right, 5), DAILY, { createDecider: indexDecider, known });
+    expect.unreachable();
+  } catch (refusal) {
+    expect(refusal).toMatchObject({
+      code: 'NO_DATA_KNOWN',
+      detail: { decision_date: '2024-01-02', first_known_on: '2024-01-04' },
+    });
+  }
+  expect(formatDay(known.at(dayFrom('2024-01-04')).dates.at(-1)!)).toBe('2024-01-04');
+});
+
+test('where all that came later is dated later, the last content stands for the earlier one', () => {
+  const appended = [3, 4, 5].map((count) => ({ knownOn: dayFrom(DATES[count - 1]!), content: cut(right, count) }));
+  const known = knownOf(appended);
+  const last = known.at(dayFrom(DATES[4]!));
+  expect(known.at(dayFrom(DATES[2]!))).toBe(last);
+  const corrected = knownOf([...vintages.slice(0, 3), ...appended.slice(1)]);
+  expect(corrected.at(dayFrom(DATES[2]!)).fields.get('CLOSE')![3]).toBe(30);
+  expect(corrected.at(dayFrom(DATES[3]!)).fields.get('CLOSE')![3]).toBe(10);
+});

@@ -1,0 +1,147 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One store whose first content had another price of B on a rebalance date than the second: tests follow each other. */
+let service: RunningService;
+
+const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
+const CLOSES = { A: [10, 10, 10, 10, 20, 20, 20], B: [10, 10, 10, 10, 10, 10, 10] };
+
+/** A market table; B has another close on Friday the 5th. */
+function tables(wrong: number): object {
+  const data = DATES.flatMap((date, t) =>
+    (['A', 'B'] as const).map((name) => [name, date, name === 'B' && t === 3 ? wrong : CLOSES[name][t]!]),
+  );
+  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+}
+
+const imported = (rows: object) =>
+  service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables: rows, on_exists: 'replace', activate: true });
+
+const INDEX = {
+  id: 'DESK',
+  name: 'Desk',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  rebalance: { frequency: 'weekly' },
+  pipeline: { weighting: { type: 'PriceWeight' } },
+};
+
+async function jobOf<T = Record<string, unknown>>(path: string, body: object): Promise<T> {
+  const { body: started } = await service.ask<{ readonly job_id: string }>('POST', path, body);
+  const job = await service.finished(started.job_id);
+  expect(job).toMatchObject({ status: 'succeeded' });
+  return job.result as T;
+}
+
+interface Levels {
+  readonly metrics: { readonly total_return: number };
+}
+const run = (body: object = {}): Promise<Levels> => jobOf<Levels>('/analytics/DESK/backtest', body);
+const runs = async (): Promise<{ readonly run_id: string; readonly request: { readonly as_known?: string } }[]> =>
+  (await service.ask<{ readonly runs: [] }>('GET', '/analytics/DESK/runs')).body.runs;
+
+/** When each version was known, written while the service is away: a test cannot wait for days. */
+const KNOWN = ['2024-01-01T00:00:00.000000+00:00', '2024-01-08T18:00:00.000000+00:00'];
+
+async function dateVersions(): Promise<void> {
+  const documents = await openDocumentStore({ folder: join(service.root, 'home', 'documents') });
+  await documents.transaction(async (tx) => {
+    for (const [i, known_at] of KNOWN.entries()) {
+      const id = `m/${String(i + 1).padStart(10, '0')}`;
+      const stored = await tx.get('data-version', id);
+      if (stored === undefined || 'unreadable' in stored) throw new Error(`no version ${id}`);
+      await tx.put('data-version', id, { ...(stored.body as object), known_at });
+    }
+  });
+  await documents.close();
+}
+
+beforeAll(async () => {
+  service = await runService();
+  await imported(tables(40));
+  await imported(tables(10));
+  expect((await service.ask('PUT', '/indices/DESK', INDEX)).status).toBeLessThan(300);
+}, 120_000);
+afterAll(() => service.close(), 60_000);
+
+test('decisions from before the first version are refused, with the day of that', async () => {
+  for (const [path, body] of [
+    ['/analytics/DESK/backtest', { as_known: 'decision' }],
+    ['/analytics/sweeps', { index_id: 'DESK', request: { as_known: 'decision' }, patches: [{}] }],
+  ] as const) {
+    const today = new Date().toISOString().slice(0, 10);
+    expect(await service.refusal('POST', path, body)).toMatchObject({
+      status: 422,
+      code: 'NO_DATA_KNOWN',
+      detail: { store_id: 'm', decision_date: '2024-01-10', first_known_on: today },
+    });
+  }
+});
+
+test('a rebalance decides on the price that was known, and levels are of the one that is known now', async () => {
+  await service.restart(dateVersions);
+  await service.resumed();
+  const plain = await run();
+  const known = await run({ as_known: 'decision' });
+  // Friday the 5th: half of A by today's data; a fifth by what was known then. A doubles on Monday.
+  expect(plain.metrics.total_return).toBeCloseTo(0.5, 12);
+  expect(known.metrics.total_return).toBeCloseTo(0.2, 12);
+  const preview = await service.ask<{ readonly weights: readonly { readonly weight: number }[] }>(
+    'POST',
+    '/indices/DESK/preview',
+    { as_of: '2024-01-05', as_known_on: '2024-01-05' },
+  );
+  expect(JSON.stringify(preview.body)).toContain('0.8');
+});
+
+test('a run on what was known says so, stays current, replays to the same bytes, and is no ground for a plain one', async () => {
+  expect((await runs()).map(({ request }) => request.as_known)).toEqual(['decision', undefined]);
+  const current = await service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, as_known: 'decision' });
+  expect(current.status).toBe(200);
+  const replayed = await jobOf('/analytics/DESK/replay', {});
+  expect(replayed).toMatchObject({ equal: true, inputs_equal: true });
+  const again = await run();
+  expect(again.metrics.total_return).toBeCloseTo(0.5, 12);
+});
+
+test('the difference of the two is one of the request, to the last bit', async () => {
+  const [, known, plain] = await runs();
+  const difference = await jobOf('/analytics/DESK/runs/diff', { from: plain!.run_id, to: known!.run_id });
+  expect(difference).toMatchObject({
+    definition: [],
+    request: [{ path: '/as_known', op: 'add', before: null, after: 'decision' }],
+    data: { cells: 0 },
+  });
+  const { effects, total_return: total } = difference as {
+    readonly effects: readonly { readonly cause: string; readonly total_return: number }[];
+    readonly total_return: number;
+  };
+  expect(effects.find(({ cause }) => cause === 'request')!.total_return).toBe(total);
+  expect(total).toBeCloseTo(-0.3, 12);
+});
+
+test('an index that breaches rebalance is refused: on which day there is one is read off corrected data', async () => {
+  const treatment = { on_breach: 'rebalance' };
+  const pipeline = { ...INDEX.pipeline, treatment };
+  expect((await service.ask('PUT', '/indices/WATCHED', { ...INDEX, id: 'WATCHED', pipeline })).status).toBeLessThan(
+    300,
+  );
+  const refusal = await service.refusal('POST', '/analytics/WATCHED/backtest', { as_known: 'decision' });
+  expect(refusal).toMatchObject({ status: 422, code: 'LOOK_AHEAD', detail: { index_id: 'WATCHED' } });
+});
+
+test('variants of a sweep decide as single runs do', async () => {
+  const { rows } = await jobOf<{ readonly rows: readonly { readonly variant: number; readonly metrics: object }[] }>(
+    '/analytics/sweeps',
+    {
+      index_id: 'DESK',
+      request: { as_known: 'decision' },
+      patches: [{}, { '/request/transaction_cost_bps': 10 }],
+    },
+  );
+  const known = await run({ as_known: 'decision' });
+  expect(rows.find(({ variant }) => variant === 0)!.metrics).toEqual(known.metrics);
+});

@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Run, divisor, finishedHere, serving } from '../process.js';
 import { hasPseudoTerminal, onTerminal } from '../pseudo-terminal.js';
+import { testFilesAndData } from './files-and-data.js';
 import { folder, home, file, INDEX, linesOf, ending } from './set-up.js';
 
 export function describeAgainstAService(): void {
@@ -33,6 +34,15 @@ export function describeAgainstAService(): void {
     }
     const asked = (words: readonly string[], environment: Record<string, string> = {}) =>
       finishedHere(words, { DIVISOR_URL: service.url, DIVISOR_API_KEY: key, ...environment });
+
+    describe('with a key for everything', () => {
+      let all: string;
+      beforeAll(async () => {
+        const made = await finishedHere(['keys', 'create', '--home', home, '--name', 'all', '--scopes', 'admin']);
+        all = made.out.trim();
+      });
+      testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
+    });
 
     test('work is done there, with the key of the environment', async () => {
       const { status, out, err } = await asked(['backtest', 'EVEN']);

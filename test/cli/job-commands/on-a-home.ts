@@ -1,11 +1,10 @@
-import { spawnSync } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { IS_SOAK } from '../../soak.js';
 import { finishedHere, serving } from '../process.js';
-import { folder, home, file, INDEX, linesOf, onHome } from './set-up.js';
+import { folder, home, file, linesOf, onHome } from './set-up.js';
 
 export function describeOnAHome(): void {
   describe('on a pipe and a home', () => {
@@ -40,19 +39,6 @@ export function describeOnAHome(): void {
       expect(linesOf(out)).toMatchObject([{ event: 'result', result: { metrics: expect.anything() } }]);
       const again = await onHome(['backtest', 'EVEN', '--cost-bps', '6', '--if-stale']);
       expect(linesOf(again.out).some(({ event }) => event === 'status')).toBe(true);
-    });
-
-    test('a document may come on standard input', () => {
-      const { status, stdout } = spawnSync(
-        process.execPath,
-        ['dist/src/main.js', 'backtest', 'PIPED', '--document', '-', '--home', home],
-        {
-          input: JSON.stringify({ ...INDEX, id: 'PIPED' }),
-          env: { PATH: process.env['PATH'], DIVISOR_DATA_ROOTS: folder },
-          encoding: 'utf8',
-        },
-      );
-      expect([status, linesOf(stdout).at(-1)?.event]).toEqual([0, 'result']);
     });
 
     test('a sweep ranks the combinations of a grid, one line each, and keeps the request it came from', async () => {
@@ -172,7 +158,7 @@ export function describeOnAHome(): void {
     });
   });
 
-  describe('exports on a home', () => {
+  describe('exports and imports on a home', () => {
     test('a table goes to a pipe as CSV, cut to its dates', async () => {
       await onHome(['backtest', 'EVEN', '--document', file('even.json'), '--cost-bps', '5']);
       const { status, out, err } = await onHome(['export', 'weights', '--index', 'EVEN', '--start', '2022-12-29']);
@@ -182,35 +168,6 @@ export function describeOnAHome(): void {
       expect(rows.map((row) => row.split(',').slice(0, 2).join(' '))).toEqual(
         ['2022-12-29', '2022-12-30'].flatMap((date) => ['A', 'B', 'C', 'D'].map((name) => `${date} ${name}`)),
       );
-    });
-
-    test('the ending of a file names the format, and the file is there when it is whole', async () => {
-      for (const [ending, begins] of [
-        ['csv', 'date,'],
-        ['xlsx', 'PK'],
-        ['json', '{"stale":null,'],
-        ['arrow', '\u00FF\u00FF\u00FF\u00FF'],
-      ] as const) {
-        const out = file(`levels.${ending}`);
-        const said = await onHome(['export', 'levels', '--index', 'EVEN', '--out', out]);
-        expect([said.status, said.err]).toEqual([0, '']);
-        const bytes = await readFile(out);
-        expect(bytes.subarray(0, begins.length).toString('latin1')).toBe(begins);
-        expect(linesOf(said.out)).toEqual([{ event: 'result', out, table: 'levels', bytes: bytes.length }]);
-        await expect(readFile(`${out}.part`)).rejects.toMatchObject({ code: 'ENOENT' });
-      }
-    });
-
-    test('what cannot be exported is refused, and leaves no file', async () => {
-      const refused = await onHome(['export', 'levels', '--index', 'NOBODY', '--out', file('nobody.csv')]);
-      expect(refused.status).toBe(2);
-      expect(refused.err).toContain('INDEX_NOT_FOUND');
-      await expect(readFile(file('nobody.csv'))).rejects.toMatchObject({ code: 'ENOENT' });
-      const misspelt = await onHome(['export', 'wieghts', '--index', 'EVEN']);
-      expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
-      expect((await onHome(['export', 'levels'])).err).toContain('--index');
-      const ending = await onHome(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
-      expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
     });
 
     test('a folder of vendor files becomes a served store by one command, and their mapping can be looked at first', async () => {
@@ -250,79 +207,6 @@ export function describeOnAHome(): void {
         result: { adjustment: written.adjustment, derived_actions: { splits: 0 }, rows: { market: writes } },
       });
     }, 60_000);
-
-    test('an import is not guessed where the data leaves a question', async () => {
-      await mkdir(file('unsure'));
-      await writeFile(file('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
-      const { status, err } = await onHome(['import', file('unsure'), '--inspect']);
-      expect(status).toBe(64);
-      expect(err).toContain('--date-format: Days may be written M/D/YYYY or D/M/YYYY');
-      await writeFile(file('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
-      const said = await onHome(['import', file('unsure/x.csv'), '--mapping', file('said.json')]);
-      expect([said.status, said.err]).toEqual([0, '']);
-      expect(linesOf(said.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
-    });
-
-    test('closes are published, and their log verified, by commands alone', async () => {
-      const { status, err, out } = await onHome(['publish', 'EVEN', '--through', '2021-01-05']);
-      expect([status, err]).toEqual([0, '']);
-      const { result } = linesOf(out).at(-1) as unknown as { result: { published: number; head: string } };
-      const [log, keys] = [file('log.ndjson'), file('keys.json')];
-      expect((await onHome(['published', 'EVEN', '--out', log])).status).toBe(0);
-      expect((await onHome(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
-      expect((await readFile(log, 'utf8')).trim().split('\n')).toHaveLength(result.published);
-      const verify = ['verify-published', log, '--key', keys, '--head', result.head];
-      expect(await finishedHere(verify)).toMatchObject({
-        status: 0,
-        out: expect.stringMatching(/^Chain and signatures hold/) as string,
-      });
-      expect((await onHome(['publication', 'rotate'])).status).toBe(0);
-      expect((await onHome(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
-    });
-
-    test('a store that is served already is no error, and says so', async () => {
-      const { status, out, err } = await onHome(['activate', 'desk']);
-      expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
-      expect((await onHome(['activate', 'nothing'])).status).toBe(2);
-    });
-
-    test('a watchlist comes from standard input too, and says which names are not held', () => {
-      const put = (names: string, input = '') =>
-        spawnSync(process.execPath, ['dist/src/main.js', 'watchlist', 'put', 'mine', names, '--home', home], {
-          input,
-          env: { PATH: process.env['PATH'], DIVISOR_DATA_ROOTS: folder },
-          encoding: 'utf8',
-        });
-      const { status, stdout, stderr } = put('-', 'A\nNOBODY, B\n\n');
-      const rows = linesOf(stdout).filter(({ event }) => event === 'row');
-      expect([status, rows.map(({ identifier }) => identifier)]).toEqual([0, ['A', 'NOBODY', 'B']]);
-      expect(stderr).toContain('the served store has no NOBODY:');
-      expect(put('-')).toMatchObject({
-        status: 64,
-        stderr: expect.stringContaining('Standard input holds no') as string,
-      });
-      expect(put(',')).toMatchObject({
-        status: 64,
-        stderr: expect.stringContaining('NAMES holds no identifier') as string,
-      });
-    });
-
-    test('one command imports a wide table, and says what it took and why', async () => {
-      await mkdir(file('wide'));
-      await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
-      const words = ['import', file('wide/wide.csv'), '--inspect', '--id', 'wide'];
-      const { status, err } = await onHome(words);
-      expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--field', '--date-format']]);
-      const flags = ['--field', 'CLOSE', '--date-format', 'DD/MM/YYYY'];
-      const told = await onHome([...words, ...flags]);
-      expect(told.err).toBe('');
-      const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
-      const taken = { field: 'adjustment', taken: 'none', others: ['splits', 'total'] };
-      line.result.read_as = { basis: { adjustment: 'none', reason: expect.any(String) as string }, unsure: [taken] };
-      expect(linesOf(told.out).at(-1)).toMatchObject(line);
-      const looked = await onHome(['inspect', file('wide/wide.csv'), ...flags, '--adjustment', 'splits']);
-      expect(linesOf(looked.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
-    });
   });
 }
 

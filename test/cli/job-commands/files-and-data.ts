@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { type Ending, finishedHere } from '../process.js';
+import { file, INDEX, linesOf } from './set-up.js';
+
+/** What reads and writes files and stores, of a service and with a key for everything: a home would be opened for each. */
+export function testFilesAndData(environment: () => Readonly<Record<string, string>>): void {
+  const asked = (words: readonly string[]): Promise<Ending> => finishedHere(words, environment());
+  const piped = (words: readonly string[], input: string) =>
+    spawnSync(process.execPath, ['dist/src/main.js', ...words], {
+      input,
+      env: { PATH: process.env['PATH'], ...environment() },
+      encoding: 'utf8',
+    });
+
+  test('a document may come on standard input', () => {
+    const { status, stdout } = piped(
+      ['backtest', 'PIPED', '--document', '-'],
+      JSON.stringify({ ...INDEX, id: 'PIPED' }),
+    );
+    expect([status, linesOf(stdout).at(-1)?.event]).toEqual([0, 'result']);
+  });
+
+  test('the ending of a file names the format, and the file is there when it is whole', async () => {
+    for (const [ending, begins] of [
+      ['csv', 'date,'],
+      ['xlsx', 'PK'],
+      ['json', '{"stale":null,'],
+      ['arrow', '\u00FF\u00FF\u00FF\u00FF'],
+    ] as const) {
+      const out = file(`levels.${ending}`);
+      const said = await asked(['export', 'levels', '--index', 'EVEN', '--out', out]);
+      expect([said.status, said.err]).toEqual([0, '']);
+      const bytes = await readFile(out);
+      expect(bytes.subarray(0, begins.length).toString('latin1')).toBe(begins);
+      expect(linesOf(said.out)).toEqual([{ event: 'result', out, table: 'levels', bytes: bytes.length }]);
+      await expect(readFile(`${out}.part`)).rejects.toMatchObject({ code: 'ENOENT' });
+    }
+  });
+
+  test('what cannot be exported is refused, and leaves no file', async () => {
+    const refused = await asked(['export', 'levels', '--index', 'NOBODY', '--out', file('nobody.csv')]);
+    expect(refused.status).toBe(2);
+    expect(refused.err).toContain('INDEX_NOT_FOUND');
+    await expect(readFile(file('nobody.csv'))).rejects.toMatchObject({ code: 'ENOENT' });
+    const misspelt = await asked(['export', 'wieghts', '--index', 'EVEN']);
+    expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
+    expect((await asked(['export', 'levels'])).err).toContain('--index');
+    const ending = await asked(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
+    expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
+  });
+
+  test('an import is not guessed where the data leaves a question', async () => {
+    await mkdir(file('unsure'));
+    await writeFile(file('unsure/x.csv'), 'Date,Ticker,Close\n01/02/2024,A,10\n01/03/2024,A,11\n');
+    const { status, err } = await asked(['import', file('unsure'), '--inspect']);
+    expect(status).toBe(64);
+    expect(err).toContain('--date-format: Days may be written M/D/YYYY or D/M/YYYY');
+    await writeFile(file('said.json'), '{ "date_format": "MM/DD/YYYY", "columns": { "identifier": "Ticker" } }');
+    const said = await asked(['import', file('unsure/x.csv'), '--mapping', file('said.json')]);
+    expect([said.status, said.err]).toEqual([0, '']);
+    expect(linesOf(said.out).at(-1)).toMatchObject({ result: { start: '2024-01-02', end: '2024-01-03' } });
+  });
+
+  test('closes are published, and their log verified, by commands alone', async () => {
+    const { status, err, out } = await asked(['publish', 'EVEN', '--through', '2021-01-05']);
+    expect([status, err]).toEqual([0, '']);
+    const { result } = linesOf(out).at(-1) as unknown as { result: { published: number; head: string } };
+    const [log, keys] = [file('log.ndjson'), file('keys.json')];
+    expect((await asked(['published', 'EVEN', '--out', log])).status).toBe(0);
+    expect((await asked(['publication', 'keys', 'EVEN', '--out', keys])).status).toBe(0);
+    expect((await readFile(log, 'utf8')).trim().split('\n')).toHaveLength(result.published);
+    const verify = ['verify-published', log, '--key', keys, '--head', result.head];
+    expect(await finishedHere(verify)).toMatchObject({
+      status: 0,
+      out: expect.stringMatching(/^Chain and signatures hold/) as string,
+    });
+    expect((await asked(['publication', 'rotate'])).status).toBe(0);
+    expect((await asked(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
+  });
+
+  test('a store that is served already is no error, and says so', async () => {
+    const { status, out, err } = await asked(['activate', 'desk']);
+    expect([status, err, linesOf(out).at(-1)]).toMatchObject([0, '', { result: { already_served: true } }]);
+    expect((await asked(['activate', 'nothing'])).status).toBe(2);
+  });
+
+  test('a watchlist comes from standard input too, and says which names are not held', async () => {
+    const { status, stdout, stderr } = piped(['watchlist', 'put', 'mine', '-'], 'A\nNOBODY, B\n\n');
+    const rows = linesOf(stdout).filter(({ event }) => event === 'row');
+    expect([status, rows.map(({ identifier }) => identifier)]).toEqual([0, ['A', 'NOBODY', 'B']]);
+    expect(stderr).toContain('the served store has no NOBODY:');
+    expect(piped(['watchlist', 'put', 'mine', '-'], '')).toMatchObject({
+      status: 64,
+      stderr: expect.stringContaining('Standard input holds no') as string,
+    });
+    expect(await asked(['watchlist', 'put', 'mine', ','])).toMatchObject({
+      status: 64,
+      err: expect.stringContaining('NAMES holds no identifier') as string,
+    });
+  });
+
+  test('one command imports a wide table, and says what it took and why', async () => {
+    await mkdir(file('wide'));
+    await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
+    const words = ['import', file('wide/wide.csv'), '--inspect', '--id', 'wide'];
+    const { status, err } = await asked(words);
+    expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--field', '--date-format']]);
+    const flags = ['--field', 'CLOSE', '--date-format', 'DD/MM/YYYY'];
+    const told = await asked([...words, ...flags]);
+    expect(told.err).toBe('');
+    const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
+    const taken = { field: 'adjustment', taken: 'none', others: ['splits', 'total'] };
+    line.result.read_as = { basis: { adjustment: 'none', reason: expect.any(String) as string }, unsure: [taken] };
+    expect(linesOf(told.out).at(-1)).toMatchObject(line);
+    const looked = await asked(['inspect', file('wide/wide.csv'), ...flags, '--adjustment', 'splits']);
+    expect(linesOf(looked.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
+  });
+}

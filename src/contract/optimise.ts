@@ -6,6 +6,7 @@ import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-spec.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { MEASURE_FORMS, type Measure } from '#domain/objectives/objective-class.js';
 import { Id } from '#domain/shape.js';
 import { listingQuery, purgeQuery, TypeSpec, ValidationReport } from './common.js';
 import { ConstraintSetCollection, SavedConstraintSet } from './constraint-sets.js';
@@ -74,9 +75,25 @@ const optimisationBody = {
   candidates: described(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),
 };
 
+const ObjectiveTypeSpec = TypeSpec.extend({
+  measure: z
+    .strictObject({
+      name: z.string().meta({ description: 'As in the sentences of a run.' }),
+      form: z.enum(Object.keys(MEASURE_FORMS) as [Measure['form'], ...Measure['form'][]]).meta({
+        description: `What the figure is of \`objective_value\`. ${Object.entries(MEASURE_FORMS)
+          .map(([form, meaning]) => `\`${form}\`: ${meaning}`)
+          .join('; ')}.`,
+      }),
+    })
+    .meta({
+      id: 'ObjectiveMeasure',
+      description: 'The figure in which a run reports the objective and changes of it.',
+    }),
+}).meta({ id: 'ObjectiveTypeSpec' });
+
 export const ObjectiveTypes = z
   .strictObject({
-    objectives: z.array(TypeSpec).meta({ description: 'What weights can be chosen for.' }),
+    objectives: z.array(ObjectiveTypeSpec).meta({ description: 'What weights can be chosen for.' }),
     expected_returns: z.array(TypeSpec).meta({ description: 'Models of expected returns.' }),
   })
   .meta({ id: 'ObjectiveTypes' });

@@ -7,6 +7,10 @@ export const StaleState = z
     data: z.boolean().meta({ description: 'The served content is not that of the run.' }),
     engine: z.boolean().meta({ description: 'The engine is another version, whose bits differ.' }),
     reasons: z.array(z.string()).meta({ description: 'A sentence each.' }),
+    store_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'The store of the run, where another one is served; null otherwise.' }),
   })
   .meta({ id: 'StaleState' });
 

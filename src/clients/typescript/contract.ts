@@ -3702,9 +3702,40 @@ export interface NotNode {
 /** What weights are chosen for: a type alone, or with its parameters. */
 export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 'max_return' | 'max_sharpe' | 'risk_parity' | 'max_diversification' | 'max_decorrelation' | MinTrackingErrorObjective | MinVarianceObjective | MaxUtilityObjective | MaxReturnObjective | MaxSharpeObjective | RiskParityObjective | MaxDiversificationObjective | MaxDecorrelationObjective;
 
+/** The figure in which a run reports the objective and changes of it. */
+export interface ObjectiveMeasure {
+  /** As in the sentences of a run. */
+  readonly name: string;
+  /** What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `number`: the value itself, without a unit. */
+  readonly form: 'root' | 'return' | 'number';
+}
+
+export interface ObjectiveTypeSpec {
+  /** Class name. */
+  readonly type: string;
+  /** Human-readable name. */
+  readonly label: string;
+  /** Which catalogue the class belongs to. */
+  readonly category: 'selection' | 'weighting' | 'constraint' | 'objective' | 'expected_returns';
+  /** What it does, in a sentence or two. */
+  readonly help: string | null;
+  /** Its parameters in form order. */
+  readonly parameters: readonly ParameterSpec[];
+  /** What the figure counts. */
+  readonly unit: 'fraction' | 'count' | 'value' | null;
+  /** What it is. */
+  readonly kind: 'eq' | 'ineq' | null;
+  /** False marks the classes that make a result heuristic. */
+  readonly convex: boolean | null;
+  /** A complete valid row. */
+  readonly example: Readonly<Record<string, unknown>> | null;
+  /** In what a run reports the objective and changes of it. */
+  readonly measure: ObjectiveMeasure;
+}
+
 export interface ObjectiveTypes {
   /** What weights can be chosen for. */
-  readonly objectives: readonly TypeSpec[];
+  readonly objectives: readonly ObjectiveTypeSpec[];
   /** Models of expected returns. */
   readonly expected_returns: readonly TypeSpec[];
 }
@@ -6073,6 +6104,8 @@ export interface StaleState {
   readonly engine: boolean;
   /** A sentence each. */
   readonly reasons: readonly string[];
+  /** The store of the run, where another one is served; null otherwise. */
+  readonly store_id: string | null;
 }
 
 export interface StatGridBlock {

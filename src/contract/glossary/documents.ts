@@ -82,6 +82,7 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   category: 'Which catalogue the class belongs to.',
   help: 'What it does, in a sentence or two.',
   parameters: 'Its parameters in form order.',
+  'ObjectiveTypeSpec.measure': 'In what a run reports the objective and changes of it.',
   unit: 'What the figure counts.',
   convex: 'False marks the classes that make a result heuristic.',
   example: 'A complete valid row.',

@@ -8,14 +8,25 @@ export interface StaleState {
   readonly engine: boolean;
   /** A sentence each. */
   readonly reasons: readonly string[];
+  /** The store of the run, where another one is served; null otherwise. */
+  readonly store_id: string | null;
 }
 
 /** Reasons by what they are reasons for. */
-export type StaleReasons = Readonly<Record<'definition' | 'data' | 'engine', readonly string[]>>;
+export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'engine', readonly string[]>> {
+  /** The store of the run, where another one is served. */
+  readonly otherStore: string | null;
+}
 
 /** The state that reasons come to; null without any. */
-export function staleState({ definition, data, engine }: StaleReasons): StaleState | null {
+export function staleState({ definition, data, engine, otherStore }: StaleReasons): StaleState | null {
   const reasons = [...definition, ...data, ...engine];
   if (reasons.length === 0) return null;
-  return { definition: definition.length > 0, data: data.length > 0, engine: engine.length > 0, reasons };
+  return {
+    definition: definition.length > 0,
+    data: data.length > 0,
+    engine: engine.length > 0,
+    reasons,
+    store_id: otherStore,
+  };
 }

@@ -7,7 +7,7 @@ import { maxUtility } from './classes/max-utility.js';
 import { minTrackingError } from './classes/min-tracking-error.js';
 import { minVariance } from './classes/min-variance.js';
 import { riskParity } from './classes/risk-parity.js';
-import type { ObjectiveClass } from './objective-class.js';
+import type { Measure, ObjectiveClass } from './objective-class.js';
 
 /** Every objective, in the order of forms. */
 export const OBJECTIVE_CLASSES: readonly ObjectiveClass[] = [
@@ -27,5 +27,13 @@ export function findObjectiveClass(type: string): ObjectiveClass | undefined {
   return BY_TYPE.get(type);
 }
 
+/** The served form of an objective. */
+export interface ObjectiveTypeSpec extends TypeSpec {
+  readonly measure: Pick<Measure, 'name' | 'form'>;
+}
+
 /** The catalogue as clients read it. */
-export const objectiveSpecs: readonly TypeSpec[] = OBJECTIVE_CLASSES.map(typeSpec);
+export const objectiveSpecs: readonly ObjectiveTypeSpec[] = OBJECTIVE_CLASSES.map((entry) => {
+  const { name, form } = entry.measure;
+  return { ...typeSpec(entry), measure: { name, form } };
+});

@@ -23,10 +23,18 @@ export interface GoalContext {
   warn(message: string): void;
 }
 
-/** How changes of an objective are reported. */
+/** What the figure of an objective is of its value. */
+export const MEASURE_FORMS = {
+  root: 'the root of a variance, a fraction a year',
+  return: 'the value itself, a fraction a year',
+  number: 'the value itself, without a unit',
+} as const;
+
+/** How an objective and changes of it are reported. */
 export interface Measure {
-  /** `tracking error`, in sentences. */
+  /** `the tracking error`, in sentences. */
   readonly name: string;
+  readonly form: keyof typeof MEASURE_FORMS;
   readonly unit: 'basis points' | 'number';
   /** The reported figure, from the objective's value. */
   of(value: number): number;
@@ -60,12 +68,18 @@ export function objectiveClass<P extends z.ZodObject>(
 /** The root of a variance, in basis points. */
 export const rootMeasure = (name: string): Measure => ({
   name,
+  form: 'root',
   unit: 'basis points',
   of: (value) => 1e4 * Math.sqrt(Math.max(value, 0)),
 });
 
 /** A return, in basis points. */
-export const returnMeasure = (name: string): Measure => ({ name, unit: 'basis points', of: (value) => 1e4 * value });
+export const returnMeasure = (name: string): Measure => ({
+  name,
+  form: 'return',
+  unit: 'basis points',
+  of: (value) => 1e4 * value,
+});
 
 /** A number without a unit. */
-export const plainMeasure = (name: string): Measure => ({ name, unit: 'number', of: (value) => value });
+export const plainMeasure = (name: string): Measure => ({ name, form: 'number', unit: 'number', of: (value) => value });

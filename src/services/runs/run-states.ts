@@ -3,7 +3,7 @@ import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { staleState, type StaleState } from '#domain/backtest/stale.js';
+import { staleState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Finding } from '#domain/findings.js';
@@ -183,12 +183,18 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     throw new Refusal('STORE_MISMATCH', message, { store_id: runDataset, served_store_id: servedDataset });
   }
 
-  async function dataReasons(run: RunDocument): Promise<string[]> {
+  async function dataReasons(run: RunDocument): Promise<Pick<StaleReasons, 'data' | 'otherStore'>> {
     const content = await currentContent();
-    if (content === undefined) return [];
-    const { datasetId, contentHash, adjustment, currency = null } = content;
+    if (content === undefined) return { data: [], otherStore: null };
+    const { datasetId } = content;
     const runDataset = (await datasetOf(run)) ?? datasetId;
-    if (runDataset !== datasetId) return [`The run was made on the store ${runDataset}; ${datasetId} is active.`];
+    if (runDataset === datasetId) return { data: contentReasons(run, content), otherStore: null };
+    const reason = `The run was made on the store ${runDataset}; ${datasetId} is active.`;
+    return { data: [reason], otherStore: runDataset };
+  }
+
+  function contentReasons(run: RunDocument, content: MarketIdentity): string[] {
+    const { datasetId, contentHash, adjustment, currency = null } = content;
     if (contentHash !== run.store_content_hash)
       return [`The store ${datasetId} holds other content than the run was made on.`];
     const declared = [
@@ -215,7 +221,7 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     async staleOf(run) {
       return staleState({
         definition: await definitionReasons(run),
-        data: await dataReasons(run),
+        ...(await dataReasons(run)),
         engine: engineReasons(run),
       });
     },

@@ -43,6 +43,7 @@ interface State {
   readonly data: boolean;
   readonly engine: boolean;
   readonly reasons: readonly string[];
+  readonly store_id: string | null;
 }
 
 const stateOf = async (id: string, view = 'overview') =>
@@ -97,7 +98,7 @@ describe('a run is stale', () => {
   test('in every view of every run that reaches a definition which changed, and in no view when it is as it was', async () => {
     await service.ok('PUT', '/indices/BASE', equalIndex('BASE', null, { base_value: 50 }));
     const because = 'The index BASE is not that of the run: base_value.';
-    const stale = { definition: true, data: false, engine: false, reasons: [because] };
+    const stale = { definition: true, data: false, engine: false, reasons: [because], store_id: null };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
     for (const id of ['INNER', 'CHILD', 'FOLLOW']) expect([id, await stateOf(id)]).toEqual([id, stale]);
@@ -148,7 +149,7 @@ describe('a run is stale', () => {
     ],
   ])('of a strategy, when %s changed', async (_what, path, changed, before, reasons) => {
     await service.ok('PUT', path, changed);
-    expect(await stateOf('FOLLOW')).toEqual({ definition: true, data: false, engine: false, reasons });
+    expect(await stateOf('FOLLOW')).toEqual({ definition: true, data: false, engine: false, reasons, store_id: null });
     await service.ok('PUT', path, before);
     expect(await stateOf('FOLLOW')).toBeNull();
   });
@@ -171,6 +172,7 @@ describe('a run is stale', () => {
       data: true,
       engine: false,
       reasons: ['The store desk holds other content than the run was made on.'],
+      store_id: null,
     };
     for (const view of [...STORED_VIEWS, ...PRICED_VIEWS])
       expect([view, await stateOf('BASE', view)]).toEqual([view, stale]);
@@ -276,7 +278,7 @@ describe('while another store is served than that of the run', () => {
     for (const view of STORED_VIEWS)
       expect([view, await stateOf('BASE', view)]).toEqual([
         view,
-        { definition: false, data: true, engine: false, reasons },
+        { definition: false, data: true, engine: false, reasons, store_id: 'desk' },
       ]);
     const { checks } = await service.ok<{ checks: { name: string; holds: boolean }[] }>(
       'GET',
@@ -331,6 +333,7 @@ describe('while another store is served than that of the run', () => {
     expect(await stateOf('RIVAL')).toMatchObject({
       data: true,
       reasons: ['The run was made on the store other; desk is active.'],
+      store_id: 'other',
     });
   });
 });

@@ -7,6 +7,7 @@ const STALE: StaleState = {
   data: true,
   engine: false,
   reasons: ['The store desk holds other content than the run was made on.'],
+  store_id: null,
 };
 const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 60 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(OBJECT));

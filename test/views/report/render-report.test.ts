@@ -33,7 +33,7 @@ describe.each(BUILT_IN_IDS)('%s', (id) => {
       'The run was made on the store desk; other is active.',
       'The run was made by engine 0.1.0; 0.2.0 may give other bits.',
     ];
-    const stale = { definition: true, data: true, engine: true, reasons };
+    const stale = { definition: true, data: true, engine: true, reasons, store_id: null };
     const pdf = builtIn(id, { ...sample, figures: { ...sample.figures, stale } });
     assertSound(pdf, id.endsWith('LETTER') ? 42 : 48);
     expect(pdf.text.replaceAll('\n', ' ')).toContain(`Not current. ${reasons.join(' ')}`);

@@ -4138,9 +4138,41 @@ class NotNode(t.TypedDict):
 #: What weights are chosen for: a type alone, or with its parameters.
 Objective = t.Union[t.Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation"], t.Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective"]]
 
+class ObjectiveMeasure(t.TypedDict):
+    """The figure in which a run reports the objective and changes of it."""
+
+    #: As in the sentences of a run.
+    name: str
+    #: What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `number`: the value itself, without a unit.
+    form: t.Literal["root", "return", "number"]
+
+
+class ObjectiveTypeSpec(t.TypedDict):
+    #: Class name.
+    type: str
+    #: Human-readable name.
+    label: str
+    #: Which catalogue the class belongs to.
+    category: t.Literal["selection", "weighting", "constraint", "objective", "expected_returns"]
+    #: What it does, in a sentence or two.
+    help: t.Optional[str]
+    #: Its parameters in form order.
+    parameters: t.Sequence[ParameterSpec]
+    #: What the figure counts.
+    unit: t.Optional[t.Literal["fraction", "count", "value"]]
+    #: What it is.
+    kind: t.Optional[t.Literal["eq", "ineq"]]
+    #: False marks the classes that make a result heuristic.
+    convex: t.Optional[bool]
+    #: A complete valid row.
+    example: t.Optional[t.Mapping[str, t.Any]]
+    #: In what a run reports the objective and changes of it.
+    measure: ObjectiveMeasure
+
+
 class ObjectiveTypes(t.TypedDict):
     #: What weights can be chosen for.
-    objectives: t.Sequence[TypeSpec]
+    objectives: t.Sequence[ObjectiveTypeSpec]
     #: Models of expected returns.
     expected_returns: t.Sequence[TypeSpec]
 
@@ -6624,6 +6656,8 @@ class StaleState(t.TypedDict):
     engine: bool
     #: A sentence each.
     reasons: t.Sequence[str]
+    #: The store of the run, where another one is served; null otherwise.
+    store_id: t.Optional[str]
 
 
 class StatGridBlock(t.TypedDict):

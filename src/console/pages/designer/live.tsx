@@ -104,7 +104,7 @@ function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }:
     <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
       {isBehind && data === undefined && <Wait what="the preview" />}
       {trouble !== null && <Problem trouble={trouble} />}
-      {data !== undefined && (isCurrent ? children(data) : <Earlier>{children(data)}</Earlier>)}
+      {data !== undefined && <Earlier isEarlier={!isCurrent}>{children(data)}</Earlier>}
     </div>
   );
 }

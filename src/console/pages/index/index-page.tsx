@@ -301,7 +301,7 @@ function NeverRun({ id }: { readonly id: string }) {
 
 /** Why what is shown is not what a run would give now. */
 function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState }) {
-  const store = otherStore(stale.reasons);
+  const store = stale.store_id;
   return (
     <Banner
       kind="warning"
@@ -324,10 +324,4 @@ function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState 
       </ul>
     </Banner>
   );
-}
-
-/** The store that a run was made on, where another one is served. */
-function otherStore(reasons: readonly string[]): string | null {
-  const found = reasons.map((reason) => /^The run was made on the store (\S+); \S+ is active\.$/.exec(reason)?.[1]);
-  return found.find((store) => store !== undefined) ?? null;
 }

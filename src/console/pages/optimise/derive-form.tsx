@@ -2,19 +2,24 @@ import type { IndexDocument } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Field } from '../../components/form/field.js';
+import { Problem } from '../../components/problem.js';
+import type { Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
 
 interface DeriveFormProps {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
   readonly isValid: boolean;
-  onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<void>;
+  /** @returns what is wrong where it is refused */
+  onDerive(id: string, name: string, rows: readonly JsonObject[]): Promise<Trouble | null>;
 }
 
 /** An index of its own, optimised at every rebalance of its parent. */
 export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps) {
   const [id, setId] = useState(`${parent.id}-OPT`);
   const [name, setName] = useState(`${parent.name}, optimised`);
+  const [refused, setRefused] = useState<Trouble | null>(null);
+  const findingsOf = (field: string) => refused?.findings.filter(({ path }) => path === field) ?? [];
   return (
     <section class="designer-part" aria-label="Derive an index">
       <h2>Derive an index</h2>
@@ -23,19 +28,23 @@ export function DeriveForm({ parent, rows, isValid, onDerive }: DeriveFormProps)
         <Field
           spec={{ name: 'id', label: 'Id', kind: 'text', isRequired: true }}
           value={id}
-          findings={[]}
+          findings={findingsOf('id')}
           onChange={(value) => setId(String(value ?? ''))}
         />
         <Field
           spec={{ name: 'name', label: 'Name', kind: 'text', isRequired: true }}
           value={name}
-          findings={[]}
+          findings={findingsOf('name')}
           onChange={(value) => setName(String(value ?? ''))}
         />
-        <Button disabled={!isValid || id === '' || name === ''} onClick={() => void onDerive(id, name, rows)}>
+        <Button
+          disabled={!isValid || id === '' || name === ''}
+          onClick={async () => setRefused(await onDerive(id, name, rows))}
+        >
           Derive
         </Button>
       </div>
+      {refused !== null && <Problem trouble={refused} />}
     </section>
   );
 }

@@ -4,11 +4,15 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { nameAddress } from '../../words/addresses.js';
 import { figure, percent } from '../../words/numbers.js';
-import { changesOf, type Changes } from './measures.js';
+import type { Changes } from './measures.js';
+
+interface ExplanationsProps {
+  readonly run: OptimisationRunResult;
+  readonly changes: Changes;
+}
 
 /** What the rows cost, what giving way would bring, and who would come in next; nothing of runs that lack it. */
-export function Explanations({ run }: { readonly run: OptimisationRunResult }) {
-  const changes = changesOf(run);
+export function Explanations({ run, changes }: ExplanationsProps) {
   const { sensitivities = [], constraint_costs: costs = [], next_names: names = [] } = run;
   return (
     <>

@@ -22,7 +22,7 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { changed, useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
@@ -31,6 +31,7 @@ import { EarlierRuns } from './earlier-runs.js';
 import { asConstraints, asRows, asTerms, derivedFrom, termsIn } from './rows.js';
 import { Solve } from './solve.js';
 import { TermsForm, type Terms } from './terms.js';
+import { ownFindings, useSolution } from './use-solution.js';
 import '../designer/designer.css';
 import './optimise.css';
 
@@ -132,8 +133,10 @@ function Rows({ parent, set, specs }: RowsProps) {
   const body = { id: name, name, constraints: asConstraints(rows) };
   const document = derivedFrom(parent, { base: parent.base_date, rows: [], terms });
   const report = useOneAtATime(JSON.stringify([body, terms]), () => validated(body, document));
-  const findings = report.data ?? [];
   const isValid = report.data?.every(({ severity }) => severity !== 'error') === true && !report.isBehind;
+  const solution = useSolution({ parent, rows, terms, isValid });
+  const said = report.data ?? [];
+  const findings = [...said, ...solution.findings];
   return (
     <div class="designer">
       <div class="designer-forms">
@@ -178,7 +181,7 @@ function Rows({ parent, set, specs }: RowsProps) {
           <DeriveForm parent={parent} rows={rows} isValid={isValid} onDerive={derive(parent.id, terms)} />
         )}
       </div>
-      <Solve {...{ parent, rows, terms, isValid, findings }} onRows={setRows} onTerms={setTerms} />
+      <Solve {...{ parent, rows, terms, solution }} findings={said} onRows={setRows} onTerms={setTerms} />
     </div>
   );
 }
@@ -220,10 +223,7 @@ async function validated(set: ConstraintSetBody, document: IndexDocumentBody): P
     service.value.call('validateConstraintSet', { body: set }),
     service.value.call('validateIndex', { body: document }),
   ]);
-  const own = ofTerms.findings.flatMap((finding) =>
-    finding.path.startsWith('derivation.') ? [{ ...finding, path: finding.path.slice('derivation.'.length) }] : [],
-  );
-  return [...ofRows.findings, ...own];
+  return [...ofRows.findings, ...ownFindings(ofTerms)];
 }
 
 interface RunProps {
@@ -297,9 +297,16 @@ function DeleteSet({ id }: { readonly id: string }) {
   );
 }
 
-/** Stores an index that optimises its parent at each rebalance, and goes to it. */
+/** Stores an index that optimises its parent at each rebalance, and goes to it. @returns what is wrong where it is refused */
 const derive = (parentId: string, terms: Terms) => async (id: string, name: string, rows: readonly JsonObject[]) => {
   const body = { ...asTerms(terms), id, name, constraints: asConstraints(rows) };
-  const saved = await attempt(() => service.value.call('optimiseIndex', { params: { index_id: parentId }, body }));
+  let refused: Trouble | null = null;
+  const saved = await attempt(
+    () => service.value.call('optimiseIndex', { params: { index_id: parentId }, body }),
+    (trouble) => {
+      refused = trouble;
+    },
+  );
   if (saved !== undefined) go(indexAddress(saved.index.id));
+  return refused;
 };

@@ -21,8 +21,9 @@ import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
-import { changesOf, objectiveTile, rowWords, type Changes } from './measures.js';
+import { changesOf, measureOf, objectiveTile, rowWords, type Changes, type Measure } from './measures.js';
 import { asConstraints, asRows, termsIn } from './rows.js';
+import { useObjectiveTypes } from './terms.js';
 import './optimise.css';
 
 /** One optimisation: while it runs, what came of it, or why nothing could. */
@@ -121,48 +122,63 @@ function Result({ id }: { readonly id: string }) {
   const result = useResource(`optimisation ${id}`, (signal) =>
     service.value.call('getOptimisation', { params: { run_id: id }, signal }),
   );
+  const types = useObjectiveTypes();
   return (
-    <Answered resource={result} what="the result">
-      {(run) => (
-        <>
-          <Figures run={run} />
-          {run.findings.length > 0 && <Findings findings={run.findings} />}
-          <Section title="Binding rows" aside="what the answer sits on, and what giving way would bring">
-            <Table
-              label="binding rows"
-              columns={bindingColumns(changesOf(run))}
-              rows={bindingOf(run)}
-              keyOf={({ label }) => label}
-              sort={{ column: 'price', direction: 'desc' }}
-              height={320}
-            />
-          </Section>
-          <Explanations run={run} />
-          {run.frontier !== null && <Frontier frontier={run.frontier} hasReturns={run.expected_return !== null} />}
-          <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
-            <Table
-              label="weights of the optimisation"
-              name="weights"
-              columns={WEIGHTS}
-              rows={run.weights}
-              keyOf={({ identifier }) => identifier}
-              addressOf={({ identifier }) => nameAddress(identifier)}
-              searchIn={({ identifier }) => identifier}
-              height={520}
-            />
-          </Section>
-        </>
+    <Answered resource={types} what="the objectives">
+      {(known) => (
+        <Answered resource={result} what="the result">
+          {(run) => <ResultOf run={run} measure={measureOf(run, known)} />}
+        </Answered>
       )}
     </Answered>
   );
 }
 
-function Figures({ run }: { readonly run: OptimisationRunResult }) {
+interface ResultOfProps {
+  readonly run: OptimisationRunResult;
+  readonly measure: Measure;
+}
+
+function ResultOf({ run, measure }: ResultOfProps) {
+  const changes = changesOf(run, measure);
+  return (
+    <>
+      <Figures run={run} measure={measure} />
+      {run.findings.length > 0 && <Findings findings={run.findings} />}
+      <Section title="Binding rows" aside="what the answer sits on, and what giving way would bring">
+        <Table
+          label="binding rows"
+          columns={bindingColumns(changes)}
+          rows={bindingOf(run)}
+          keyOf={({ label }) => label}
+          sort={{ column: 'price', direction: 'desc' }}
+          height={320}
+        />
+      </Section>
+      <Explanations run={run} changes={changes} />
+      {run.frontier !== null && <Frontier frontier={run.frontier} hasReturns={run.expected_return !== null} />}
+      <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
+        <Table
+          label="weights of the optimisation"
+          name="weights"
+          columns={WEIGHTS}
+          rows={run.weights}
+          keyOf={({ identifier }) => identifier}
+          addressOf={({ identifier }) => nameAddress(identifier)}
+          searchIn={({ identifier }) => identifier}
+          height={520}
+        />
+      </Section>
+    </>
+  );
+}
+
+function Figures({ run, measure }: ResultOfProps) {
   return (
     <Metrics
       label="Figures of the optimisation"
       metrics={[
-        objectiveTile(run),
+        objectiveTile(run, measure),
         { term: 'Tracking error', value: percent(run.tracking_error), help: 'Against the index, annualised' },
         { term: 'Volatility', value: percent(run.volatility), help: 'Annualised, by the risk model of the run' },
         ...(run.expected_return == null

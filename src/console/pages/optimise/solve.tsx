@@ -1,5 +1,6 @@
 import type { Finding, IndexDocument, PreviewConstraint, PreviewResponse } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { Earlier } from '../../components/earlier.js';
 import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
@@ -7,63 +8,45 @@ import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
-import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { parameter, setParameters } from '../../state/place.js';
-import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { setParameters } from '../../state/place.js';
+import type { Trouble } from '../../state/service.js';
 import { signed } from '../../components/signed.js';
 import { count, figure, percent } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { rowWords } from './measures.js';
-import { derivedFrom } from './rows.js';
 import type { Terms } from './terms.js';
+import type { Solution } from './use-solution.js';
 
 interface SolveProps {
   readonly parent: IndexDocument;
   readonly rows: readonly JsonObject[];
   readonly terms: Terms;
-  readonly isValid: boolean;
   readonly findings: readonly Finding[];
+  readonly solution: Solution;
   onRows(rows: readonly JsonObject[]): void;
   onTerms(terms: Terms): void;
 }
 
-/** What the rows come to on a date, while they are written. */
+/** What the rows come to on a date, while they are written; the last solution stays until there is a newer one. */
 export function Solve(props: SolveProps) {
-  const { parent, rows, terms, isValid, findings, onRows, onTerms } = props;
-  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
-  const served = stores.data?.stores.find(({ active }) => active);
-  const asOf = parameter('on') ?? served?.end ?? null;
-  const schedule = useResource(asOf === null ? null : `schedule ${parent.id} ${asOf}`, (signal) =>
-    service.value.call('getSchedule', {
-      params: { index_id: parent.id },
-      query: { as_of: asOf ?? '', limit: 1 },
-      signal,
-    }),
-  );
-  // One rebalance is solved, the last one: those before it would be the work of a run.
-  const base = schedule.data === undefined ? null : (schedule.data.recent[0] ?? parent.base_date);
-  const document = derivedFrom(parent, { base: base ?? parent.base_date, rows, terms });
-  const solved = useOneAtATime(
-    isValid && asOf !== null && base !== null ? `${asOf} ${JSON.stringify(document)}` : null,
-    () => service.value.call('previewDocument', { body: { document, as_of: asOf } }),
-  );
-  const { data, trouble, isBehind } = solved;
+  const { asOf, extent, data, trouble, isBehind } = props.solution;
+  const { findings } = props;
+  const isEarlier = trouble !== null || findings.some(({ severity }) => severity === 'error');
   return (
     <aside class="designer-live" aria-label="What the rows come to">
       <div class="live-bar">
         <h2>Solution</h2>
-        {asOf !== null && served?.start != null && served.end !== null && (
+        {asOf !== null && extent !== null && (
           <label class="select">
             <span class="quiet">On</span>
             <DateInput
               label="Date"
               value={asOf}
-              least={served.start}
-              most={served.end}
-              onChange={(on) => setParameters({ on: on === served.end ? null : on })}
+              least={extent.start}
+              most={extent.end}
+              onChange={(on) => setParameters({ on: on === extent.end ? null : on })}
             />
           </label>
         )}
@@ -71,27 +54,34 @@ export function Solve(props: SolveProps) {
       {asOf === null && <p class="quiet">No data is served: there is nothing to solve on.</p>}
       {findings.length > 0 && <Findings findings={findings} shown={4} />}
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
-        {trouble !== null &&
-          (trouble.code === 'INFEASIBLE' ? (
-            <Infeasible message={trouble.message} detail={trouble.detail} rows={rows} onRows={onRows} />
-          ) : trouble.code === 'LOOK_AHEAD' ? (
-            <LookAhead
-              message={trouble.message}
-              detail={trouble.detail}
-              indexId={parent.id}
-              onModel={(id) => onTerms({ ...terms, risk_model: id })}
-            />
-          ) : (
-            <Problem trouble={trouble} />
-          ))}
+        {trouble !== null && !isBehind && <Refused {...props} trouble={trouble} />}
         {isBehind && <Wait what="the solution" />}
-        {data !== undefined && trouble === null && <Solution preview={data} />}
+        {data !== undefined && (
+          <Earlier isEarlier={isEarlier} of="The last solution">
+            <Solved preview={data} />
+          </Earlier>
+        )}
       </div>
     </aside>
   );
 }
 
-function Solution({ preview }: { readonly preview: PreviewResponse }) {
+/** Why there is no solution, with the way out where one is known. */
+function Refused({ parent, rows, terms, trouble, ...act }: SolveProps & { readonly trouble: Trouble }) {
+  const { code, message, detail } = trouble;
+  if (code === 'INFEASIBLE') return <Infeasible message={message} detail={detail} rows={rows} onRows={act.onRows} />;
+  if (code !== 'LOOK_AHEAD') return <Problem trouble={trouble} />;
+  return (
+    <LookAhead
+      message={message}
+      detail={detail}
+      indexId={parent.id}
+      onModel={(id) => act.onTerms({ ...terms, risk_model: id })}
+    />
+  );
+}
+
+function Solved({ preview }: { readonly preview: PreviewResponse }) {
   const { assets, solve, findings, total_weight: total } = preview;
   if (solve === null) return null;
   const held = assets.filter(({ weight }) => weight !== null && weight !== 0);

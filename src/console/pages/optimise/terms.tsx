@@ -19,11 +19,12 @@ interface TermsFormProps {
   onChange(value: Terms): void;
 }
 
+export const useObjectiveTypes = () =>
+  useResource('objective types', (signal) => service.value.call('listObjectiveTypes', { signal }), { follows: false });
+
 /** Forms of the catalogues of objectives and expected returns, and of what the contract says of the rest. */
 export function TermsForm({ value, findings, path, datapoints, onChange }: TermsFormProps) {
-  const types = useResource('objective types', (signal) => service.value.call('listObjectiveTypes', { signal }), {
-    follows: false,
-  });
+  const types = useObjectiveTypes();
   const put = (name: string, own: Json | undefined) => {
     const { [name]: _, ...others } = value;
     onChange(own === undefined ? others : { ...value, [name]: own });

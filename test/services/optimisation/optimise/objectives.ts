@@ -155,6 +155,12 @@ export function describeObjectives(): void {
     const { body } = await service.ask<ObjectiveTypes>('GET', '/optimise/objective-types');
     expect(body.objectives.map(({ type }) => type)).toEqual(OBJECTIVE_CLASSES.map(({ type }) => type));
     expect(body.expected_returns.map(({ type }) => type)).toEqual(RETURNS_CLASSES.map(({ type }) => type));
+    // A variance of 0.04 has the root 20%, a return of 0.04 is 4%; without a unit 0.04 stays.
+    const figures = { root: 2000, return: 400, number: 0.04 };
+    for (const { type, measure } of body.objectives) {
+      const { of } = OBJECTIVE_CLASSES.find((entry) => entry.type === type)!.measure;
+      expect([type, of(0.04)]).toEqual([type, figures[measure.form]]);
+    }
     for (const entry of [...OBJECTIVE_CLASSES, ...RETURNS_CLASSES]) {
       const { type, ...params } = entry.example;
       expect(type).toBe(entry.type);

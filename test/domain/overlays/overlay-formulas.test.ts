@@ -148,6 +148,31 @@ test('a hedged index is that of the published formula, month by month', () => {
   near(levelOf({ type: 'currency_hedged', to: 'GBP', ratio: 0.8, rates }, { currency: 'GBP' }), expected);
 });
 
+/**
+ * S&P Dow Jones Indices, "Equity 101: Mechanics of Currency Hedged Indices", exhibit 1: 100,000 dollars in Japanese shares
+ * at 100 yen a dollar, which do not move; the yen ends at 95 or at 105, and forwards are sold at 100.
+ */
+test.each([
+  { end: 95, unhedged: 105_263.16 },
+  { end: 105, unhedged: 95_238.1 },
+])('a published example: 100,000 dollars hedged at 100 yen are that at $end yen, too', ({ end, unhedged }) => {
+  const month = dates.slice(dates.indexOf('2023-12-29'), dates.indexOf('2024-01-31') + 1);
+  const days = Int32Array.from(month, dayFrom);
+  const still = buildMarket({ dates: month, close: { A: month.map(() => 50), B: month.map(() => 20) } });
+  const closes = Float64Array.from(month, (_, t) => 1 / (100 + ((end - 100) * t) / (month.length - 1)));
+  const series = (identifier: string, values: Float64Array) =>
+    [identifier, { identifier, name: null, currency: null, days, closes: values }] as const;
+  const none = new Float64Array(month.length);
+  const yen = { ...still, series: new Map([series('JPYUSD', closes), series('US', none), series('JP', none)]) };
+  const beneath = IndexDocument.parse({ ...source, currency: 'JPY', base_date: month[0] });
+  const rest = { base_date: month[0], base_value: 100_000, currency: 'USD' };
+  const levelAtEnd = (overlay: object) =>
+    run(yen, overlayOn({ to: 'USD', ...overlay }, rest), { documents: { X: beneath } }).index.book.value.at(-1)!;
+  const rates = { domestic: 'US', foreign: 'JP' };
+  expect(levelAtEnd({ type: 'currency_hedged', rates })).toBeCloseTo(100_000, 6);
+  expect(levelAtEnd({ type: 'currency' })).toBeCloseTo(unhedged, 2);
+});
+
 test('a blend holds units of its parts from one of its rebalances to the next', () => {
   const fee = overlayOn({ type: 'fee', percent: 50 }, { id: 'Y', name: 'Y' });
   const documents = { X: source, Y: fee };

@@ -1,67 +1,81 @@
+import { drift } from '#domain/analytics/concentration.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { lastAtMost } from '#domain/search.js';
 
-/** One rebalance of a stored run. */
+/** A rebalance with the weights around it, [H] each. */
+export interface WeightsAround {
+  readonly target: Float64Array;
+  readonly capped: Uint8Array;
+  /** After drift, before the trades; null of a composition in force before the run. */
+  readonly before: Float64Array | null;
+  /** After the close; the target where there is none. */
+  readonly after: Float64Array;
+}
+
+/** Reads the weights around one rebalance after the other, by their positions. */
+export function weightsAround(columns: RunColumns): (r: number) => WeightsAround {
+  const { header } = columns;
+  const H = header.names.length;
+  const eventAt = columns.i32('eventAt');
+  const rowAt = (block: 'targets' | 'before' | 'weights', row: number) => columns.f64(block, row * H, (row + 1) * H);
+  return (r) => {
+    const { at } = header.rebalances[r]!;
+    const target = rowAt('targets', r);
+    const event = lastAtMost(eventAt, at);
+    const isEvent = event >= 0 && eventAt[event] === at;
+    return {
+      target,
+      capped: columns.u8('capped', r * H, (r + 1) * H),
+      before: at < 0 ? null : isEvent ? rowAt('before', event) : rowAt('weights', at),
+      after: at < 0 ? target : rowAt('weights', at),
+    };
+  };
+}
+
+/** One rebalance of a stored run, the same in views, exports and reports. */
 export interface RebalanceFigures {
   readonly date: string;
   readonly constituents: number;
-  /** Names that joined and left; null for the first composition of the run. */
-  readonly added: number | null;
-  readonly removed: number | null;
+  /** Names with a weight that were not held just before, all of the first; and those held just before and no more. */
+  readonly added: number;
+  readonly removed: number;
   readonly largest: number;
   readonly cap: number | null;
   readonly capped: number;
   readonly redistributed: number;
-  /**
-   * One-way turnover of the portfolio against the weights it had drifted to; null where it bought for the first time.
-   */
+  /** One-way turnover against the weights just before the trades; null where the portfolio was bought, or before. */
   readonly turnover: number | null;
 }
 
-/** @cost reads a few rows of [H] */
+/** @cost O(H) */
 export function rebalanceFigures(
-  columns: RunColumns,
-  r: number,
+  { target, capped, before, after }: WeightsAround,
   { date, at, cap, redistributed }: StoredRebalance,
 ): RebalanceFigures {
-  const H = columns.header.names.length;
-  const targets = columns.f64('targets', r * H, (r + 1) * H);
-  const before = r === 0 ? null : columns.f64('targets', (r - 1) * H, r * H);
-  const capped = columns.u8('capped', r * H, (r + 1) * H);
   let constituents = 0;
   let added = 0;
   let removed = 0;
   let largest = 0;
   let atCap = 0;
-  for (let i = 0; i < H; i++) {
-    const isHeld = targets[i] !== 0;
+  for (let i = 0; i < target.length; i++) {
+    const isHeld = target[i] !== 0;
     const wasHeld = before !== null && before[i] !== 0;
     if (isHeld) constituents++;
     if (isHeld && !wasHeld) added++;
     if (wasHeld && !isHeld) removed++;
-    largest = Math.max(largest, Math.abs(targets[i]!));
+    largest = Math.max(largest, Math.abs(target[i]!));
     atCap += capped[i]!;
   }
   return {
     date,
     constituents,
+    added,
+    removed,
     largest,
     cap,
     capped: atCap,
     redistributed,
-    added: before === null ? null : added,
-    removed: before === null ? null : removed,
-    turnover: at <= 0 ? null : turnoverAt(columns, at, targets),
+    turnover: before === null || at <= 0 ? null : drift(after, before).turnover,
   };
-}
-
-/** Half the sum of moves from the weights before the trades of a session. */
-function turnoverAt(columns: RunColumns, at: number, targets: Float64Array): number | null {
-  const H = columns.header.names.length;
-  const event = columns.i32('eventAt').indexOf(at);
-  if (event < 0) return null;
-  const before = columns.f64('before', event * H, (event + 1) * H);
-  let total = 0;
-  for (let i = 0; i < H; i++) total += Math.abs(targets[i]! - before[i]!);
-  return total / 2;
 }

@@ -1,32 +1,20 @@
 import type { RebalanceList, RebalanceView } from '#contract/analytics/rebalances.js';
-import { drift } from '#domain/analytics/concentration.js';
 import { readDecisions, type RecordedDecisions } from '#domain/backtest/run-file/decisions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
-import { lastAtMost } from '#domain/search.js';
+import { rebalanceFigures, weightsAround, type WeightsAround } from './rebalance-figures.js';
 
 type RebalanceRow = RebalanceList['rebalances'][number];
-
-/** A rebalance with the weights around it, [H] each. */
-interface Around {
-  readonly r: number;
-  readonly target: Float64Array;
-  readonly capped: Uint8Array;
-  /** After drift, before the trades; null of a composition in force before the run. */
-  readonly before: Float64Array | null;
-  /** After the close; the target where there is none. */
-  readonly after: Float64Array;
-}
 
 /** Every rebalance of a stored run. @cost reads [R x H] targets, and as many weights */
 export function rebalancesView(columns: RunColumns): RebalanceList {
   const decisions = readDecisions(columns);
-  const around = aroundOf(columns);
+  const around = weightsAround(columns);
   return {
     index_id: columns.header.run_id,
-    rebalances: columns.header.rebalances.map((_, r) => rowOf(columns, around(r), decisions)),
+    rebalances: columns.header.rebalances.map((_, r) => rowOf(columns, { r, around: around(r) }, decisions)),
   };
 }
 
@@ -41,7 +29,7 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
   if (r < 0)
     throw new Refusal('NO_DATA_AT_DATE', `${asked} is before the first rebalance, ${header.rebalances[0]!.date}.`);
   const decisions = readDecisions(columns);
-  const around = aroundOf(columns)(r);
+  const around = { r, around: weightsAround(columns)(r) };
   const row = rowOf(columns, around, decisions);
   return {
     index_id: header.run_id,
@@ -65,33 +53,17 @@ export function rebalanceView(columns: RunColumns, asked: string): RebalanceView
   };
 }
 
-/** Reads the weights around one rebalance after the other. */
-function aroundOf(columns: RunColumns): (r: number) => Around {
-  const { header } = columns;
-  const H = header.names.length;
-  const eventAt = columns.i32('eventAt');
-  const rowAt = (block: 'targets' | 'before' | 'weights', row: number) => columns.f64(block, row * H, (row + 1) * H);
-  return (r) => {
-    const { at } = header.rebalances[r]!;
-    const target = rowAt('targets', r);
-    const event = lastAtMost(eventAt, at);
-    const isEvent = event >= 0 && eventAt[event] === at;
-    return {
-      r,
-      target,
-      capped: columns.u8('capped', r * H, (r + 1) * H),
-      before: at < 0 ? null : isEvent ? rowAt('before', event) : rowAt('weights', at),
-      after: at < 0 ? target : rowAt('weights', at),
-    };
-  };
+/** A rebalance by its position, with the weights around it. */
+interface Placed {
+  readonly r: number;
+  readonly around: WeightsAround;
 }
 
-function rowOf(columns: RunColumns, around: Around, decisions: RecordedDecisions | undefined): RebalanceRow {
-  const { r, target, capped, before, after } = around;
-  const { date, at, cap, redistributed, cause = 'schedule' } = columns.header.rebalances[r]!;
+function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDecisions | undefined): RebalanceRow {
+  const stored = columns.header.rebalances[r]!;
+  const { date, at, cause = 'schedule' } = stored;
+  const { constituents, added, removed, cap, capped, redistributed, turnover } = rebalanceFigures(around, stored);
   const decided = decisions?.decidedOn(dayFrom(date));
-  const has = (weights: Float64Array | null, i: number): boolean => weights !== null && weights[i] !== 0;
-  const names = Array.from(target, (_, i) => i);
   const snapshot = decisions?.snapshot(dayFrom(date));
   return {
     date,
@@ -100,14 +72,14 @@ function rowOf(columns: RunColumns, around: Around, decisions: RecordedDecisions
     stale_fills: fillsOf(snapshot, decisions?.identifiers ?? []),
     decision_date: decided === undefined ? null : formatDay(decided),
     traded_on: at < 0 ? null : formatDay(columns.i32('days', at, at + 1)[0]!),
-    constituents: names.filter((i) => has(target, i)).length,
-    added: names.filter((i) => has(target, i) && !has(before, i)).length,
-    removed: names.filter((i) => !has(target, i) && has(before, i)).length,
+    constituents,
+    added,
+    removed,
     cap,
-    capped: capped.reduce((sum, mark) => sum + mark, 0),
+    capped,
     redistributed,
-    turnover: before && drift(after, before).turnover,
-    cost: at < 1 ? null : columns.f64('costs', at, at + 1)[0]! / columns.f64('value', at - 1, at)[0]!,
+    turnover,
+    cost_fraction: at < 1 ? null : columns.f64('costs', at, at + 1)[0]! / columns.f64('value', at - 1, at)[0]!,
   };
 }
 
@@ -125,7 +97,7 @@ function fillsOf(
 
 function namesOf(
   columns: RunColumns,
-  { r, target, capped, before, after }: Around,
+  { r, around: { target, capped, before, after } }: Placed,
   decisions: RecordedDecisions | undefined,
 ): RebalanceView['names'] {
   const { names, rebalances } = columns.header;

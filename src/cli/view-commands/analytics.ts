@@ -20,17 +20,18 @@ export const levels = viewCommand({
     },
   },
   examples: ['divisor levels CORE-100 --start 2024-01-01', 'divisor levels CORE-100 --csv > levels.csv'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('getLevels', {
-      params: { index_id },
-      query: {
-        start: flags.text('start'),
-        end: flags.text('end'),
-        variant: flags.text<'price' | 'total' | 'net'>('variant'),
-      },
-    }),
-  records: ({ levels: { index, data }, divisor }) =>
-    index.map((date, t) => ({ date, level: data[t] ?? null, divisor: divisor.data[t] ?? null })),
+  async ask(client, [index_id = ''], flags) {
+    const variant = flags.text<'price' | 'total' | 'net'>('variant');
+    const query = { start: flags.text('start'), end: flags.text('end'), variant };
+    return { ...(await client.call('getLevels', { params: { index_id }, query })), isOwn: variant === undefined };
+  },
+  notes: 'The level is a column of its variant: price, total or net, in points from the base value of the index.',
+  records: ({ levels: { index, data }, divisor, variant, isOwn }) =>
+    index.map((date, t) => ({
+      date,
+      [variant]: data[t] ?? null,
+      [isOwn ? 'divisor' : `divisor_${variant}`]: divisor.data[t] ?? null,
+    })),
 });
 
 export const weights = viewCommand({
@@ -89,7 +90,12 @@ export const attribution = viewCommand({
     return (await client.call('getGroupAttribution', { params: { index_id }, query: { ...query, by, benchmark } }))
       .groups;
   },
-  records: (rows): readonly object[] => rows,
+  records: (rows: readonly object[]): readonly object[] =>
+    rows.map((row) => {
+      if (!('asset_id' in row)) return row;
+      const { asset_id: identifier, ...figures } = row;
+      return { identifier, ...figures };
+    }),
 });
 
 export const rolling = viewCommand({

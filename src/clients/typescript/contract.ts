@@ -4586,10 +4586,10 @@ export interface RebalanceRow {
   readonly capped: number;
   /** Weight moved off capped names. */
   readonly redistributed: number;
-  /** One-way: half the sum of the absolute changes of weight on that session; null before the run. */
+  /** One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run. */
   readonly turnover: number | null;
-  /** Costs of that session as a fraction of the value the close before; null before the second date. */
-  readonly cost: number | null;
+  /** Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date. */
+  readonly cost_fraction: number | null;
 }
 
 export interface RebalanceSnapshot {
@@ -4686,10 +4686,10 @@ export interface RebalanceView {
   readonly capped: number;
   /** Weight moved off capped names. */
   readonly redistributed: number;
-  /** One-way: half the sum of the absolute changes of weight on that session; null before the run. */
+  /** One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run. */
   readonly turnover: number | null;
-  /** Costs of that session as a fraction of the value the close before; null before the second date. */
-  readonly cost: number | null;
+  /** Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date. */
+  readonly cost_fraction: number | null;
   /** Date of the rebalance before; null at the first. */
   readonly previous: string | null;
   /** Date of the rebalance after; null at the last. */

@@ -26,10 +26,12 @@ const figures = {
   capped: z.int().meta({ description: 'Names held at the cap.' }),
   redistributed: z.number().meta({ description: 'Weight moved off capped names.' }),
   turnover: z.number().nullable().meta({
-    description: 'One-way: half the sum of the absolute changes of weight on that session; null before the run.',
+    description:
+      'One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run.',
   }),
-  cost: z.number().nullable().meta({
-    description: 'Costs of that session as a fraction of the value the close before; null before the second date.',
+  cost_fraction: z.number().nullable().meta({
+    description:
+      'Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date.',
   }),
 };
 

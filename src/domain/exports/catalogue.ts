@@ -25,8 +25,11 @@ export const EXPORTS = {
     columns: {
       date: date('Session.'),
       identifier: text('The name.'),
-      weight: fraction('Of the portfolio.'),
-      index_weight: fraction('Of the index that it follows; null for a strategy.'),
+      weight: fraction(
+        'As `weights` of the analytics shows it: held in the index, by a strategy in its own portfolio.',
+      ),
+      index_weight: fraction('Held in the index; null for a strategy.'),
+      portfolio_weight: fraction('Held in the portfolio that follows it: another where an order waited.'),
     },
   },
   constituents: {
@@ -39,7 +42,7 @@ export const EXPORTS = {
       sector: text('SECTOR of the reference data.'),
       country: text('COUNTRY of the reference data; null unless the store of the run is served.'),
       currency: text('Currency of its prices; null unless the store of the run is served.'),
-      weight: fraction('Held in the index, as `weights` of the analytics shows it.'),
+      weight: fraction('As in `weights`.'),
       decided_weight: fraction('Decided at the rebalance in force.'),
       uncapped_weight: fraction('The same before capping.'),
       shares: number('Held by the portfolio, on the share basis of the date.', 'shares'),
@@ -56,8 +59,8 @@ export const EXPORTS = {
         'Day up to which data decided it: the effective date without an effective lag. Null for a rebalance of a strategy of its own, and beyond the latest 400.',
       ),
       constituents: count('Names with a weight.'),
-      added: count('Names without a weight before; null for the first.'),
-      removed: count('Names without a weight now; null for the first.'),
+      added: count('Of them not held just before; all at the first.'),
+      removed: count('Names held just before and no more.'),
       turnover: fraction('One-way, against the weights before the trades; null where the portfolio was bought.'),
       cost: money('Paid on its session; null for one before the run.'),
     },
@@ -95,7 +98,7 @@ export const EXPORTS = {
       type: text(
         '`split`, `cash`, `rights`, or `exit` of a name that was delisted, acquired, merged or silent for too long.',
       ),
-      value: number('Share-count multiplier, cash or new shares per share; null for an exit.'),
+      per_share: number('Share-count multiplier, cash or new shares per share; null for an exit.'),
       effect: fraction('Change of the divisor that it made; those of a session add up.'),
       divisor_before: number('Divisor at the close before.'),
       divisor_after: number('Divisor at the close.'),
@@ -111,7 +114,7 @@ export const EXPORTS = {
       group: text(
         'As known on the date; UNCLASSIFIED without a value, and for every name unless the store of the run is served. Sectors of the last date are stored with the run.',
       ),
-      weight: fraction('Sum of the held weights.'),
+      weight: fraction('Sum of the weights as in `weights`.'),
       names: count('Names with a weight.'),
     },
   },

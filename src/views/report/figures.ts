@@ -15,7 +15,7 @@ import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
 import { rebalanceOrders, runDividends, type RebalanceOrders } from './market-figures.js';
 import type { Missing } from './missing.js';
-import { rebalanceFigures, type RebalanceFigures } from '../rebalance-figures.js';
+import { rebalanceFigures, weightsAround, type RebalanceFigures } from '../rebalance-figures.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { watchedBreaches, watchedRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
 import { storedLabels } from '../stored-labels.js';
@@ -232,7 +232,8 @@ function latestRebalances(columns: RunColumns, limit: number): RebalanceFigures[
   const { rebalances } = columns.header;
   const first = Math.max(0, rebalances.length - limit);
   const figures: RebalanceFigures[] = [];
-  for (let r = rebalances.length - 1; r >= first; r--) figures.push(rebalanceFigures(columns, r, rebalances[r]!));
+  const around = weightsAround(columns);
+  for (let r = rebalances.length - 1; r >= first; r--) figures.push(rebalanceFigures(around(r), rebalances[r]!));
   return figures;
 }
 

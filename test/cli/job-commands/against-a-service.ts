@@ -125,10 +125,10 @@ export function describeAgainstAService(): void {
       await asked(['backtest', 'EVEN', '--if-stale']);
       const lines = linesOf((await asked(['levels', 'EVEN', '--start', '2022-12-01'])).out);
       const csv = (await asked(['levels', 'EVEN', '--start', '2022-12-01', '--csv'])).out.trim().split('\r\n');
-      expect(csv[0]).toBe('date,level,divisor');
+      expect(csv[0]).toBe('date,price,divisor');
       const rows = lines
         .slice(0, -1)
-        .map(({ date, level, divisor: unit }) => [date, level, unit].map((cell) => cell ?? '').join(','));
+        .map(({ date, price, divisor }) => [date, price, divisor].map((cell) => cell ?? '').join(','));
       expect(csv.slice(1)).toEqual(rows);
       expect(rows.length).toBeGreaterThan(15);
     });

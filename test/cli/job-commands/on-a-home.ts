@@ -164,7 +164,7 @@ export function describeOnAHome(): void {
       const { status, out, err } = await onHome(['export', 'weights', '--index', 'EVEN', '--start', '2022-12-29']);
       expect([status, err]).toEqual([0, '']);
       const [header, ...rows] = out.trim().split('\r\n');
-      expect(header).toBe('date,identifier,weight,index_weight');
+      expect(header).toBe('date,identifier,weight,index_weight,portfolio_weight');
       expect(rows.map((row) => row.split(',').slice(0, 2).join(' '))).toEqual(
         ['2022-12-29', '2022-12-30'].flatMap((date) => ['A', 'B', 'C', 'D'].map((name) => `${date} ${name}`)),
       );

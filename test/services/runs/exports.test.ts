@@ -16,6 +16,7 @@ import {
   service,
 } from './exports/set-up.js';
 import { describeCsvByAccept } from './exports/by-accept.js';
+import { describeSameNames } from './exports/same-names.js';
 import { describeViewRows } from './exports/view-rows.js';
 
 beforeAll(openExports);
@@ -55,6 +56,7 @@ describe.each(IDS)('every table of %s', (id) => {
 
 describeViewRows();
 describeCsvByAccept();
+describeSameNames();
 
 describe('events', () => {
   test('of a long index add up to every change of its divisor', async () => {
@@ -89,7 +91,7 @@ describe('events', () => {
       );
       for (const event of events.filter((row) => row['identifier'] === identifier && row['type'] !== 'exit')) {
         const same = actions.filter(({ ex_date }) => ex_date === event['date']);
-        expect(same.map(({ value }) => value)).toContain(event['value']);
+        expect(same.map(({ value }) => value)).toContain(event['per_share']);
       }
     }
   });

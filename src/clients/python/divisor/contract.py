@@ -5089,10 +5089,10 @@ class RebalanceRow(t.TypedDict):
     capped: int
     #: Weight moved off capped names.
     redistributed: float
-    #: One-way: half the sum of the absolute changes of weight on that session; null before the run.
+    #: One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run.
     turnover: t.Optional[float]
-    #: Costs of that session as a fraction of the value the close before; null before the second date.
-    cost: t.Optional[float]
+    #: Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date.
+    cost_fraction: t.Optional[float]
 
 
 class RebalanceSnapshot(t.TypedDict):
@@ -5189,10 +5189,10 @@ class RebalanceView(t.TypedDict):
     capped: int
     #: Weight moved off capped names.
     redistributed: float
-    #: One-way: half the sum of the absolute changes of weight on that session; null before the run.
+    #: One-way: half the sum of the absolute changes of weight on that session; null where the portfolio was bought, and before the run.
     turnover: t.Optional[float]
-    #: Costs of that session as a fraction of the value the close before; null before the second date.
-    cost: t.Optional[float]
+    #: Costs of that session as a fraction of the value the close before, where the export `rebalances` has money; null before the second date.
+    cost_fraction: t.Optional[float]
     #: Date of the rebalance before; null at the first.
     previous: t.Optional[str]
     #: Date of the rebalance after; null at the last.

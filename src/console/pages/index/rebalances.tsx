@@ -69,7 +69,8 @@ function Upcoming({ id, after }: { readonly id: string; readonly after: string |
 }
 
 /** The first composition trades nothing: all of it is new, and it has no cost. */
-const isFirst = ({ cost, added, constituents }: RebalanceRow): boolean => cost === null && added === constituents;
+const isFirst = ({ cost_fraction: cost, added, constituents }: RebalanceRow): boolean =>
+  cost === null && added === constituents;
 
 const COLUMNS: readonly Column<RebalanceRow>[] = [
   { id: 'date', title: 'In effect', width: 100, value: ({ date }) => date },
@@ -124,8 +125,8 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     width: 84,
     priority: 4,
     align: 'right',
-    value: (row) => row.cost,
-    show: (row) => percent(row.cost, 4),
+    value: (row) => row.cost_fraction,
+    show: (row) => percent(row.cost_fraction, 4),
   },
   {
     id: 'capped',

@@ -76,7 +76,7 @@ function Neighbours({ id, view: { previous, next } }: { readonly id: string; rea
 
 function Figures({ view }: { readonly view: RebalanceView }) {
   const { decision_date: decided, traded_on: traded, constituents, added, removed, cap, capped } = view;
-  const { turnover, cost, previous } = view;
+  const { turnover, cost_fraction: cost, previous } = view;
   return (
     <Metrics
       label="Figures of the rebalance"

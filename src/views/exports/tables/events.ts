@@ -32,7 +32,7 @@ export const events: Producer<'events'> = ({ columns, window }, at) => {
         date: Int32Array.from(rows, (row) => days[row.at]!),
         identifier: { codes: Int32Array.from(rows, ({ name }) => name), texts: names },
         type: { codes: Int32Array.from(rows, ({ type }) => TYPES.indexOf(type)), texts: TYPES },
-        value: Float64Array.from(rows, ({ value }) => value),
+        per_share: Float64Array.from(rows, ({ value }) => value),
         effect: Float64Array.from(rows, ({ effect }) => effect),
         divisor_before: Float64Array.from(rows, (row) => divisor[row.at - 1]!),
         divisor_after: Float64Array.from(rows, (row) => divisor[row.at]!),

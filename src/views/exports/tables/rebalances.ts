@@ -1,20 +1,20 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { recordParts } from '#domain/backtest/run-file/record.js';
 import { dayFrom, type Day } from '#domain/days.js';
-import { rebalanceFigures } from '../../rebalance-figures.js';
+import { rebalanceFigures, weightsAround } from '../../rebalance-figures.js';
 import { inBatches, NONE, type Producer } from '../batch.js';
 
 export const rebalances: Producer<'rebalances'> = ({ columns, window: { start, end } }, from) => {
   const { header } = columns;
   const decided = decisionDays(columns);
   const costs = columns.f64('costs');
+  const around = weightsAround(columns);
   const rows = header.rebalances.flatMap((stored, r) =>
     (start !== null && stored.date < start) || (end !== null && stored.date > end)
       ? []
-      : [{ at: stored.at, ...rebalanceFigures(columns, r, stored) }],
+      : [{ at: stored.at, ...rebalanceFigures(around(r), stored) }],
   );
-  const counts = (of: (row: (typeof rows)[number]) => number | null): Int32Array =>
-    Int32Array.from(rows, (row) => of(row) ?? NONE);
+  const counts = (of: (row: (typeof rows)[number]) => number): Int32Array => Int32Array.from(rows, of);
   return inBatches<'rebalances'>(
     {
       count: rows.length,

@@ -34,6 +34,8 @@ interface Rows {
   readonly names: readonly string[];
   readonly days: Int32Array;
   readonly codes: Int32Array;
+  /** As views show them: of the index, of a strategy its own. */
+  readonly shown: Float64Array;
   readonly own: Float64Array;
   readonly index: Float64Array;
 }
@@ -45,6 +47,7 @@ function roomFor(names: readonly string[]): Rows {
     names,
     days: new Int32Array(size),
     codes: new Int32Array(size),
+    shown: new Float64Array(size),
     own: new Float64Array(size),
     index: new Float64Array(size),
   };
@@ -65,21 +68,23 @@ function addHeld(rows: Rows, { day, own, index }: Close): void {
     if (weight === 0 && !(other !== 0 && other === other)) continue;
     rows.days[row] = day;
     rows.codes[row] = i;
+    rows.shown[row] = index === null ? weight : other;
     rows.own[row] = weight;
     rows.index[row++] = other;
   }
   rows.count = row;
 }
 
-function batchOf({ count, names, days, codes, own, index }: Rows, end: number): Batch<'weights'> {
+function batchOf({ count, names, days, codes, shown, own, index }: Rows, end: number): Batch<'weights'> {
   return {
     count,
     end,
     columns: {
       date: days.subarray(0, count),
       identifier: { codes: codes.subarray(0, count), texts: names },
-      weight: own.subarray(0, count),
+      weight: shown.subarray(0, count),
       index_weight: index.subarray(0, count),
+      portfolio_weight: own.subarray(0, count),
     },
   };
 }

@@ -42,8 +42,8 @@ export function describeViewRows(): void {
       );
       const since = portfolio.weights.index[0]!;
       const held = rows
-        .filter((row) => String(row['date']) >= since && row['weight'] !== 0)
-        .map(({ date, identifier, weight }) => ({ date, identifier, weight }));
+        .filter((row) => String(row['date']) >= since && row['portfolio_weight'] !== 0)
+        .map(({ date, identifier, portfolio_weight: weight }) => ({ date, identifier, weight }));
       expect(held).toEqual(
         listed.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)),
       );
@@ -55,7 +55,8 @@ export function describeViewRows(): void {
           `/analytics/${id}/weights?as_of=${date}`,
         );
         const shown = rows.flatMap((row) => {
-          const weight = row[id === 'LAZY' ? 'weight' : 'index_weight']!;
+          const weight = row['weight']!;
+          if (id !== 'LAZY') expect(row['index_weight']).toBe(weight);
           return row['date'] === date && weight !== 0 ? [[row['identifier'], weight]] : [];
         });
         expect(new Map(shown as [string, number][])).toEqual(
@@ -135,7 +136,10 @@ export function describeViewRows(): void {
         })),
       );
       const weights = new Map(
-        (await jsonOf({ id, table: 'weights' })).map((row) => [`${row['date']} ${row['identifier']}`, row['weight']]),
+        (await jsonOf({ id, table: 'weights' })).map((row) => [
+          `${row['date']} ${row['identifier']}`,
+          row['portfolio_weight'],
+        ]),
       );
       const navs = new Map(portfolio.nav.index.map((date, i) => [date, portfolio.nav.data[i]!]));
       const paid = new Map(
@@ -166,9 +170,8 @@ export function describeViewRows(): void {
         const held = Object.entries(snapshot!.weights).filter(([, weight]) => weight !== 0);
         expect(row['constituents']).toBe(held.length);
         expect(row['decision_date']).toBe(snapshot!.announced ?? row['date']);
-        const before = i === 0 ? undefined : snapshots.get(String(rebalances[i - 1]!['date']));
-        const came = before && held.filter(([name]) => !(name in before.weights)).length;
-        expect(row['added']).toBe(came ?? null);
+        const before = i === 0 ? {} : snapshots.get(String(rebalances[i - 1]!['date']))!.weights;
+        expect(row['added']).toBe(held.filter(([name]) => !(name in before)).length);
       }
     });
 

@@ -1,0 +1,12 @@
+import type { Row } from './set-up.js';
+
+/** Rows of a CSV without quoted cells: numbers read back, empty cells null. */
+export function csvTable(text: string): Row[] {
+  const [header = '', ...lines] = text.trim().split(/\r?\n/);
+  const columns = header.split(',');
+  const cell = (word: string) => (word === '' ? null : isNaN(+word) ? word : +word);
+  return lines.map((line) => {
+    const cells = line.split(',');
+    return Object.fromEntries(columns.map((column, i) => [column, cell(cells[i] ?? '')]));
+  });
+}

@@ -1,0 +1,100 @@
+import { describe, expect, test } from 'vitest';
+import { EXPORT_NAMES, exportTable } from '#domain/exports/catalogue.js';
+import { finishedHere } from '../../../cli/process.js';
+import { csvTable } from './csv-table.js';
+import { IDS, jsonOf, service, type Row } from './set-up.js';
+
+/** Columns that say which row it is. */
+const KEYS = ['date', 'identifier', 'group', 'rule', 'row', 'begin', 'type', 'side', 'reason'];
+
+/** Commands whose tables are of a run, and what one of a single date leaves out. */
+const VIEWS: readonly { readonly words: readonly string[]; readonly isOfLastDate?: boolean }[] = [
+  { words: ['levels'] },
+  { words: ['levels', '--variant', 'price'] },
+  { words: ['weights'], isOfLastDate: true },
+  { words: ['rebalances'] },
+  { words: ['attribution'] },
+  { words: ['rolling'] },
+];
+
+/** Of a trade and of a holding: a row says which, the tables share no subject. */
+const OF_ITS_ROW = new Set(['value of export constituents and export trades']);
+
+interface Named {
+  readonly name: string;
+  readonly rows: readonly Row[];
+}
+
+async function tablesOf(id: string): Promise<Named[]> {
+  const last = String((await jsonOf({ id, table: 'levels' })).at(-1)!['date']);
+  const dated = (rows: readonly Row[]): Row[] => rows.map((row) => ({ date: last, ...row }));
+  const tables: Named[] = [];
+  for (const table of EXPORT_NAMES) {
+    const rows = await jsonOf({ id, table });
+    tables.push({ name: `export ${table}`, rows: table === 'constituents' ? dated(rows) : rows });
+  }
+  for (const { words, isOfLastDate } of VIEWS) {
+    const [command = '', ...flags] = words;
+    const { out, status, err } = await finishedHere([command, id, ...flags, '--csv', '--url', service.url]);
+    expect(status, err).toBe(0);
+    tables.push({ name: words.join(' '), rows: isOfLastDate === true ? dated(csvTable(out)) : csvTable(out) });
+  }
+  const exposures = await fetch(`${service.url}/analytics/${id}/exposures`, { headers: { accept: 'text/csv' } });
+  tables.push({ name: 'exposures', rows: csvTable(await exposures.text()) });
+  return tables;
+}
+
+/** Rows by what they share of the keys; undefined where several have the same. */
+function byKey({ rows }: Named, keys: readonly string[]): ReadonlyMap<string, Row> | undefined {
+  const found = new Map(rows.map((row) => [keys.map((key) => row[key]).join(' '), row]));
+  return found.size === rows.length ? found : undefined;
+}
+
+export function describeSameNames(): void {
+  test.each(IDS)('a column of one name has the same number in every view and export of %s', async (id) => {
+    const tables = await tablesOf(id);
+    const compared = new Set<string>();
+    for (const [i, one] of tables.entries())
+      for (const other of tables.slice(i + 1)) {
+        const shared = Object.keys(one.rows[0]!).filter((column) => column in other.rows[0]!);
+        const keys = shared.filter((column) => KEYS.includes(column));
+        const [left, right] = [byKey(one, keys), byKey(other, keys)];
+        if (keys.length === 0 || left === undefined || right === undefined) continue;
+        for (const column of shared.filter((name) => !keys.includes(name))) {
+          const pair = `${column} of ${one.name} and ${other.name}`;
+          if (OF_ITS_ROW.has(pair)) continue;
+          const differing = [...left].flatMap(([key, row]) => {
+            const number = right.get(key)?.[column];
+            return number === undefined || Object.is(number, row[column]) ? [] : [[key, row[column], number]];
+          });
+          expect(differing, pair).toEqual([]);
+          compared.add(pair);
+        }
+      }
+    expect([...compared]).toEqual(
+      expect.arrayContaining([
+        'weight of export weights and export constituents',
+        'weight of export weights and weights',
+        'turnover of export rebalances and rebalances',
+        'added of export rebalances and rebalances',
+        'divisor of export levels and levels',
+        'price of export levels and levels --variant price',
+        'volatility of export risk and rolling',
+        'contribution of export attribution and attribution',
+        'weight of export exposures and exposures',
+      ]),
+    );
+  });
+
+  describe('of the exports', () => {
+    const named = new Map<string, Set<string | null>>();
+    for (const table of EXPORT_NAMES)
+      for (const [column, { unit }] of Object.entries(exportTable(table).columns))
+        named.set(column, (named.get(column) ?? new Set()).add(unit));
+
+    test('a column of one name has one unit, but for the price of an index and of a share', () => {
+      const several = [...named].flatMap(([column, units]) => (units.size === 1 ? [] : [column]));
+      expect(several).toEqual(['price']);
+    });
+  });
+}

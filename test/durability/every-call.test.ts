@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { cpSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { temporaryFolders } from '../store/temporary-folder.js';
@@ -15,7 +17,8 @@ import { IS_SOAK } from '../soak.js';
 /** Effects of so few calls are cut at each of them in every run. */
 const SHORT_MAX = 8;
 /** Up to this call each is refused once, later ones in steps. */
-const FIRST_REFUSED = 4;
+const FIRST_REFUSED = 2;
+const LATER_STEP = 4;
 const CALLS_MAX = 200;
 
 vi.mock('#store/lmdb/durable-commit.js', async (original) => {
@@ -58,13 +61,12 @@ function digestOf(home: string): string {
 const isTried = (call: number, calls: number): boolean =>
   IS_SOAK || calls <= SHORT_MAX || call % 6 === 0 || call >= calls - 1;
 
-async function prepared(effect: Effect): Promise<string> {
-  const home = join(await newFolder(), 'home');
+/** Makes a home on which an effect can be performed. */
+async function prepare(home: string, effect: Effect): Promise<void> {
   const subject = await openSubject(home);
   await effect.prepare(subject);
   await subject.close();
   expect(effect.hasHappened(await documentsOf(home))).toBe(false);
-  return home;
 }
 
 /** Starts on a home as a crash or fault left it, brings its work to an end, and looks at what there is then. */
@@ -80,9 +82,17 @@ async function afterRestart(
 }
 
 describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_, effect) => {
+  let base: string;
+  beforeAll(async () => {
+    base = await mkdtemp(join(tmpdir(), 'divisor-'));
+    await prepare(base, effect);
+  });
+  afterAll(() => rm(base, { recursive: true, force: true }));
+
   test('is whole or has not happened, at whichever call the process ends', { timeout: 240_000 }, async () => {
-    const home = await prepared(effect);
     const copies = await newFolder();
+    const home = join(copies, 'home');
+    copyHome(base, home);
     const calls: string[] = [];
     const subject = await openSubject(home);
     await isSettled(subject);
@@ -120,11 +130,10 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
   });
 
   test('is whole or has not happened, whichever call the disk refuses', { timeout: 600_000 }, async () => {
-    const base = await prepared(effect);
     const folder = await newFolder();
     let isReached = true;
     let refusals = 0;
-    for (let refused = 1; isReached; refused += refused < FIRST_REFUSED || IS_SOAK ? 1 : 5) {
+    for (let refused = 1; isReached; refused += refused < FIRST_REFUSED || IS_SOAK ? 1 : LATER_STEP) {
       const home = join(folder, String(refused));
       copyHome(base, home);
       const subject = await openSubject(home);

@@ -20,7 +20,7 @@ if (!isRunnable) console.log('The guide is not run: this machine lacks curl or b
 const LANGUAGES = new Set(['sh', 'js', ...(hasCommand('python3') ? ['python'] : [])]);
 
 let service: LiveService;
-let shell: Shell;
+let shell: Shell | undefined;
 let folder: string;
 let conforms: Conformity;
 
@@ -28,6 +28,7 @@ beforeAll(async () => {
   service = await liveService();
   conforms = createConformity(service.document);
   folder = await mkdtemp(join(tmpdir(), 'divisor-guide-'));
+  if (!isRunnable) return;
   shell = await openShell(folder, {
     DIVISOR: service.url,
     DIVISOR_URL: service.url,
@@ -38,6 +39,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
+  await shell?.close();
   await service.close();
   await rm(folder, { recursive: true, force: true });
 });
@@ -46,7 +48,7 @@ describe.skipIf(!isRunnable).each(guideSources())('$file', ({ file, examples }) 
   const runnable = examples.filter(({ language }) => LANGUAGES.has(language));
   if (runnable.length === 0) test('only tells', () => expect(examples.length).toBe(0));
   test.each(runnable)(`${file}:$line`, async ({ language, expected, text, excerpt }) => {
-    const { exitStatus, output, calls } = await shell.run(language, text);
+    const { exitStatus, output, calls } = await shell!.run(language, text);
     const tail = `${output.slice(-3000)}\n`;
     if (expected[0]! < 100) expect(exitStatus, tail).toBe(expected[0]);
     else expect([exitStatus, ...calls.map(({ status }) => status)], tail).toEqual([0, ...expected]);

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 
 /** One call that a block made with curl. */
 export interface Call {
@@ -20,6 +22,7 @@ export interface Outcome {
 export interface Shell {
   /** Runs a block of a language as its reader would, in a folder of its own, and tells what curl heard. */
   run(language: string, text: string): Promise<Outcome>;
+  close(): Promise<void>;
 }
 
 /**
@@ -44,34 +47,43 @@ curl() {
 }
 `;
 
-const COMMANDS: Readonly<Record<string, (text: string) => readonly [string, readonly string[]]>> = {
-  sh: (text) => ['bash', ['-c', PRELUDE + text]],
-  python: (text) => ['python3', ['-c', text]],
-  js: (text) => [process.execPath, ['--input-type=module', '-e', text]],
-};
+/**
+ * Runs blocks one after another as files say them, and answers with the exit status of each. It is small: a process as
+ * large as the one of the tests takes ten milliseconds of processor time to start another.
+ */
+const STARTER = String.raw`
+while read -r language; do
+  text=$(cat "$BLOCK/text")
+  cd "$BLOCK/desk"
+  case "$language" in
+    sh) bash -c "$text" ;;
+    python) python3 -c "$text" ;;
+    js) cd "$DIVISOR_PACKAGE" && node --input-type=module -e "$text" ;;
+  esac < /dev/null > "$BLOCK/output" 2>&1
+  echo $?
+done
+`;
 
 export async function openShell(folder: string, environment: Readonly<Record<string, string>>): Promise<Shell> {
   const calls = join(folder, 'calls');
-  const desk = join(folder, 'desk');
-  await mkdir(desk, { recursive: true });
+  await mkdir(join(folder, 'desk'), { recursive: true });
+  const env = { ...process.env, ...environment, BLOCK: folder, CALLS: calls, DIVISOR_PACKAGE: process.cwd() };
+  const starter = spawn('bash', ['-c', STARTER], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+  const statuses = createInterface({ input: starter.stdout })[Symbol.asyncIterator]();
   return {
     async run(language, text) {
       await rm(calls, { recursive: true, force: true });
       await mkdir(calls);
-      const [command, words] = COMMANDS[language]!(text);
-      const env = { ...process.env, ...environment, CALLS: calls, DIVISOR_PACKAGE: process.cwd() };
-      const child = spawn(command, words, {
-        cwd: language === 'js' ? process.cwd() : desk,
-        env,
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-      const output: string[] = [];
-      for (const stream of [child.stdout, child.stderr])
-        stream.setEncoding('utf8').on('data', (chunk: string) => void output.push(chunk));
-      const exitStatus = await new Promise<number>((resolve, reject) =>
-        child.on('error', reject).on('close', (status) => resolve(status ?? -1)),
-      );
-      return { exitStatus, output: output.join(''), calls: await readCalls(calls) };
+      await writeFile(join(folder, 'text'), language === 'sh' ? PRELUDE + text : text);
+      starter.stdin.write(`${language}\n`);
+      const { value, done } = await statuses.next();
+      if (done === true) throw new Error('The shell has ended.');
+      const output = await readFile(join(folder, 'output'), 'utf8');
+      return { exitStatus: Number(value), output, calls: await readCalls(calls) };
+    },
+    async close() {
+      starter.stdin.end();
+      await once(starter, 'close');
     },
   };
 }

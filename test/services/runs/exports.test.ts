@@ -4,6 +4,7 @@ import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 
 import {
+  areSame,
   closeExports,
   csvByDuckDb,
   IDS,
@@ -26,9 +27,10 @@ describe.each(IDS)('every table of %s', (id) => {
   test.each(EXPORT_NAMES)('%s comes back from CSV, Arrow and Excel as from JSON, bit for bit', async (table) => {
     const rows = await jsonOf({ id, table });
     expect(rows.length).toBeGreaterThan(0);
-    expect(await csvByDuckDb({ id, table })).toEqual(rows);
-    expect(await rowsByArrow({ id, table })).toEqual(rows);
-    expect(await rowsByWorkbook({ id, table })).toEqual(rows);
+    for (const read of [csvByDuckDb, rowsByArrow, rowsByWorkbook]) {
+      const found = await read({ id, table });
+      if (!areSame(found, rows)) expect(found, read.name).toEqual(rows);
+    }
   });
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, each once', async (table) => {

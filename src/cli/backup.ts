@@ -2,16 +2,20 @@ import { join, resolve } from 'node:path';
 import { backupHome } from '#store/home/backup-home.js';
 import { homeFolders } from '#store/home/home.js';
 import { homeReport } from './home-report.js';
-import { assertHomeHolds, readHomeCommand } from './home-command.js';
+import { assertTogether, readHomeCommand } from './home-command.js';
+import { backupCluster } from './moving/backup-cluster.js';
 import { engineVersion } from './version.js';
 
-export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--json]
+export const BACKUP_HELP = `divisor backup [FOLDER] [--home HOME] [--database URL --artifacts PLACE] [--json]
 
 Copies a home into a new folder, also while the service runs on it: the documents as one moment had them, every result and
 managed store they name, and a manifest with the hash of each file. The folder appears only when all of it is on disk.
 
   FOLDER   Where to write it; backups/TIME in the home unless given. Keep copies on another disk.
   --home   Folder of the service; DIVISOR_HOME or ./var unless given.
+  --database, --artifacts
+           Where services of several machines keep documents and results; DATABASE_URL and DIVISOR_ARTIFACTS unless given.
+           The backup is that of a home all the same, and is restored to either.
   --json   One JSON object, as on a pipe.
 
 Exit statuses: 0 done; 1 done, but the home lacks files that its documents name; 75 no room; 78 no home, or a damaged one.
@@ -29,17 +33,18 @@ const EXIT_DAMAGED = 1;
 
 /** `divisor backup`: a consistent copy of a home. */
 export async function backup(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { home, database, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
-  assertHomeHolds(database, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
+  const { home, settings, words, values } = readHomeCommand(argv, environment, { words: [0, 1], help: BACKUP_HELP });
+  assertTogether(settings, 'copy it by pg_dump first, then the folders artifacts and stores of the home');
   const folders = homeFolders(home);
   const target = words[0] === undefined ? join(folders.backups, nameOfNow()) : resolve(words[0]);
   const report = homeReport<BackupSummary>(values.json);
-  const { manifest, damaged } = await backupHome({
-    home: folders,
-    target,
-    engineVersion: engineVersion(),
-    onProgress: (fraction, file) => report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`),
-  });
+  const common = { target, engineVersion: engineVersion() };
+  const onProgress = (fraction: number, file: string) =>
+    report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);
+  const { manifest, damaged } =
+    settings.database === undefined
+      ? await backupHome({ ...common, home: folders, onProgress })
+      : await backupCluster({ ...common, settings, onProgress: report.progress });
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0);
   const summary: BackupSummary = {
     folder: target,

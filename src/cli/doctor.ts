@@ -1,4 +1,5 @@
 import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/promises';
+import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
@@ -7,6 +8,7 @@ import { memoryBudget } from '#jobs/memory-budget.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { openDuckDb } from '#market/sources/duckdb.js';
 import { isLoopbackName } from '#http/authentication.js';
+import { openArtifactDigests } from '#store/artifact-digest.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
@@ -20,6 +22,8 @@ import { openPostgresReader } from '#store/postgres/documents-reader.js';
 import { assertMigrated } from '#store/postgres/migrate.js';
 import { withClient } from '#store/postgres/open-documents.js';
 import { homeReport } from './home-report.js';
+import { openArtifactsOf } from './moving/open-place.js';
+import { artifactsOf } from './places.js';
 import { readSettings, settingsHelp, type Settings } from './settings.js';
 import { engineVersion } from './version.js';
 
@@ -143,7 +147,13 @@ const LOOKS: Readonly<Record<string, Look>> = {
       `${says} ${counted(total, 'date has', 'dates have')} bars of only some names, the latest ${latest.join(', ')}; \`divisor audit ${served.store_id}\` says which.`,
     );
   },
-  backups: async ({ database }, home) => {
+  artifacts: async (settings) => {
+    if (settings.artifacts === undefined) return ok('Results are in the home.');
+    return ok(`Results can be written, read and removed; it took ${await probeArtifacts(settings)} ms.`);
+  },
+  backups: async ({ database, artifacts }, home) => {
+    if (artifacts !== undefined)
+      return ok('`divisor backup FOLDER` copies database and results, also while services run.');
     if (database !== undefined) return ok('Backups of the database are those of its server.');
     const newest = (await readdir(home.backups).catch(() => []))
       .filter((name) => !name.startsWith('.'))
@@ -233,6 +243,26 @@ const LOOKS: Readonly<Record<string, Look>> = {
 };
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+/** Writes an artifact, reads it and removes it. @returns how long that took, in ms */
+async function probeArtifacts(settings: Settings): Promise<number> {
+  const place = artifactsOf(settings)!; // The settings have one.
+  const shared = await openArtifactsOf(settings);
+  try {
+    if (shared.files?.kind !== 'shared') throw new Error('The place of results cannot be opened');
+    const { artifacts } = shared.files;
+    const start = performance.now();
+    const bytes = randomBytes(1024);
+    const written = await artifacts.write(bytes, createHash('sha256').update(bytes).digest('hex'));
+    const found = await (await openArtifactDigests(place))(written.name);
+    await artifacts.remove([written.name]);
+    if (found.sha256 !== written.sha256)
+      throw new Error('The place of results gives back other bytes than it was given');
+    return Math.ceil(performance.now() - start);
+  } finally {
+    await shared.close();
+  }
+}
+
 const mebibytes = (bytes: number): string => Math.floor(bytes / MIB).toLocaleString('en-US');
 const canWrite = (path: string) =>
   access(path, constants.W_OK | constants.X_OK).then(

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
-import { firstSentence, readSettings } from './settings.js';
+import { firstSentence, readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
 /** The command line of a command about a home. */
@@ -9,18 +9,22 @@ export interface HomeCommand {
   readonly home: string;
   /** Where its documents are, unless in the home. */
   readonly database: string | undefined;
+  /** With the place of its results. */
+  readonly settings: Settings;
   readonly words: readonly string[];
   readonly values: { readonly json?: boolean; readonly replace?: boolean; readonly backup?: string };
 }
 
 /** Settings that say where things are, as they were given to a command. */
-export function placeFlags({ home, database }: { home?: string | undefined; database?: string | undefined }): string[] {
-  return [...(home === undefined ? [] : ['--home', home]), ...(database === undefined ? [] : ['--database', database])];
+export function placeFlags(given: Partial<Record<(typeof PLACES)[number], string | undefined>>): string[] {
+  return PLACES.flatMap((name) => (given[name] === undefined ? [] : [`--${name}`, given[name]]));
 }
 
-/** Refuses what works on homes that hold their documents. @throws StartRefusal 78 */
-export function assertHomeHolds(database: string | undefined, instead: string): void {
-  if (database !== undefined)
+const PLACES = ['home', 'database', 'artifacts'] as const;
+
+/** Refuses a database whose results lie in one home. @throws StartRefusal 78 */
+export function assertTogether({ database, artifacts }: Settings, instead: string): void {
+  if (database !== undefined && artifacts === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, `The documents are in a database, not in the home: ${instead}.`);
 }
 
@@ -41,6 +45,7 @@ export function readHomeCommand(
   const options: Record<string, { readonly type: 'string' | 'boolean' }> = {
     home: { type: 'string' },
     database: { type: 'string' },
+    artifacts: { type: 'string' },
     json: { type: 'boolean' },
   };
   if (flags.includes('replace')) options['replace'] = { type: 'boolean' };
@@ -51,9 +56,10 @@ export function readHomeCommand(
       const [given, needed] = [positionals.length, words[0] === words[1] ? words[0] : `${words[0]} to ${words[1]}`];
       throw new UsageError(`${given} ${given === 1 ? 'word was' : 'words were'} given, ${needed} needed.\n\n${help}`);
     }
-    const { home, database, ...rest } = values as HomeCommand['values'] & Partial<Record<'home' | 'database', string>>;
-    const { settings } = readSettings(placeFlags({ home, database }), environment);
-    return { home: settings.home, database: settings.database, words: positionals, values: rest };
+    const { home, database, artifacts, ...rest } = values as HomeCommand['values'] &
+      Partial<Record<(typeof PLACES)[number], string>>;
+    const { settings } = readSettings(placeFlags({ home, database, artifacts }), environment);
+    return { home: settings.home, database: settings.database, settings, words: positionals, values: rest };
   } catch (failure) {
     if (failure instanceof TypeError) throw new UsageError(`${firstSentence(failure)}\n\n${help}`, { cause: failure });
     throw failure;

@@ -11,9 +11,9 @@ import { firstSentence, readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
 import { table } from './terminal.js';
 
-export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [--home FOLDER] [--database URL]
-divisor keys list [--home FOLDER] [--database URL]
-divisor keys revoke KEYID [--home FOLDER] [--database URL]
+export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,...] [--expires YYYY-MM-DD] [--stateless] [PLACE]
+divisor keys list [PLACE]
+divisor keys revoke KEYID [PLACE]
 
 Makes, lists and ends the API keys of a home, also while a service runs on it; either counts from the next request on.
 A key is printed once, when it is made. The first key of a home makes every request need one.
@@ -24,6 +24,9 @@ A key is printed once, when it is made. The first key of a home makes every requ
   --stateless  Keep nothing: print the key and the entry of DIVISOR_API_KEYS that stands for it.
   --home       Folder of the service; DIVISOR_HOME or ./var unless given.
   --database   Where its documents are, unless in the home; DATABASE_URL unless given.
+  --artifacts  Where its results are, unless in the home; DIVISOR_ARTIFACTS unless given.
+
+PLACE is one of the last three: --home, or --database and --artifacts of several services.
 `;
 
 const OPTIONS = {
@@ -33,6 +36,7 @@ const OPTIONS = {
   stateless: { type: 'boolean' },
   home: { type: 'string' },
   database: { type: 'string' },
+  artifacts: { type: 'string' },
 } as const;
 
 const EXIT_REFUSED = 1;

@@ -1,9 +1,12 @@
 import { resolve } from 'node:path';
 import { restoreHome } from '#store/home/restore-home.js';
+import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { homeReport } from './home-report.js';
-import { assertHomeHolds, readHomeCommand } from './home-command.js';
+import { assertTogether, readHomeCommand } from './home-command.js';
+import { restoreCluster } from './moving/restore-cluster.js';
 
 export const RESTORE_HELP = `divisor restore FOLDER [--home HOME] [--replace] [--json]
+divisor restore FOLDER --database URL --artifacts PLACE [--json]
 
 Puts a backup in place of a home while no service runs on it. Every file is checked against the manifest first. What the home
 held is moved aside into its folder replaced-TIME, never deleted; a restore that is cut short is not served, and can be run again.
@@ -11,6 +14,9 @@ held is moved aside into its folder replaced-TIME, never deleted; a restore that
   FOLDER     The backup, as \`divisor backup\` wrote it.
   --home     Home to restore to; DIVISOR_HOME or ./var unless given.
   --replace  Do so although the home holds documents already.
+  --database, --artifacts
+             Restore to a database without documents and to a place for results; DATABASE_URL and DIVISOR_ARTIFACTS
+             unless given.
   --json     One JSON object, as on a pipe.
 
 Exit statuses: 0 done; 75 a service runs on the home; 78 the backup is damaged or of a newer engine, or the home is not empty.
@@ -26,21 +32,22 @@ interface RestoreSummary {
 
 /** `divisor restore`: a backup becomes the home. */
 export async function restore(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { home, database, words, values } = readHomeCommand(argv, environment, {
+  const { home, settings, words, values } = readHomeCommand(argv, environment, {
     words: [1, 1],
     help: RESTORE_HELP,
     flags: ['replace'],
   });
-  assertHomeHolds(database, 'restore it by pg_restore, and the folders artifacts and stores of the home');
+  assertTogether(settings, 'restore it by pg_restore, and the folders artifacts and stores of the home');
   const report = homeReport<RestoreSummary>(values.json);
-  const { manifest, aside } = await restoreHome({
-    backup: resolve(words[0]!),
-    home,
-    replace: values.replace === true,
-    onProgress: (fraction, file) => report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`),
-  });
+  const backup = resolve(words[0]!);
+  const onProgress = (fraction: number, file: string) =>
+    report.progress(`${(fraction * 100).toFixed(0).padStart(3)} %  ${file}`);
+  const { manifest, aside = undefined } =
+    settings.database === undefined
+      ? await restoreHome({ backup, home, replace: values.replace === true, onProgress })
+      : { manifest: await restoreCluster({ backup, settings, onProgress: report.progress }) };
   const summary: RestoreSummary = {
-    home,
+    home: settings.database === undefined ? home : withoutUrlPasswords(settings.database, '***'),
     documents: manifest.documents,
     files: manifest.files.length,
     created_at: manifest.created_at,

@@ -2,19 +2,26 @@ import { resolve } from 'node:path';
 import { readManifest } from '#store/home/backup-manifest.js';
 import { homeFolders } from '#store/home/home.js';
 import { damagedFiles } from '#store/home/restore-home.js';
-import { verifyHome, type VerifiedPart } from '#store/home/verify-home.js';
+import { verifyHome, type VerifiedPart, type VerifyOptions } from '#store/home/verify-home.js';
+import { openArtifactDigests } from '#store/artifact-digest.js';
 import { openPostgresReader } from '#store/postgres/documents-reader.js';
+import { assertMigrated } from '#store/postgres/migrate.js';
+import { withClient } from '#store/postgres/open-documents.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
+import { artifactsOf } from './places.js';
+import type { Settings } from './settings.js';
 import { right } from './terminal.js';
 
-export const VERIFY_HELP = `divisor verify [--home HOME [--database URL] | --backup FOLDER] [--json]
+export const VERIFY_HELP = `divisor verify [--home HOME] [--database URL [--artifacts PLACE]] [--json]
+divisor verify --backup FOLDER [--json]
 
 Reads everything a home holds, also while the service runs on it, and compares it with the hashes it was written with:
 documents, results, managed stores. Or does so with a backup and its manifest.
 
   --home      Folder of the service; DIVISOR_HOME or ./var unless given.
   --database  Where the documents are, unless in the home; DATABASE_URL unless given.
+  --artifacts Where results and managed stores are, unless in the home; DIVISOR_ARTIFACTS unless given.
   --backup    Look at this backup instead.
   --json      One JSON object a line, as on a pipe.
 
@@ -25,7 +32,7 @@ const EXIT_DAMAGED = 1;
 
 /** `divisor verify`: a walk over every checksum. */
 export async function verify(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { home, database, values } = readHomeCommand(argv, environment, {
+  const { home, settings, values } = readHomeCommand(argv, environment, {
     words: [0, 0],
     help: VERIFY_HELP,
     flags: ['backup'],
@@ -35,7 +42,7 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
     values.backup === undefined
       ? await verifyHome(homeFolders(home), {
           onProgress: (name) => report.progress(name),
-          ...(database !== undefined && { openDocuments: () => openPostgresReader(database) }),
+          ...(await elsewhere(settings)),
         })
       : [await verifyBackup(resolve(values.backup))];
   report.print(parts, ['part', 'count', 'MiB', 'damaged'], ({ part, count, bytes, damaged }) => [
@@ -53,6 +60,18 @@ export async function verify(argv: readonly string[], environment: NodeJS.Proces
   if (!report.asJson)
     process.stdout.write(damaged.length === 0 ? '\nEverything is as it was written.\n' : `\n${damaged.join('\n')}\n`);
   return damaged.length === 0 ? 0 : EXIT_DAMAGED;
+}
+
+/** What is not in the home. */
+async function elsewhere(settings: Settings): Promise<VerifyOptions> {
+  const { database } = settings;
+  if (database === undefined) return {};
+  await withClient(database, assertMigrated);
+  const place = artifactsOf(settings);
+  return {
+    openDocuments: () => openPostgresReader(database),
+    ...(place && { digestArtifact: await openArtifactDigests(place) }),
+  };
 }
 
 async function verifyBackup(folder: string): Promise<VerifiedPart> {

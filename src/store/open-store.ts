@@ -115,14 +115,23 @@ interface ArtifactsInput {
   readonly lowWaterMark: LowWaterMark | undefined;
 }
 
-/** The client of buckets is loaded by those alone who use it. */
 async function openArtifactsAt(place: ArtifactPlace | undefined, input: ArtifactsInput): Promise<ArtifactStore> {
   const { home, freeSpace, lowWaterMark } = input;
   if (place === undefined) return openArtifacts(home.artifacts, freeSpace);
+  return openSharedArtifacts(place, home.path, { freeSpace, lowWaterMark });
+}
+
+/** The artifacts that machines share. @param folder on the volume of the copies of objects */
+export async function openSharedArtifacts(
+  place: ArtifactPlace,
+  folder: string,
+  { freeSpace = watchFreeSpace(folder), lowWaterMark }: Partial<Omit<ArtifactsInput, 'home'>> = {},
+): Promise<ArtifactStore> {
   if (place.kind === 'folder') {
     await mkdir(place.folder, { recursive: true });
     return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark));
   }
+  // Loaded by those alone who use it.
   const { openObjectArtifacts } = await import('./s3/object-store.js');
   return openObjectArtifacts({ ...place, freeSpace });
 }

@@ -57,24 +57,27 @@ export async function backupHome({
     const snapshot = await takeSnapshot(home, draft, pins);
     await assertRoom(dirname(target), snapshot.pinned);
     const { files, damaged } = await copyPinned(draft, pins, snapshot, onProgress);
-    const manifest: BackupManifest = {
-      format: MANIFEST_FORMAT,
-      home_format: format,
-      engine_version: engineVersion,
-      created_at: createdAt,
-      documents: snapshot.documents,
-      files,
-    };
-    await writeFile(join(draft, MANIFEST_NAME), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true });
-    await flushFolder(draft);
-    await rm(target, { recursive: true, force: true }); // an empty folder, as was checked
-    await rename(draft, target);
-    await flushFolder(dirname(target));
+    const content = { home_format: format, engine_version: engineVersion, created_at: createdAt };
+    const manifest = await finishBackup({ draft, target }, { ...content, documents: snapshot.documents, files });
     return { manifest, damaged: [...snapshot.missing, ...damaged] };
   } finally {
     await rm(draft, { recursive: true, force: true });
     await rm(pins, { recursive: true, force: true });
   }
+}
+
+/** Writes the manifest of a draft that is complete, and gives it its name. */
+export async function finishBackup(
+  { draft, target }: { readonly draft: string; readonly target: string },
+  content: Omit<BackupManifest, 'format'>,
+): Promise<BackupManifest> {
+  const manifest: BackupManifest = { format: MANIFEST_FORMAT, ...content };
+  await writeFile(join(draft, MANIFEST_NAME), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flush: true });
+  await flushFolder(draft);
+  await rm(target, { recursive: true, force: true }); // an empty folder, as was checked
+  await rename(draft, target);
+  await flushFolder(dirname(target));
+  return manifest;
 }
 
 interface Pinned {
@@ -198,7 +201,8 @@ async function resealed(
   return { copied: path, digest };
 }
 
-async function assertFree(target: string): Promise<void> {
+/** Makes sure that a backup may be written here. @throws StartRefusal 78 */
+export async function assertFree(target: string): Promise<void> {
   await mkdir(dirname(target), { recursive: true, mode: 0o700 });
   const names = await readdir(target).catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'ENOENT') return [];

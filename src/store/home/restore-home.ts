@@ -40,18 +40,7 @@ export async function restoreHome({
   onProgress = () => {},
 }: RestoreOptions): Promise<Restored> {
   const manifest = await readManifest(backup);
-  if (manifest.home_format > HOME_FORMAT) {
-    throw new StartRefusal(
-      EXIT_CONFIGURATION,
-      `The backup is of a home of format ${manifest.home_format}; this engine reads formats up to ${HOME_FORMAT}.`,
-    );
-  }
-  const damaged = await damagedFiles(backup, manifest.files, (fraction, file) => onProgress(fraction / 2, file));
-  if (damaged.length > 0)
-    throw new StartRefusal(
-      EXIT_CONFIGURATION,
-      `The backup ${backup} is damaged and was not restored: ${listed(damaged)}.`,
-    );
+  await assertIntact(backup, manifest, (fraction, file) => onProgress(fraction / 2, file));
   await probeDocuments(join(backup, 'documents'));
 
   const home = homeFolders(path);
@@ -74,6 +63,26 @@ export async function restoreHome({
   } finally {
     await lock.release();
   }
+}
+
+/** Makes sure that a backup can be restored. @throws StartRefusal 78 when it is damaged or of a newer engine */
+export async function assertIntact(
+  backup: string,
+  manifest: BackupManifest,
+  onProgress?: (fraction: number, file: string) => void,
+): Promise<void> {
+  if (manifest.home_format > HOME_FORMAT) {
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The backup is of a home of format ${manifest.home_format}; this engine reads formats up to ${HOME_FORMAT}.`,
+    );
+  }
+  const damaged = await damagedFiles(backup, manifest.files, onProgress);
+  if (damaged.length > 0)
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The backup ${backup} is damaged and was not restored: ${listed(damaged)}.`,
+    );
 }
 
 /** Files of a backup whose bytes are not those of its manifest. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { createHistoryCheck } from '../history/check-history.js';
 import { createAuditCheck } from '../audit/verify-audit.js';
 import { createLogsCheck } from '../publication/check-logs.js';
+import type { DigestArtifact } from '../artifact-digest.js';
 import { digestFile } from '../files/file-digest.js';
 import { readFormat, RESTORING, type HomeFolders } from './home.js';
 import { probeDocuments } from '../lmdb/probe-documents.js';
@@ -37,6 +38,8 @@ export interface VerifyOptions {
   readonly onProgress?: (message: string) => void;
   /** Opens its documents where they are not in the home. */
   readonly openDocuments?: () => Promise<DocumentsReader>;
+  /** Reads its results where they are not in the home; then nothing is. */
+  readonly digestArtifact?: DigestArtifact;
 }
 
 /**
@@ -44,25 +47,32 @@ export interface VerifyOptions {
  * @throws StartRefusal 78 when there is no home, or its documents cannot be opened at all
  * @cost one read of every byte
  */
-export async function verifyHome(
-  home: HomeFolders,
-  { onProgress = () => {}, openDocuments = () => openOwnDocuments(home) }: VerifyOptions = {},
-): Promise<VerifiedPart[]> {
-  const format = await readFormat(home);
-  if (format === undefined || format === RESTORING)
-    throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
+export async function verifyHome(home: HomeFolders, options: VerifyOptions = {}): Promise<VerifiedPart[]> {
+  const { onProgress = () => {}, openDocuments = () => openOwnDocuments(home), digestArtifact } = options;
+  if (digestArtifact === undefined) await assertWhole(home);
   const reader = await openDocuments();
   try {
     const { parts, references, stores } = await verifyDocuments(reader);
     return [
       ...parts,
-      await verifyArtifacts(home, reader, references, onProgress),
+      await verifyArtifacts(digestArtifact ?? digestsOf(home), reader, references, onProgress),
       await verifyStores(home, reader, stores, onProgress),
     ];
   } finally {
     await reader.close();
   }
 }
+
+async function assertWhole(home: HomeFolders): Promise<void> {
+  const format = await readFormat(home);
+  if (format === undefined || format === RESTORING)
+    throw new StartRefusal(EXIT_CONFIGURATION, `The home at ${home.path} is missing or incomplete.`);
+}
+
+const digestsOf =
+  ({ artifacts }: HomeFolders): DigestArtifact =>
+  (name) =>
+    digestFile(join(artifacts, name));
 
 async function openOwnDocuments(home: HomeFolders): Promise<DocumentsReader> {
   await probeDocuments(home.documents, home.backups); // A damaged file would end this process.
@@ -129,7 +139,7 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
 }
 
 async function verifyArtifacts(
-  { artifacts }: HomeFolders,
+  digest: DigestArtifact,
   reader: DocumentsReader,
   references: ReadonlyMap<string, Reference>,
   onProgress: (message: string) => void,
@@ -138,7 +148,7 @@ async function verifyArtifacts(
   let bytes = 0;
   for (const [name, { owners, expected }] of references) {
     onProgress(name);
-    const found = await digestFile(join(artifacts, name)).catch(() => undefined);
+    const found = await digest(name).catch(() => undefined);
     bytes += found?.bytes ?? 0;
     const reason = found === undefined ? 'the file is missing' : differenceOf(found, expected);
     // A service may have replaced the document meanwhile, and removed what only the old one named.

@@ -75,15 +75,16 @@ export interface ManagedStore {
   readonly files: readonly { readonly label: string; readonly bytes: number; readonly sha256: string }[];
 }
 
-/** The managed folder of a `store` document, undefined when it has none. */
+/** The managed folder of a `store` document; undefined when it has none, or its files are artifacts. */
 export function managedStoreOf({ kind, id, body }: StoredEntry): ManagedStore | undefined {
   if (kind !== 'store' || typeof body !== 'object' || body === null) return undefined;
-  const { managed, location, files } = body as {
+  const { managed, location, files, kept } = body as {
+    readonly kept?: unknown;
     readonly managed?: unknown;
     readonly location?: unknown;
     readonly files?: unknown;
   };
-  if (managed !== true || typeof location !== 'string') return undefined;
+  if (managed !== true || kept !== undefined || typeof location !== 'string') return undefined;
   // Written by the engine under the schema of a store's document.
   return {
     datasetId: id,

@@ -79,7 +79,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
   };
 }
 
-function listingOf<T>(rows: readonly Row[], readBody: BodyReader<T>): Listing<T> {
+export function listingOf<T>(rows: readonly Row[], readBody: BodyReader<T>): Listing<T> {
   const documents: T[] = [];
   const causes: Record<UnreadableCause, number> = { unreadable: 0, invalid: 0, unsupported: 0 };
   for (const row of rows) {

@@ -32,7 +32,7 @@ export interface Rows {
 
 export const COLUMNS = 'id, version, schema, etag, updated_at, body';
 
-export function createRows(database: Database, schema: string): Rows {
+export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
   return {
     async row(kind, id) {
       const [row] = await database.query<Row>(

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { assertFree, finishBackup } from '#store/home/backup-home.js';
+import type { BackupFile, BackupManifest } from '#store/home/backup-manifest.js';
+import { HOME_FORMAT, homeFolders, type HomeFolders } from '#store/home/home.js';
+import { digestFile } from '#store/files/file-digest.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { openSnapshot } from '#store/postgres/snapshot.js';
+import { assertMigrated } from '#store/postgres/migrate.js';
+import { withClient } from '#store/postgres/open-documents.js';
+import { formatTimestamp } from '#store/timestamp.js';
+import type { Settings } from '../settings.js';
+import { copyDocuments } from './copy-documents.js';
+import { createFileMove, type FilePlace } from './move-files.js';
+import { openArtifactsOf } from './open-place.js';
+
+export interface ClusterBackupOptions {
+  readonly settings: Settings;
+  /** Absent or empty. */
+  readonly target: string;
+  readonly engineVersion: string;
+  readonly onProgress: (message: string) => void;
+}
+
+export interface ClusterBackup {
+  readonly manifest: BackupManifest;
+  /** Artifacts that documents name and that are missing or damaged, and documents that cannot be read. */
+  readonly damaged: readonly string[];
+}
+
+/** Rounds of a copy whose artifacts go while it is made; each begins with fresh documents. */
+const ROUNDS_MAX = 5;
+
+/**
+ * Copies the documents of a database as one moment had them, and all that they name, while services run: a backup as
+ * one of a home, which is restored to a home or to another database.
+ * @throws StartRefusal when there is no database, or something in the way
+ */
+export async function backupCluster(options: ClusterBackupOptions): Promise<ClusterBackup> {
+  const { settings, target } = options;
+  await assertFree(target);
+  await withClient(settings.database!, assertMigrated);
+  const shared = await openArtifactsOf(settings);
+  const draft = join(dirname(target), `.${basename(target)}.partial-${randomBytes(6).toString('hex')}`);
+  try {
+    for (let round = 1; ; round++) {
+      await rm(draft, { recursive: true, force: true });
+      const createdAt = formatTimestamp(Date.now());
+      const { documents, damaged } = await copyRound(options, homeFolders(draft), shared.files!);
+      if (damaged.length > 0 && round < ROUNDS_MAX) continue;
+      const files = await filesBelow(draft);
+      const manifest = { home_format: HOME_FORMAT, engine_version: options.engineVersion, created_at: createdAt };
+      return { manifest: await finishBackup({ draft, target }, { ...manifest, documents, files }), damaged };
+    }
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+    await shared.close();
+  }
+}
+
+async function copyRound({ settings, onProgress }: ClusterBackupOptions, folders: HomeFolders, from: FilePlace) {
+  await mkdir(folders.path, { recursive: true, mode: 0o700 });
+  const clock = { ms: 0 };
+  const source = await openSnapshot(settings.database!);
+  try {
+    const target = await openDocumentStore({ folder: folders.documents, now: () => clock.ms });
+    try {
+      const files = await createFileMove(from, { kind: 'home', folders });
+      const copied = await copyDocuments({ source, target, clock, files, onKind: onProgress });
+      const unreadable = copied.flatMap(({ kind, unreadable: ids }) => ids.map((id) => `${kind} ${id}`));
+      return {
+        documents: copied.reduce((sum, { copied: count }) => sum + count, 0),
+        damaged: [...files.damaged, ...unreadable],
+      };
+    } finally {
+      await target.close();
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+/** Every file of a draft with its hash, but for the lock of its documents. */
+async function filesBelow(draft: string): Promise<BackupFile[]> {
+  const aside = join(draft, 'documents', 'lock.mdb');
+  await rename(aside, `${draft}.lock`).catch(() => {});
+  await rm(`${draft}.lock`, { force: true });
+  const entries = await readdir(draft, { recursive: true, withFileTypes: true });
+  const files: BackupFile[] = [];
+  for (const entry of entries) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath, entry.name);
+    files.push({ path: path.slice(draft.length + 1), ...(await digestFile(path)) });
+  }
+  return files;
+}

@@ -1,0 +1,89 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { createManagedFolders } from '#market/content/managed-folder.js';
+import { createSharedStoreFiles } from '#services/datasets/store-files.js';
+import { openArtifactWriter } from '#store/artifact-writer.js';
+import { copyFlushed, digestFile, type FileDigest } from '#store/files/file-digest.js';
+import type { HomeFolders } from '#store/home/home.js';
+import { artifactsOf } from '#store/lmdb/stored-entries.js';
+import type { ArtifactRef, ArtifactStore, DocumentKind, StoredDocument } from '#store/port.js';
+
+/** Where results and managed stores are. */
+export type FilePlace =
+  | { readonly kind: 'home'; readonly folders: Pick<HomeFolders, 'artifacts' | 'stores'> }
+  | { readonly kind: 'shared'; readonly artifacts: ArtifactStore };
+
+/** Files that go along with documents, each compared with its hash. */
+export interface FileMove {
+  /** Copies what a document refers to. @returns its body for the other place: the same unless it says where files are */
+  take(kind: DocumentKind, document: StoredDocument): Promise<unknown>;
+  /** Names of artifacts that are missing or damaged where they came from. */
+  readonly damaged: readonly string[];
+  readonly count: number;
+  readonly bytes: number;
+}
+
+export async function createFileMove(from: FilePlace, to: FilePlace): Promise<FileMove> {
+  const seen = new Set<string>();
+  const damaged: string[] = [];
+  let bytes = 0;
+  const put = await writerOf(to);
+
+  async function copyArtifact(ref: ArtifactRef): Promise<void> {
+    if (seen.has(ref.name)) return;
+    seen.add(ref.name);
+    const path = await pathOf(from, ref.name).catch(() => undefined);
+    const found = path === undefined ? undefined : await digestFile(path).catch(() => undefined);
+    if (found === undefined || found.sha256 !== ref.sha256) return void damaged.push(ref.name);
+    const written = await put(ref.name, path!); // It was read just now.
+    if (written.sha256 !== ref.sha256) throw new Error(`the copy of ${ref.name} is not what was read`);
+    bytes += written.bytes;
+  }
+
+  return {
+    async take(kind, { body }) {
+      if (kind === 'store') return movedStore(body, from, to); // Its files are its only ones.
+      for (const ref of artifactsOf(body)) await copyArtifact(ref);
+      return body;
+    },
+    damaged,
+    get count() {
+      return seen.size;
+    },
+    get bytes() {
+      return bytes;
+    },
+  };
+}
+
+const pathOf = async (place: FilePlace, name: string): Promise<string> =>
+  place.kind === 'home' ? join(place.folders.artifacts, name) : place.artifacts.file({ name });
+
+type Put = (name: string, path: string) => Promise<FileDigest>;
+
+async function writerOf(place: FilePlace): Promise<Put> {
+  if (place.kind === 'home') {
+    const { artifacts, stores } = place.folders;
+    for (const folder of [artifacts, stores]) await mkdir(folder, { recursive: true, mode: 0o700 });
+    return (name, path) => copyFlushed(path, join(artifacts, name));
+  }
+  const writer = openArtifactWriter(place.artifacts.destination);
+  return async (name, path) => (await writer.write([{ name, bytes: await readFile(path) }]))[0]!; // One for one.
+}
+
+/** A store whose files the service keeps: in a folder of a home, or as artifacts. */
+async function movedStore(body: unknown, from: FilePlace, to: FilePlace): Promise<unknown> {
+  const { data: store } = DatasetDocument.safeParse(body);
+  if (store === undefined || !store.managed || store.location === null || from.kind === to.kind) return body;
+  if (from.kind === 'home' && to.kind === 'shared') {
+    const { stores: root } = from.folders;
+    const files = createSharedStoreFiles({ ...to, folders: createManagedFolders(root), root });
+    return { ...store, ...(await files.keep(join(root, basename(store.location)))) };
+  }
+  if (from.kind !== 'shared' || to.kind !== 'home') return body;
+  const { stores: root } = to.folders;
+  const files = createSharedStoreFiles({ ...from, folders: createManagedFolders(root), root });
+  const { kept: _kept, ...moved } = await files.here(store);
+  return moved;
+}

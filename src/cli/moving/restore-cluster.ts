@@ -1,0 +1,51 @@
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readManifest, type BackupManifest } from '#store/home/backup-manifest.js';
+import { homeFolders } from '#store/home/home.js';
+import { assertIntact } from '#store/home/restore-home.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { probeDocuments } from '#store/lmdb/probe-documents.js';
+import type { Settings } from '../settings.js';
+import { assertEmpty, copyDocuments } from './copy-documents.js';
+import { createFileMove } from './move-files.js';
+import { openDatabasePlace, type CopyClock } from './open-place.js';
+
+export interface ClusterRestoreOptions {
+  readonly backup: string;
+  /** Of a database without documents, and of a place for artifacts. */
+  readonly settings: Settings;
+  readonly onProgress: (message: string) => void;
+}
+
+/**
+ * Puts a backup into an empty database and its place for artifacts. Every file is checked before anything is written.
+ * @throws StartRefusal 75 when services run on it, 78 when the backup is damaged or the database has documents
+ */
+export async function restoreCluster({ backup, settings, onProgress }: ClusterRestoreOptions): Promise<BackupManifest> {
+  const manifest = await readManifest(backup);
+  await assertIntact(backup, manifest, (_fraction, file) => onProgress(file));
+  const clock: CopyClock = { ms: 0 };
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-restore-'));
+  try {
+    // The engine writes beside the documents that it reads: the backup stays as it is.
+    await cp(join(backup, 'documents'), folder, { recursive: true });
+    await probeDocuments(folder);
+    const source = await openDocumentStore({ folder });
+    try {
+      const target = await openDatabasePlace(settings, clock);
+      try {
+        await assertEmpty(target.documents);
+        const files = await createFileMove({ kind: 'home', folders: homeFolders(backup) }, target.files!);
+        await copyDocuments({ source, target: target.documents, clock, files, onKind: onProgress });
+      } finally {
+        await target.close(false);
+      }
+    } finally {
+      await source.close();
+    }
+    return manifest;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

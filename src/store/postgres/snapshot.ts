@@ -1,0 +1,33 @@
+import pg from 'pg';
+import { clientOptions, type Database } from './database.js';
+import { listingOf } from './document-store.js';
+import { SCHEMA } from './migrate.js';
+import { createRows, openRow } from './rows.js';
+import type { DocumentStore } from '../port.js';
+
+/** The documents as one moment had them, also while services write. */
+export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'list'> {
+  close(): Promise<void>;
+}
+
+/** @throws as `pg` does */
+export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
+  const client = new pg.Client({ ...clientOptions(url), idle_in_transaction_session_timeout: 0 });
+  client.on('error', () => {}); // Told by the query under way.
+  await client.connect();
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  const database: Pick<Database, 'query'> = {
+    query: async <R extends pg.QueryResultRow>(text: string, values: readonly unknown[]) =>
+      (await client.query<R>(text, [...values])).rows,
+  };
+  const rows = createRows(database, client.escapeIdentifier(schema));
+  return {
+    ids: rows.ids,
+    async get(kind, id) {
+      const row = await rows.row(kind, id);
+      return row && openRow(row);
+    },
+    list: async (kind, readBody) => listingOf(await rows.rows(kind), readBody),
+    close: () => client.end(),
+  };
+}

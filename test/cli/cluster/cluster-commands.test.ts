@@ -1,0 +1,131 @@
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { start, stop, type Running } from '#cli/serve.js';
+import { readSettings } from '#cli/settings.js';
+import { createS3Client } from '#store/s3/s3-client.js';
+import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
+import { finishedHere } from '../process.js';
+import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+
+describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
+  let cluster: RunningCluster;
+  let base: string;
+  const drops: (() => Promise<void>)[] = [];
+  let expected: unknown;
+  beforeAll(async () => {
+    base = await mkdtemp(join(tmpdir(), 'divisor-commands-'));
+    cluster = await openCluster();
+    await cluster.startFront(['--workers', '1']); // It does the heavy job.
+    await prepare(cluster.front, ['EVEN']);
+    const { body } = await cluster.front.ask<{ job_id: string }>('POST', '/analytics/EVEN/backtest', {});
+    await cluster.front.finished(body.job_id);
+    expected = await shownBy(cluster.front.url());
+  });
+  afterAll(async () => {
+    await cluster?.close();
+    for (const drop of drops) await drop();
+    await rm(base, { recursive: true, force: true });
+  });
+
+  /** What clients see, on whatever places. */
+  async function shownBy(url: string): Promise<unknown> {
+    const paths = ['/analytics/EVEN/levels', '/indices/EVEN', '/indices/EVEN/versions', '/jobs'];
+    return Promise.all(paths.map(async (path) => (await fetch(`${url}${path}`)).json()));
+  }
+
+  /** Another database, and a folder for results. */
+  async function otherPlaces(name: string): Promise<Record<string, string>> {
+    const { url, drop } = await openTestDatabase();
+    drops.push(drop);
+    return { DATABASE_URL: url, DIVISOR_ARTIFACTS: `file://${join(base, name)}` };
+  }
+
+  /** A service on places shows the same, and can go on with the store that it keeps itself. */
+  async function assertServes(environment: Record<string, string>, home: string): Promise<void> {
+    const flags = ['--home', home, '--port', '0', '--warm-up', 'off', '--drain-ms', '0', '--data-wait-ms', '60000'];
+    const { settings } = readSettings([...flags, '--workers', '1'], environment);
+    const running: Running = await start(settings, pino({ level: 'silent' }));
+    const { url } = running.server;
+    try {
+      await running.service.resumed;
+      expect(await shownBy(url)).toEqual(expected);
+      const refreshed = await fetch(`${url}/data/stores/market/refresh`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"until":"2024-07-05"}',
+      });
+      const { job_id: jobId } = (await refreshed.json()) as { job_id: string };
+      const statusOf = async () => (await (await fetch(`${url}/jobs/${jobId}`)).json()) as { status: string };
+      await expect.poll(async () => (await statusOf()).status).toBe('succeeded');
+    } finally {
+      await stop({ ...running, drainMs: 0 });
+    }
+  }
+
+  const parts = (out: string): Record<string, unknown>[] =>
+    out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+  test('verify reads every object, and names the documents of a damaged one', async () => {
+    const whole = await finishedHere(['verify', '--home', join(base, 'none'), '--json'], cluster.environment);
+    expect(whole.status).toBe(0);
+    expect(parts(whole.out).find(({ part }) => part === 'artifacts')).toMatchObject({ damaged: [] });
+    const [named] = await cluster.query<{ name: string }>(
+      `SELECT artifacts[1] AS name FROM divisor.documents WHERE kind = 'run'`,
+    );
+    const client = createS3Client(cluster.s3.access);
+    const { body } = (await client.get(named!.name))!;
+    const bytes = new Uint8Array(await new Response(body).arrayBuffer());
+    await client.put(named!.name, Uint8Array.of(1), 'a'.repeat(64)).catch(() => {});
+    const damaged = await finishedHere(['verify', '--json'], cluster.environment);
+    expect([damaged.status, damaged.out.includes(named!.name)]).toEqual([1, true]);
+    const digest = Buffer.from(await crypto.subtle.digest('SHA-256', bytes)).toString('hex');
+    await client.put(named!.name, bytes, digest);
+    expect((await finishedHere(['verify', '--json'], cluster.environment)).status).toBe(0);
+  });
+
+  test('doctor, config, keys and nodes take both places, and show no password', async () => {
+    const { DATABASE_URL, DIVISOR_ARTIFACTS, ...access } = cluster.environment;
+    const places = ['--database', DATABASE_URL!, '--artifacts', DIVISOR_ARTIFACTS!];
+    const home = ['--home', join(base, 'keys')];
+    const outputs = [];
+    for (const words of [['doctor', '--port', '0', '--json'], ['config'], ['keys', 'list', ...home]])
+      outputs.push(await finishedHere([...words, ...places], access));
+    expect(outputs.map(({ status }) => status)).toEqual([0, 0, 0]);
+    expect(outputs[0]!.out).toContain('Results can be written, read and removed');
+    for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
+    expect((await finishedHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
+  });
+
+  test('backup copies what services write, and restore puts it into another database or a home', async () => {
+    const folder = join(base, 'backup');
+    expect(await finishedHere(['backup', folder, '--json'], cluster.environment)).toMatchObject({ status: 0 });
+    expect((await finishedHere(['verify', '--backup', folder])).status).toBe(0);
+    expect((await readdir(folder)).toSorted()).toEqual(['artifacts', 'documents', 'manifest.json', 'stores']);
+    const other = await otherPlaces('restored');
+    expect(await finishedHere(['restore', folder, '--json'], other)).toMatchObject({ status: 0 });
+    expect(await finishedHere(['restore', folder], other)).toMatchObject({ status: 78 });
+    await assertServes(other, join(base, 'restored-home'));
+    const home = join(base, 'as-home');
+    expect((await finishedHere(['restore', folder, '--home', home, '--json'])).status).toBe(0);
+    await assertServes({}, home);
+  });
+
+  test('copy takes results and stores along, to a home and to a database', async () => {
+    const folder = join(base, 'backup');
+    const [home, first, second] = [join(base, 'copied'), await otherPlaces('first'), await otherPlaces('second')];
+    expect((await finishedHere(['restore', folder], first)).status).toBe(0);
+    const back = await finishedHere(['copy', '--to', home, '--json'], first);
+    expect(back.status).toBe(0);
+    expect(parts(back.out).find(({ kind }) => kind === 'artifacts')).toMatchObject({ unreadable: [] });
+    expect((await finishedHere(['verify', '--home', home])).status).toBe(0);
+    expect((await finishedHere(['copy', '--from', home, '--json'], second)).status).toBe(0);
+    expect((await finishedHere(['verify', '--home', join(base, 'none')], second)).status).toBe(0);
+    await assertServes(second, join(base, 'second-home'));
+  });
+});

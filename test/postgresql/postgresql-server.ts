@@ -33,6 +33,8 @@ export interface PostgresqlOptions {
   /** Whether it goes on when this process ends; then whoever made the folder ends it. */
   readonly outlives?: boolean;
   readonly settings?: readonly string[];
+  /** Folder of `server.crt` and `server.key`: clients may encrypt. */
+  readonly tls?: string;
 }
 
 /** A PostgreSQL of its own on a free port of loopback. The server refuses to run as root and gets another user there. */
@@ -49,9 +51,10 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     { stdio: 'pipe', ...user, cwd: folder },
   );
   const port = await freePort();
+  const encrypted = options.tls === undefined ? [] : encryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
   const launch = (): ChildProcess =>
-    spawn(join(programs, 'postgres'), [...words, ...settings], {
+    spawn(join(programs, 'postgres'), [...words, ...settings, ...encrypted], {
       stdio: 'ignore',
       ...user,
       cwd: folder,
@@ -110,6 +113,21 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Settings of a server with a certificate: its key has to be of its user alone. */
+function encryption(tls: string, folder: string, user: { readonly uid: number; readonly gid: number } | undefined) {
+  for (const name of ['server.crt', 'server.key']) {
+    const path = join(folder, name);
+    cpSync(join(tls, name), path);
+    chmodSync(path, 0o600);
+    if (user !== undefined) chownSync(path, user.uid, user.gid);
+  }
+  const file = (name: string): string[] => [
+    '-c',
+    `ssl_${name}_file=${join(folder, `server.${name === 'cert' ? 'crt' : 'key'}`)}`,
+  ];
+  return ['-c', 'ssl=on', ...file('cert'), ...file('key')];
 }
 
 function nativeFolder(): string | undefined {

@@ -8,6 +8,9 @@ import { hasPostgresql, startPostgresql } from './postgresql-server.js';
 
 export { hasPostgresql };
 
+/** A certificate and its key for localhost, by an authority that nobody has the key of; another authority. */
+export const TLS_FOLDER = 'test/postgresql/tls';
+
 /**
  * URL of the one server of this run of the tests, which whoever asks first starts. It writes nothing through to the
  * disk: what survives a crash is tested on servers of their own.
@@ -19,7 +22,12 @@ export async function sharedPostgresql(): Promise<string> {
   chmodSync(run, 0o755);
   try {
     mkdirSync(folder);
-    const server = await startPostgresql({ folder, outlives: true, settings: ['-c', 'max_connections=200'] });
+    const server = await startPostgresql({
+      folder,
+      outlives: true,
+      settings: ['-c', 'max_connections=200'],
+      tls: TLS_FOLDER,
+    });
     writeFileSync(`${url}.new`, server.url);
     renameSync(`${url}.new`, url);
   } catch (thrown) {
@@ -68,7 +76,14 @@ export async function openTestSchema(): Promise<TestSchema> {
 }
 
 /** A database of its own in the shared server: what a command line gives to commands. */
-export async function openTestDatabase(): Promise<{ readonly url: string; drop(): Promise<void> }> {
+export interface TestDatabase {
+  readonly url: string;
+  /** Its name, and that of a role which goes with it. */
+  readonly name: string;
+  drop(): Promise<void>;
+}
+
+export async function openTestDatabase(): Promise<TestDatabase> {
   const server = new URL(await sharedPostgresql());
   const name = `test_${randomBytes(6).toString('hex')}`;
   const run = async (sql: string): Promise<void> => {
@@ -80,5 +95,12 @@ export async function openTestDatabase(): Promise<{ readonly url: string; drop()
   await run(`CREATE DATABASE ${name}`);
   const url = new URL(server);
   url.pathname = `/${name}`;
-  return { url: url.href, drop: () => run(`DROP DATABASE ${name} WITH (FORCE)`) };
+  return {
+    url: url.href,
+    name,
+    async drop() {
+      await run(`DROP DATABASE ${name} WITH (FORCE)`);
+      await run(`DROP ROLE IF EXISTS ${name}`);
+    },
+  };
 }

@@ -72,6 +72,9 @@ export function createS3Client(access: S3Access): S3Client {
         if (!mayPass(answer.status))
           throw unavailable(`The object store refused a request with ${`${answer.status} ${text}`.trim()}.`);
       }
+      const distrust = distrustOf(cause);
+      if (distrust !== undefined)
+        throw unavailable(`The certificate of the object store is refused: ${distrust}.`, cause);
       if (performance.now() > until) throw unavailable('The object store cannot be reached.', cause);
       await sleep(pause, undefined, { ref: false });
     }
@@ -159,6 +162,12 @@ interface Attempt {
 async function checked(bytes: Uint8Array): Promise<Record<string, string>> {
   const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
   return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };
+}
+
+/** Why a certificate is not trusted, which no time heals; undefined for another failure. */
+function distrustOf(cause: unknown): string | undefined {
+  const { code } = ((cause as Error | undefined)?.cause ?? {}) as NodeJS.ErrnoException;
+  return code !== undefined && /CERT|UNABLE_TO_/.test(code) ? code : undefined;
 }
 
 /** Answers of a service that is overloaded, starts or stops; a body that was damaged on its way is sent again. */

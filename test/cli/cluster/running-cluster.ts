@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { expect } from 'vitest';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
+import { makeLeastRole } from '../../postgresql/least-role.js';
 import { openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
@@ -27,6 +28,7 @@ export interface JobRow {
 export interface RunningCluster {
   readonly front: RunningService;
   readonly s3: S3Service;
+  /** Of the database, as the role that serves. */
   readonly url: string;
   /** Settings of every process. */
   readonly environment: Record<string, string>;
@@ -45,13 +47,14 @@ const LOOK_MS = 25;
 
 /** @param variables settings of every process besides those of the places */
 export async function openCluster(variables: Record<string, string> = {}): Promise<RunningCluster> {
-  const { url, drop } = await openTestDatabase();
-  await migrateDatabase({ url });
+  const { url: ownerUrl, name: role, drop } = await openTestDatabase();
+  await migrateDatabase({ url: ownerUrl });
   const s3 = await startS3();
   const base = await mkdtemp(join(tmpdir(), 'divisor-cluster-'));
-  const environment = { ...placesOf(url, s3), ...variables };
-  const client = new Client(url);
+  const client = new Client(ownerUrl);
   await client.connect();
+  const url = await makeLeastRole(client, { url: ownerUrl, role, schema: 'divisor' });
+  const environment = { ...placesOf(url, s3), ...variables };
   const workers: Listening[] = [];
   const fronts: RunningService[] = [];
 

@@ -4,6 +4,7 @@ import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { assertMigrated, migrate } from '#store/postgres/migrate.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
+import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, sharedPostgresql } from '../../postgresql/shared-postgresql.js';
 
 describe.skipIf(!hasPostgresql)('the schema', () => {
@@ -40,18 +41,11 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
   test('serves a role that owns nothing and may only read and write its tables', async () => {
     const world = await openTestSchema();
     const role = `role_of_${world.schema}`;
-    await world.query(`CREATE ROLE ${role} LOGIN PASSWORD 'of-the-role'`);
-    for (const grant of [
-      'USAGE ON SCHEMA $schema',
-      'SELECT ON $schema.protocol',
-      'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events, $schema.jobs, $schema.nodes',
-      'USAGE ON ALL SEQUENCES IN SCHEMA $schema',
-    ])
-      await world.query(`GRANT ${grant} TO ${role}`);
-    const url = new URL(world.url);
-    url.username = role;
-    url.password = 'of-the-role';
-    const database = openDatabase({ url: url.href });
+    const owner = new Client(world.url);
+    await owner.connect();
+    const url = await makeLeastRole(owner, { ...world, role });
+    await owner.end();
+    const database = openDatabase({ url });
     const store = await openPostgresDocuments({ database, schema: world.schema });
     await store.transaction(async (tx) => {
       await tx.put('index', 'a', { n: 1 });

@@ -1,0 +1,23 @@
+import type { Client } from 'pg';
+
+/** What the guide says that a role which serves needs, of a schema. */
+const GRANTS = [
+  'USAGE ON SCHEMA $schema',
+  'SELECT ON $schema.protocol',
+  'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events, $schema.jobs, $schema.nodes',
+  'USAGE ON ALL SEQUENCES IN SCHEMA $schema',
+];
+const PASSWORD = 'of-the-role';
+
+/** Makes a role that owns nothing and may only read and write the tables of a schema. @returns the URL as that role */
+export async function makeLeastRole(
+  client: Pick<Client, 'query'>,
+  { url, role, schema }: { readonly url: string; readonly role: string; readonly schema: string },
+): Promise<string> {
+  await client.query(`CREATE ROLE ${role} LOGIN PASSWORD '${PASSWORD}'`);
+  for (const grant of GRANTS) await client.query(`GRANT ${grant.replaceAll('$schema', schema)} TO ${role}`);
+  const own = new URL(url);
+  own.username = role;
+  own.password = PASSWORD;
+  return own.href;
+}

@@ -6,7 +6,8 @@ import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { type FullRunReason, CannotResume } from '#domain/backtest/extend/reasons.js';
 import { summaryOf } from '#domain/backtest/run-summary.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { newMemory, type Memory } from '#domain/backtest/run-file/placed.js';
+import type { Memory } from '#domain/backtest/run-file/placed.js';
+import { keptMemory } from '#domain/kept-memory.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { formatDay } from '#domain/days.js';
@@ -149,7 +150,7 @@ export type RunOrder = Omit<ThreadInput<'backtest'>, 'stored' | 'outputs'> & {
 /** Runs a plan and serialises everything that is stored of it. */
 export function runForDataset(
   engine: Engine,
-  { market: handle, plan, models, known, engineVersion, stamp: given, extension = {}, memory = newMemory }: RunOrder,
+  { market: handle, plan, models, known, engineVersion, stamp: given, extension = {}, memory = keptMemory }: RunOrder,
   control: TaskControl,
 ) {
   const market = openedMarket(handle);

@@ -1,4 +1,5 @@
 import type { Memory } from '#domain/backtest/run-file/placed.js';
+import { keptMemory } from '#domain/kept-memory.js';
 
 /** Most bytes that a thread keeps for its next run: 500 names over 20 years take 57 MB. */
 const KEPT_BYTES_MAX = 64 * 2 ** 20;
@@ -16,11 +17,11 @@ export interface RunMemory {
  * run of 500 names over 20 years.
  */
 export function createRunMemory(keptBytesMax = KEPT_BYTES_MAX): RunMemory {
-  let taken: ArrayBuffer | undefined;
-  let kept: ArrayBuffer | undefined;
+  let taken: SharedArrayBuffer | undefined;
+  let kept: SharedArrayBuffer | undefined;
   return {
     take(bytes) {
-      if (kept === undefined || kept.byteLength < bytes) taken = new ArrayBuffer(bytes);
+      if (kept === undefined || kept.byteLength < bytes) taken = keptMemory(bytes);
       else new Uint8Array((taken = kept)).fill(0);
       kept = undefined;
       return taken;

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { createRunMemory } from '#workers/run-memory.js';
 
 /** Takes memory, writes all over it and gives it back. */
-function used(memory: ReturnType<typeof createRunMemory>, bytes: number): ArrayBuffer {
+function used(memory: ReturnType<typeof createRunMemory>, bytes: number): SharedArrayBuffer {
   const buffer = memory.take(bytes);
   new Uint8Array(buffer).fill(255);
   memory.giveBack();
   return buffer;
 }
 
-const isZero = (buffer: ArrayBuffer): boolean => new Uint8Array(buffer).every((byte) => byte === 0);
+const isZero = (buffer: SharedArrayBuffer): boolean => new Uint8Array(buffer).every((byte) => byte === 0);
 
 test('the memory of the run before is taken by one that fits, and holds nothing of it', () => {
   const memory = createRunMemory();

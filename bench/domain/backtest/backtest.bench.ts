@@ -9,7 +9,7 @@ import type { Run } from '#domain/backtest/run.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { readRecord } from '#domain/backtest/run-file/record.js';
-import { newMemory } from '#domain/backtest/run-file/placed.js';
+import { keptMemory } from '#domain/kept-memory.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
@@ -86,7 +86,7 @@ function once(market: MarketData): Timed {
     market,
     calendars,
     createDecider: indexDecider,
-    memory: newMemory,
+    memory: keptMemory,
     report: (_fraction, message) => {
       if (message === 'simulating the index') decided = threadMs() - begin;
     },

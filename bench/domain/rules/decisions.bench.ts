@@ -6,7 +6,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { createComposer } from '#domain/backtest/simulate/create-composer.js';
 import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
-import { newMemory } from '#domain/backtest/run-file/placed.js';
+import { keptMemory } from '#domain/kept-memory.js';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { toPreviewResponse } from '#views/preview.js';
@@ -112,7 +112,7 @@ const backtest = (market: MarketData): void => {
     market,
     calendars,
     createDecider: indexDecider,
-    memory: newMemory,
+    memory: keptMemory,
     report: () => undefined,
     plan: {
       runId: 'BENCH',

@@ -1,6 +1,7 @@
 import { exchangeRates, requireRate } from './exchange-rates.js';
 import { keyOf, type GrowthTerms } from './growth-terms.js';
 import { effectTable, type PlacedEffect, type SessionEffect } from './session-effects.js';
+import { keptFloats } from '../kept-memory.js';
 import { BeforeMarket, panelRow, type MarketMark, type SessionMarket, type TermsMark } from './session-market.js';
 
 /** Growth panels cached per aligned market: those of a definition and of its comparisons. */
@@ -72,7 +73,7 @@ function growthPanel(sm: SessionMarket, terms: GrowthTerms): Float64Array {
   const { names, rowOf, sessions, market, first } = sm;
   const close = market.fields.get('CLOSE')!;
   const { effects, starts } = effectTable(sm, terms);
-  const growth = new Float64Array((sessions.length - first) * names);
+  const growth = keptFloats((sessions.length - first) * names);
   // The last price of each name on the share basis of the session before.
   const carried = carriedFirst(sm, terms);
   for (let s = firstMade(sm); s < sessions.length; s++) {

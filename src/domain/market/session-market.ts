@@ -1,6 +1,7 @@
 import { exchangesOf } from './exchange-sessions.js';
 import type { Calendar, Calendars } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
+import { keptIntegers } from '../kept-memory.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
 import { ACTION_KINDS, type MarketData } from './market-data.js';
 import { placeActions, type SessionActions } from './session-actions.js';
@@ -198,7 +199,7 @@ function lastBars(
   mark: MarketMark | undefined,
 ): Pick<SessionMarket, 'lastBar' | 'gaps'> {
   const first = mark ? mark.session : 0;
-  const bars = new Int32Array((rowOf.length - first) * names);
+  const bars = keptIntegers((rowOf.length - first) * names);
   if (mark) bars.set(mark.lastBar);
   else if (rowOf.length > 0) for (let i = 0; i < names; i++) bars[i] = hasBar(close, rowOf[0]! * names + i) ? 0 : -1;
   const resumed = new Int32Array(names);

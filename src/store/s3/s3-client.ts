@@ -98,8 +98,8 @@ export function createS3Client(access: S3Access): S3Client {
       let next = 0;
       const send = async (): Promise<void> => {
         for (let i = next++; i * PART_BYTES < bytes.length; i = next++) {
-          const part = bytes.subarray(i * PART_BYTES, (i + 1) * PART_BYTES);
-          const init = { method: 'PUT', body: part as Uint8Array<ArrayBuffer>, headers: await checked(part) };
+          const part = unshared(bytes.subarray(i * PART_BYTES, (i + 1) * PART_BYTES));
+          const init = { method: 'PUT', body: part, headers: await checked(part) };
           const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
           tags[i] = sent.headers.get('etag') ?? '';
         }
@@ -120,7 +120,7 @@ export function createS3Client(access: S3Access): S3Client {
     async put(name, bytes, sha256) {
       if (bytes.length > PART_BYTES) return putParts(name, bytes, sha256);
       const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
-      await ask(urlOf(name), { method: 'PUT', body: bytes as Uint8Array<ArrayBuffer>, headers });
+      await ask(urlOf(name), { method: 'PUT', body: unshared(bytes), headers });
     },
     async get(name) {
       const answer = await ask(urlOf(name), {}, [404]);
@@ -158,9 +158,14 @@ interface Attempt {
   readonly cause?: unknown;
 }
 
+/** A body that can be sent: that of a run lies in shared memory, which `fetch` does not take. */
+function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return bytes.buffer instanceof SharedArrayBuffer ? new Uint8Array(bytes) : (bytes as Uint8Array<ArrayBuffer>); // Not shared.
+}
+
 /** Header by which a service refuses a body that is another one. */
-async function checked(bytes: Uint8Array): Promise<Record<string, string>> {
-  const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
+async function checked(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, string>> {
+  const digest = await webcrypto.subtle.digest('SHA-256', bytes);
   return { 'x-amz-content-sha256': Buffer.from(digest).toString('hex') };
 }
 

@@ -10,9 +10,7 @@ export function padded(bytes: number): number {
 }
 
 /** Gives memory of at least so many bytes, all zero. */
-export type Memory = (bytes: number) => ArrayBuffer;
-
-export const newMemory: Memory = (bytes) => new ArrayBuffer(bytes);
+export type Memory = (bytes: number) => SharedArrayBuffer;
 
 /** Bytes around a panel. */
 export interface Surroundings {

@@ -23,6 +23,9 @@ export interface Desk {
   close(): Promise<void>;
 }
 
+/** Of a page: what moves by itself is painted at each frame, and nothing is learned from it. */
+const VIEW = { viewport: { width: 1280, height: 820 }, locale: 'en-GB', reducedMotion: 'reduce' } as const;
+
 /** What browsers say whose system has no language: no tag of one. */
 const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
 
@@ -32,7 +35,7 @@ export async function openDesk(browser: Browser): Promise<Desk> {
   const service = await runService(flags);
   const complaints: string[] = [];
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 820 }, locale: 'en-GB', ...options });
+    const page = await browser.newPage({ ...VIEW, ...options });
     page.setDefaultTimeout(WAIT_MS);
     // No request leaves the machine.
     page.on('request', (request) => {
@@ -69,6 +72,12 @@ async function freePort(): Promise<number> {
   await once(server, 'close');
   return port;
 }
+
+/** Goes to an address of the console as a link does, without loading the page again. */
+export const follow = (page: Page, address: string): Promise<void> =>
+  page.evaluate(
+    `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
+  );
 
 /** The file that something done to a page has the browser save. */
 export async function downloaded(page: Page, act: () => Promise<unknown>): Promise<Buffer> {

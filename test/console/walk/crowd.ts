@@ -1,11 +1,11 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { eventually, type Desk } from '../desk.js';
+import { eventually, follow, type Desk } from '../desk.js';
 
 const NAMES = 3000;
 /** More than the six connections to a host that browsers open. */
-const TABS = 8;
+const TABS = 7;
 const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
 const HOSTILE = '<img src=x onerror=alert(1)>';
 const FORMULA = '=HYPERLINK("http://example.org","x")';
@@ -45,7 +45,7 @@ export function describeCrowd(desk: () => Desk): void {
     await service.ask('POST', '/analytics/CROWD/backtest', {});
     const run: JobStatus = await service.finished('backtest:CROWD');
     expect(run.status).toBe('succeeded');
-    await page.goto(`${service.url()}/console/indices/CROWD?tab=constituents&held.sort=identifier:asc`);
+    await follow(page, '/console/indices/CROWD?tab=constituents&held.sort=identifier:asc');
     const grid = page.getByRole('grid', { name: 'constituents of CROWD' });
     await grid.getByRole('row').nth(2).waitFor();
     expect(await grid.getAttribute('aria-rowcount')).toBe(String(NAMES + 1));
@@ -60,14 +60,14 @@ export function describeCrowd(desk: () => Desk): void {
   });
 
   test('texts of documents and data are texts, whatever they say', async () => {
-    const { page, service, complaints } = desk();
+    const { page, complaints } = desk();
     const dialogs: string[] = [];
     page.on('dialog', (dialog) => {
       dialogs.push(dialog.message());
       void dialog.dismiss();
     });
     const seen = async (address: string, text: string) => {
-      await page.goto(service.url() + address);
+      await follow(page, address);
       await page.getByText(text, { exact: false }).first().waitFor();
     };
     await seen('/', index.name);
@@ -89,12 +89,13 @@ export function describeCrowd(desk: () => Desk): void {
     const { page, service } = desk();
     const context = await page.context().browser()!.newContext(); // A page of a browser has one.
     const tabs = await Promise.all(Array.from({ length: TABS }, () => context.newPage()));
-    for (const tab of tabs) {
+    const opened = async (tab: Page) => {
       await tab.goto(`${service.url()}/console/health`);
       await tab.locator('dl', { hasText: 'Follows jobs' }).getByText('yes', { exact: true }).waitFor();
-      await tab.getByRole('navigation').getByRole('link', { name: 'Jobs' }).click();
+      await follow(tab, '/console/jobs');
       await tab.getByRole('grid', { name: 'jobs' }).waitFor();
-    }
+    };
+    await Promise.all(tabs.map(opened));
     const heard = async (id: string, hearing: readonly Page[]) => {
       await service.ask('PUT', `/indices/${id}`, { ...index, id });
       await service.ask('POST', `/analytics/${id}/backtest`, {});

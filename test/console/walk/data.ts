@@ -4,7 +4,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
-import { eventually, type Desk } from '../desk.js';
+import { eventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** Weekdays of half a year. */
@@ -116,7 +116,7 @@ export function describeData(desk: () => Desk): void {
 
   test('a doubt is seen in its prices, and its repair is taken into a new store', async () => {
     const { page, service, complaints } = desk();
-    await page.goto(`${service.url()}/console/data/stores/desk-prices`);
+    await follow(page, '/console/data/stores/desk-prices');
     await page.getByRole('link', { name: 'Doubts' }).click();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
@@ -130,11 +130,11 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Coverage' }).click();
     await page.getByText(`On ${DAYS.at(-1)}: 3 of 3.`).waitFor();
     // The store it came from is not served any more: its doubts are drawn all the same.
-    const repaired = page.url();
+    const repaired = new URL(page.url()).pathname;
     const [doubt] = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body.doubts;
-    await page.goto(`${service.url()}/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);
+    await follow(page, `/console/data/stores/desk-prices?tab=doubts&doubt=${doubt!.id}`);
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
-    await page.goto(repaired);
+    await follow(page, repaired);
     await page.getByRole('link', { name: 'Names', exact: true }).waitFor();
     expect(complaints).toEqual([]);
   });

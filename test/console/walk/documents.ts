@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
-import { downloaded, eventually, type Desk } from '../desk.js';
+import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
 /** Documents beside indices, each in forms of the contract: strategies, templates, watchlists, constraint sets. */
 export function describeDocuments(desk: () => Desk): void {
   test('a template begins with a built-in one, is changed in forms, and previewed as the PDF that it makes', async () => {
     const { page, service, complaints } = desk();
-    await page.goto(`${service.url()}/console/reports?index=CORE`);
+    await follow(page, '/console/reports?index=CORE');
     await page.getByRole('row', { name: /^FACTSHEET-A4/ }).click();
     await page.getByLabel('Id *').fill('DESK');
     const blocks = page.getByRole('region', { name: 'Blocks' }).getByRole('listitem');
@@ -37,7 +37,7 @@ export function describeDocuments(desk: () => Desk): void {
 
   test('a strategy follows an index from its page, and what is wrong with it stands at its field', async () => {
     const { page, service, complaints } = desk();
-    await page.goto(`${service.url()}/console/indices/CORE`);
+    await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Follow' }).click();
     await page.getByLabel('Exposure').fill('2');
     await page
@@ -79,7 +79,7 @@ export function describeDocuments(desk: () => Desk): void {
 
   test('a constraint set is saved without a run, and deleted', async () => {
     const { page, service, complaints } = desk();
-    await page.goto(`${service.url()}/console/optimise?index=CORE`);
+    await follow(page, '/console/optimise?index=CORE');
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.07');
     await page.getByLabel('Id of the constraint set').fill('desk');

@@ -6,7 +6,7 @@ import type {
   ScenariosView,
   StoredRuns,
 } from '#clients/typescript/divisor.js';
-import { downloaded, eventually, type Desk } from '../desk.js';
+import { downloaded, eventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** An index designed, edited by two, run, and looked at. */
@@ -59,8 +59,7 @@ export function describeIndices(desk: () => Desk): void {
   test('of two editors of one index the second is shown what the first has saved', async () => {
     const { complaints, page, service } = desk();
     const other = await desk().newPage();
-    const edit = `${service.url()}/console/indices/CORE/edit`;
-    await page.goto(edit);
+    await follow(page, '/console/indices/CORE/edit');
     await page.getByLabel('Base value').fill('500');
     // A draft is sent to somebody else by its address.
     await eventually(() => new URL(page.url()).searchParams.has('draft')).toBe(true);
@@ -86,7 +85,7 @@ export function describeIndices(desk: () => Desk): void {
 
   test('an index is run by a click, and every part of it shows what the API answers', async () => {
     const { complaints, page, service } = desk();
-    await page.goto(service.url());
+    await follow(page, '/');
     await page.getByRole('button', { name: 'Run CORE' }).click();
     await page.getByText('up to date').waitFor();
     await page.getByRole('row', { name: /CORE/ }).click();
@@ -172,7 +171,7 @@ export function describeIndices(desk: () => Desk): void {
 
   test('a run is watched by a rule, and taken through a past window and a shock', async () => {
     const { complaints, page, service } = desk();
-    await page.goto(`${service.url()}/console/indices/CORE?tab=limits`);
+    await follow(page, '/console/indices/CORE?tab=limits');
     const { body } = await service.ask<{ sessions: number; breached_sessions: number }>(
       'GET',
       '/analytics/CORE/limits',

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../../services/running-service.js';
-import { downloaded, type Desk } from '../desk.js';
+import { downloaded, follow, type Desk } from '../desk.js';
 
 type Scopes = Parameters<typeof issueKey>[0]['scopes'];
 
@@ -74,7 +74,7 @@ export function describeKeys(desk: () => Desk): void {
         ['/console/data/connect', 'Connect'],
         ['/console/indices/new', 'Save the index'],
       ] as const) {
-        await page.goto(service.url() + address);
+        await follow(page, address);
         await page.getByText('This key may not').first().waitFor();
         expect(await page.getByRole('button', { name: offered, exact: true }).count(), address).toBe(0);
       }

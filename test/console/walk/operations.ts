@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import type { JobStatus } from '#jobs/status.js';
-import { downloaded, eventually, type Desk } from '../desk.js';
+import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
 /** Reports, jobs, health, and a service that goes away. */
 export function describeOperations(desk: () => Desk): void {
   test('a factsheet is rendered by a click, shown, and taken away as a file', async () => {
-    const { page, service, complaints } = desk();
-    await page.goto(`${service.url()}/console/indices/CORE`);
+    const { page, complaints } = desk();
+    await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Report', exact: true }).click();
     await page.getByRole('button', { name: 'Render' }).click();
     const download = page.getByRole('link', { name: 'Download' });
@@ -21,7 +21,7 @@ export function describeOperations(desk: () => Desk): void {
 
   test('a table is taken away in the format that was chosen', async () => {
     const { page, service } = desk();
-    await page.goto(`${service.url()}/console/indices/CORE?tab=rebalances`);
+    await follow(page, '/console/indices/CORE?tab=rebalances');
     await page.getByLabel('Export rebalances').click();
     const csv = await downloaded(page, () => page.getByRole('link', { name: 'CSV' }).first().click());
     const lines = csv.toString().trim().split('\n');
@@ -41,7 +41,7 @@ export function describeOperations(desk: () => Desk): void {
     expect(body.status).toBe('cancelled');
     await page.keyboard.press('Escape');
     // A job is named by what it makes, not by the index that it reads.
-    await page.goto(`${service.url()}/console/jobs?job=risk:daily`);
+    await follow(page, '/console/jobs?job=risk:daily');
     await page.getByRole('complementary', { name: 'Risk model daily' }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByLabel('State').selectOption('cancelled');

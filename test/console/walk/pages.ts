@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import type { IndexDocument, WhatIfResponse } from '#clients/typescript/divisor.js';
-import { eventually, WAIT_MS, type Desk } from '../desk.js';
+import { eventually, follow, WAIT_MS, type Desk } from '../desk.js';
 import { IS_SOAK } from '../../soak.js';
 import { picture } from '../picture.js';
 
@@ -32,22 +32,13 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
   return [
     '/',
     `${index}?run=%7B%22transaction_cost_bps%22%3A25%7D`,
-    ...[
-      'constituents',
-      'weights',
-      'attribution',
-      'risk',
-      'limits',
-      'rebalances',
-      'methodology',
-      'publication',
-      'versions',
-    ].map((tab) => `${index}?tab=${tab}`),
+    ...['constituents', 'weights', 'attribution', 'risk', 'limits', 'rebalances', 'methodology', 'publication'].map(
+      (tab) => `${index}?tab=${tab}`,
+    ),
     `${index}?tab=scenarios&scenarios=${encodeURIComponent('[{"name":"Energy","shocks":{"SECTOR:Energy":-0.2}}]')}`,
     `${index}/rebalances/${body.rebalances.at(-1)!.date}`,
     `${index}/edit`,
     `${index}-OPT/edit`,
-    '/console/indices/new',
     `${index}?tab=versions&version=1`,
     '/console/calendar',
     '/console/risk-models',
@@ -69,7 +60,6 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
     '/console/watchlists',
     '/console/watchlists/desk',
     `/console/reports?render=${rendered}`,
-    '/console/jobs',
     `/console/jobs?job=sweep:${swept}`,
     '/console/health',
     '/console/nowhere',
@@ -79,9 +69,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
 
 /** Goes to an address as a link does, and waits until nothing is waited for. */
 async function visit(page: Page, address: string): Promise<void> {
-  await page.evaluate(
-    `history.pushState(null, '', ${JSON.stringify(address)}); dispatchEvent(new PopStateEvent('popstate'))`,
-  );
+  await follow(page, address);
   await settled(page);
 }
 
@@ -229,8 +217,10 @@ export function describePages(desk: () => Desk): void {
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
       await page.setViewportSize(WIDE);
-      await settled(page);
-      note(`${address} dark`, await violations(page, { rules: OF_COLOURS, isFirst }));
+      if (IS_SOAK) {
+        await settled(page);
+        note(`${address} dark`, await violations(page, { rules: OF_COLOURS, isFirst }));
+      }
       await page.emulateMedia({ colorScheme: 'light' });
       const problems = await tabProblems(page);
       if (problems.length > 0) unreached[address] = problems;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { EventsView, IndexDocument, PublishedLog, VersionList } from '#clients/typescript/divisor.js';
-import { downloaded, eventually, type Desk } from '../desk.js';
+import { downloaded, eventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
 /** What stands: published closes, versions of a definition, dates to come. */
@@ -8,7 +8,7 @@ export function describeRecord(desk: () => Desk): void {
   test('closes are published and verified in the browser; those that differ later are restated with a reason', async () => {
     const { page, service, complaints } = desk();
     const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
-    await page.goto(`${service.url()}/console/indices/CORE?tab=publication`);
+    await follow(page, '/console/indices/CORE?tab=publication');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
     const grid = page.getByRole('table', { name: 'published closes of CORE' });
     await grid.waitFor();

@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import type { CrossSections } from '#domain/rules/datapoints/cross-section.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { factorModelPayload } from '#views/factor-model-view.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom, formatDay } from '#domain/days.js';
@@ -38,8 +42,12 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
   const market = openedMarket(input.market);
   const { window, asked } = readWindow(market, input);
   const { matrix, ...model } = await onProductEngine((engine) => {
-    const { coverage, diagnostics, covariance } = estimateRiskModel(engine, window, asked, input.request, (stage) =>
-      tell(control, stage),
+    const { coverage, diagnostics, covariance, factors } = estimateRiskModel(
+      engine,
+      window,
+      asked,
+      input.request,
+      (stage) => tell(control, stage),
     );
     const { sm } = window;
     const assetIds = Array.from(coverage.columns, (column) => sm.identifiers[column]!);
@@ -57,6 +65,7 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
         smallest_eigenvalue: diagnostics.smallestEigenvalue,
         target: input.request.estimator === 'shrinkage' ? input.request.target : null,
       },
+      factorModel: factors && factorModelPayload(factors),
       excluded: Object.fromEntries([...coverage.excluded].map(([column, why]) => [sm.identifiers[column]!, why])),
       observedStart: formatDay(sm.sessions[coverage.sessions[0]!]!),
       observedEnd: formatDay(sm.sessions[coverage.sessions.at(-1)!]!),
@@ -67,6 +76,14 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
   const content = canonicalJson({ asset_ids: model.assetIds, covariance: written.covariance.sha256 });
   return { ...model, ...written, contentHash: createHash('sha256').update(content).digest('hex') };
 };
+
+/** Datapoints on the terms of an index, or of plain names. */
+export function datapointsOf(
+  market: SessionMarket,
+  terms: { readonly treatment: TreatmentSpec; readonly currency: string } | null,
+): CrossSections {
+  return crossSectionsOf({ market, ...(terms ?? { treatment: TreatmentSpec.parse({}), currency: '' }) });
+}
 
 function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {
   control.report(DONE[stage], stage);
@@ -90,6 +107,7 @@ function readWindow(market: MarketData, { universe, request }: EstimateRiskModel
   const window = {
     sm,
     growth: growthOf(sm, termsOf(universe, request.returns)),
+    datapoints: datapointsOf(sm, universe.kind === 'names' ? null : universe),
     from: from === null ? 0 : firstAtLeast(sm.sessions, from),
     to: to === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, to),
   };

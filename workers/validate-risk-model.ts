@@ -11,7 +11,7 @@ import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { Task } from '#jobs/tasks.js';
 import type { ValidateRiskModelInput } from '#jobs/tasks/indices.js';
 import { riskValidationView, validationSentence } from '#views/risk-validation-view.js';
-import { ownDays, plainTerms } from './estimate-risk-model.js';
+import { datapointsOf, ownDays, plainTerms } from './estimate-risk-model.js';
 import { onEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
@@ -53,6 +53,7 @@ function windowOf(
   return {
     sm,
     growth: growthOf(sm, terms === null ? plainTerms(returns) : growthTerms(terms.treatment, terms.currency, returns)),
+    datapoints: datapointsOf(sm, terms),
     from: start === null ? 0 : firstAtLeast(sm.sessions, dayFrom(start)),
     to: end === null ? sm.sessions.length - 1 : lastAtMost(sm.sessions, dayFrom(end)),
   };

@@ -96,6 +96,28 @@ export function estimateStructured(
   return looked(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, tell });
 }
 
+/**
+ * Looks at the eigenvalues of a covariance that was made elsewhere.
+ *
+ * @param engine   Engine that computes.
+ * @param matrix   [assets x assets] row-major, exactly symmetric; not changed.
+ * @param assets   Order, at least 1.
+ * @param tell     Called as each stage begins; may throw to stop.
+ * @returns        Diagnostics of the matrix.
+ * @throws         Error when the matrix is not finite.
+ * @cost           4/3 assets^3.
+ * @source         Definition.
+ */
+export function diagnosedCovariance(
+  engine: Engine,
+  matrix: Float64Array,
+  assets: number,
+  tell: (stage: EstimateStage) => void = () => {},
+): Omit<CovarianceDiagnostics, 'intensity'> {
+  tell('eigenvalues');
+  return looked(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair: false, tell });
+}
+
 interface Look {
   readonly assets: number;
   readonly range: Range;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { FactorModelPayload, RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import { Id } from '#domain/shape.js';
 import { listingQuery, skippedFields, TableFrame } from './common.js';
@@ -17,6 +17,9 @@ export const RiskModelView = z
       .record(z.string(), z.number())
       .meta({ description: 'Annualised square roots of the covariance diagonal.' }),
     diagnostics: RiskDiagnosticsPayload,
+    factor_model: FactorModelPayload.optional().meta({
+      description: 'Factors of the estimators statistical, industries and styles; absent of others.',
+    }),
     start: z.string().nullable().meta({ description: "The request's bound, echoed." }),
     end: z.string().nullable().meta({ description: "The request's bound, echoed." }),
     excluded: z.record(z.string(), z.string()).meta({ description: 'Names left out, with the reason.' }),

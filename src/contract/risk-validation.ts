@@ -51,6 +51,7 @@ export const RiskValidationView = z
     model_id: z.string(),
     settings: RiskModelRequest.pick({
       estimator: true,
+      factors: true,
       threshold: true,
       lags: true,
       target: true,

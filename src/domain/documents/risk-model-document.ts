@@ -1,21 +1,31 @@
 import { z } from 'zod';
 import { STRUCTURED_ESTIMATORS } from '#kernels/moments/estimators/structured-covariance.js';
 import { SHRINKAGE_TARGETS } from '#kernels/moments/shrinkage-target.js';
+import { FACTOR_ESTIMATORS } from '../risk/factor-model.js';
 import { AsKnownOn } from './as-known-on.js';
 import { AssetIdentifier, Id, IsoDate } from '../shape.js';
 
 /** Estimators by their names on the wire. */
-export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS] as const;
+export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;
 
 /** Most autocovariances that an estimate takes. */
 const LAGS_MAX = 20;
+
+/** Most principal components of an estimate. */
+const FACTORS_MAX = 100;
 
 /** Which estimator, and settings that only some of them read. */
 export const estimatorFields = {
   estimator: z.enum(ESTIMATORS).default('shrinkage').meta({
     description:
-      'shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.',
+      'shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.',
   }),
+  factors: z
+    .int()
+    .min(1)
+    .max(FACTORS_MAX)
+    .optional()
+    .meta({ description: 'Principal components, read by statistical; 10 unless given.' }),
   threshold: z.number().min(0).max(10).default(0.5).meta({
     description: 'Size of a move in standard deviations, read by gerber.',
   }),
@@ -64,7 +74,7 @@ export const RiskModelRequest = z
     }),
     half_life: z.number().gt(0).max(1e6).nullable().default(null).meta({
       description:
-        'Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west.',
+        'Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.',
     }),
     returns: z.enum(['total', 'price']).default('total').meta({ description: 'Whether dividends count.' }),
   })
@@ -91,12 +101,38 @@ export const RiskDiagnosticsPayload = z
   .meta({ id: 'RiskDiagnosticsPayload' });
 export type RiskDiagnosticsPayload = z.infer<typeof RiskDiagnosticsPayload>;
 
+export const FactorModelPayload = z
+  .strictObject({
+    r_squared: z.number().meta({
+      description:
+        'Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances.',
+    }),
+    factors: z
+      .array(
+        z.strictObject({
+          factor: z.string().meta({ description: 'MARKET, a sector, a style or a principal component.' }),
+          volatility: z.number().meta({ description: 'Annualised, of the return of the factor.' }),
+          mean_t_statistic: z.number().nullable().meta({
+            description: 'Mean magnitude over the sessions; null of a principal component.',
+          }),
+          significant_share: z.number().nullable().meta({
+            description: 'Share of the sessions on which that is above 2; null of a principal component.',
+          }),
+        }),
+      )
+      .meta({ description: 'In the order of the model.' }),
+  })
+  .meta({ id: 'FactorModelPayload' });
+export type FactorModelPayload = z.infer<typeof FactorModelPayload>;
+
 /** A stored risk model: all but its matrix, which lies beside it as the float64 upper triangle, row by row. */
 export const RiskModelDocument = z.strictObject({
   model_id: z.string(),
   /** Names estimated, ascending, [N]. */
   asset_ids: z.array(z.string()),
   diagnostics: RiskDiagnosticsPayload,
+  /** Absent of an estimator without factors. */
+  factor_model: FactorModelPayload.optional(),
   request: RiskModelRequest,
   /** Names left out, with the reason. */
   excluded: z.record(z.string(), z.string()),

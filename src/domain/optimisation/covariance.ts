@@ -7,6 +7,8 @@ import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
 import { denseMetric, factorMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import type { RiskEstimator } from '../documents/risk-estimator.js';
 import { LIMITS } from '../limits.js';
+import { isFactorEstimator } from '../risk/factor-model.js';
+import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/estimate-factors.js';
 import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 import { modelCovariance, type StoredModel } from '../risk/stored-model.js';
 import { insufficientRisk } from './insufficient-risk.js';
@@ -173,6 +175,10 @@ function asEstimated(
   const means = columnMeans(panel, n);
   const scale = LIMITS.PERIODS_PER_YEAR;
   const weights = halfLife === null ? {} : { weights: weightsOf(halfLife, observations) };
+  if (isFactorEstimator(estimator)) {
+    const { model } = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
+    return { metric: factorMetric(factorLoadings(model), model.specific), means };
+  }
   if (estimator !== 'shrinkage') {
     const { threshold, lags } = settings;
     const matrix = new Float64Array(n * n);

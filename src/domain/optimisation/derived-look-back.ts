@@ -3,6 +3,8 @@ import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
 import { LIMITS } from '../limits.js';
 import { lookBackOver, type LookBack } from '../rules/look-back.js';
+import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
+import { STYLE_FIELDS } from '../risk/factors/styles.js';
 import { fieldsRead } from './field-uses.js';
 
 export interface DerivedLookBackInput {
@@ -39,6 +41,15 @@ export function derivedLookBack({
     sessions,
     decision: decided,
   });
+  const styles = usesStyles(document) ? STYLE_FIELDS : [];
+  // Exposures to styles are known before the first return of the window.
+  const exposures = lookBackOver({
+    fields: styles,
+    dividendYears: 0,
+    maxStaleSessions,
+    sessions,
+    decision: decided - (styles.length === 0 ? 0 : LIMITS.DERIVED_RISK_SESSIONS + EXPOSURE_SESSIONS),
+  });
   // A return needs the session before its own.
   const returns = (memory?.moments?.rows ?? []).reduce(
     (first, rows) => Math.min(first, rows[0]! - 1),
@@ -48,6 +59,10 @@ export function derivedLookBack({
   const held = document.derivation.costs
     ? (memory?.solved?.session ?? Number.POSITIVE_INFINITY)
     : Number.POSITIVE_INFINITY;
-  const session = Math.min(read, returns, held);
-  return { session, paidAfter: Math.min(paidAfter, sessions[Math.max(0, session)]!) };
+  const session = Math.min(read, exposures.session, returns, held);
+  return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
+}
+
+function usesStyles({ derivation: { risk_model: model } }: DerivedDocument): boolean {
+  return typeof model === 'object' && model !== null && model.estimator === 'styles';
 }

@@ -105,6 +105,7 @@ export function createDerivedSolver({
   const memory = createRiskMemory(engine, left?.moments);
   let last = left?.active ?? null;
   let sections: CrossSections | undefined;
+  const datapoints = (): CrossSections => (sections ??= crossSectionsOf({ market: sm, treatment, currency }));
 
   /** What solved weights have become until a decision, apart from those of names that are gone. */
   function heldUntil(
@@ -122,7 +123,8 @@ export function createDerivedSolver({
 
   /** The risk of names as known at a decision. */
   function riskAt(decision: number, columns: Int32Array): RiskEstimate {
-    const window = { sm, growth, from: Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS), to: decision };
+    const from = Math.max(0, decision - LIMITS.DERIVED_RISK_SESSIONS);
+    const window = { sm, growth, datapoints: datapoints(), from, to: decision };
     const { risk_model: model } = document.derivation;
     return typeof model === 'string'
       ? storedRisk(composer.riskModel(model), { window, decision }, columns)
@@ -133,7 +135,6 @@ export function createDerivedSolver({
     solvers,
     remembers: remembers(constraints) || hasCosts,
     solve(parent, previous) {
-      sections ??= crossSectionsOf({ market: sm, treatment, currency });
       const { decision } = parent;
       const { columns, index } = candidatesAt(composer, parentId, parent, document.derivation.candidates ?? 'parent');
       const risk = riskAt(decision, columns);
@@ -146,7 +147,7 @@ export function createDerivedSolver({
         previous: previous === null ? null : alignWeights(previous, columns),
         held: previous === null || !hasCosts ? null : heldUntil(decision, previous, columns),
         risk,
-        cross: sections.at(decision, columns),
+        cross: datapoints().at(decision, columns),
         algebra: engine,
       });
       const leavers = previous === null ? [] : leaversOf(sm, previous, columns);

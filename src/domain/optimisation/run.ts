@@ -168,7 +168,8 @@ function problemAt(
   const treatment = composer.treatment(indexId);
   const { currency } = composer.document(indexId);
   const growth = growthOf(sm, growthTerms(treatment, currency, 'total'));
-  const returns = { sm, growth, ...window };
+  const datapoints = crossSectionsOf({ market: sm, treatment, currency });
+  const returns = { sm, growth, datapoints, ...window };
   const { risk_model: model } = spec;
   const risk =
     typeof model === 'string'
@@ -184,7 +185,7 @@ function problemAt(
     previous: null,
     held: null,
     risk,
-    cross: crossSectionsOf({ market: sm, treatment, currency }).at(target.decision, columns),
+    cross: datapoints.at(target.decision, columns),
     algebra: engine,
   });
   return { problem, risk };

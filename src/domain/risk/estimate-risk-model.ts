@@ -1,5 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import {
+  diagnosedCovariance,
   estimateCovariance,
   estimateStructured,
   type CovarianceDiagnostics,
@@ -9,6 +10,8 @@ import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import type { RiskModelRequest } from '../documents/risk-model-document.js';
 import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
+import { isFactorEstimator } from './factor-model.js';
+import { estimateFactors, factorCovariance, type EstimatedFactors } from './factors/estimate-factors.js';
 import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWindow } from './return-panel.js';
 
 /**
@@ -19,7 +22,7 @@ const EARLIER_WEIGHT_MIN = 1e-4;
 
 export type RiskSettings = Pick<
   RiskModelRequest,
-  'estimator' | 'threshold' | 'lags' | 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'
+  'estimator' | 'factors' | 'threshold' | 'lags' | 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'
 >;
 
 export interface RiskModelEstimate {
@@ -28,6 +31,8 @@ export interface RiskModelEstimate {
   readonly diagnostics: Omit<CovarianceDiagnostics, 'intensity'> & { readonly intensity: number | null };
   /** Annualised, [n x n]; on the engine's memory. */
   readonly covariance: Float64Array;
+  /** Null of an estimator without factors. */
+  readonly factors: EstimatedFactors | null;
 }
 
 /**
@@ -50,12 +55,21 @@ export function estimateRiskModel(
   assertEstimable(window, coverage);
   const n = coverage.columns.length;
   const covariance = engine.allocate(n * n);
-  const diagnostics = engine.scope(() => {
+  let estimated: EstimatedFactors | null = null;
+  const diagnostics = engine.scope((): RiskModelEstimate['diagnostics'] => {
     const panel = engine.room(coverage.sessions.length * n);
     readReturns(window, coverage, panel, engine);
     const weights =
       settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) };
     const { estimator, threshold, lags } = settings;
+    if (isFactorEstimator(estimator)) {
+      tell('moments');
+      estimated = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
+      tell('product');
+      factorCovariance(engine, estimated.model, covariance);
+      assertFinite(covariance);
+      return { intensity: null, ...diagnosedCovariance(engine, covariance, n, tell) };
+    }
     const onStage = (stage: EstimateStage) => {
       if (stage === 'eigenvalues') assertFinite(covariance);
       tell(stage);
@@ -74,7 +88,12 @@ export function estimateRiskModel(
     };
     return estimateCovariance(engine, panel, n, request, covariance, onStage);
   });
-  return { coverage, diagnostics, covariance };
+  return { coverage: usedOf(coverage, estimated), diagnostics, covariance, factors: estimated };
+}
+
+/** The coverage with the sessions that were used. */
+function usedOf(coverage: Coverage, estimated: EstimatedFactors | null): Coverage {
+  return estimated === null ? coverage : { ...coverage, sessions: coverage.sessions.subarray(estimated.from) };
 }
 
 /** The product is there and nothing was solved with it yet. */

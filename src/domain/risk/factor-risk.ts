@@ -1,11 +1,11 @@
 import type { Engine } from '#kernels/engines/engine.js';
-import { referenceAt } from '../market/market-data.js';
 import type { FactorModel } from './factor-model.js';
 import { createMeasureCache } from './measure-cache.js';
 import { CACHED_COMPONENTS, principalFactors, principalParts, type PrincipalParts } from './principal-factors.js';
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
 import { sectorFactors } from './sector-factors.js';
+import { sectorOf } from './factors/sectors.js';
 
 export const FACTOR_MODELS = ['market_sector', 'statistical'] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
@@ -90,14 +90,6 @@ export function factorRiskOf(
   );
   return { ...split, coveredWeight: coveredShare(active, columns), uncovered: [...excluded.keys()] };
 }
-
-function sectorOf({ sm, to }: ReturnWindow, column: number): string {
-  const sector = referenceAt(sm.market.reference, sm.identifiers[column]!, 'SECTOR', sm.sessions[to]!);
-  return typeof sector === 'string' && sector !== '' ? sector : UNCLASSIFIED;
-}
-
-/** Names without a sector form one of their own. */
-const UNCLASSIFIED = 'UNCLASSIFIED';
 
 function decompose(
   model: FactorModelName,

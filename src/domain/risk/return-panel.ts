@@ -3,6 +3,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import { LIMITS } from '../limits.js';
 import { growthRow } from '../market/growth.js';
 import { assertThere, type SessionMarket } from '../market/session-market.js';
+import type { CrossSections } from '../rules/datapoints/cross-section.js';
 import { Refusal } from '../refusal.js';
 import { barHistory } from './bar-history.js';
 import { leftOutSentence } from './left-out.js';
@@ -19,6 +20,8 @@ export interface ReturnWindow {
   readonly from: number;
   /** Last session of the window. */
   readonly to: number;
+  /** Datapoints of its market, which style factors are made from. */
+  readonly datapoints?: CrossSections;
 }
 
 /** Which names of a window can be estimated together, and over which sessions. */

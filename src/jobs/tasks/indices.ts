@@ -2,7 +2,11 @@ import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
-import type { RiskDiagnosticsPayload, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import type {
+  FactorModelPayload,
+  RiskDiagnosticsPayload,
+  RiskModelRequest,
+} from '#domain/documents/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
@@ -84,6 +88,7 @@ export interface RiskModelOutput {
   readonly covariance: ArtifactRef;
   readonly assetIds: readonly string[];
   readonly diagnostics: RiskDiagnosticsPayload;
+  readonly factorModel: FactorModelPayload | null;
   readonly excluded: Readonly<Record<string, string>>;
   readonly observedStart: string;
   readonly observedEnd: string;

@@ -39,6 +39,7 @@ export function createRiskModelJob({
       model_id: payload.model_id,
       asset_ids: [...output.assetIds],
       diagnostics: output.diagnostics,
+      ...(output.factorModel === null ? {} : { factor_model: output.factorModel }),
       request: payload.request,
       excluded: { ...output.excluded },
       observed_start: output.observedStart,

@@ -257,6 +257,7 @@ type Streamed = 'asset_ids' | 'correlation' | 'covariance' | 'volatilities';
 function smallFields({
   model_id,
   diagnostics,
+  factor_model: factorModel,
   request,
   excluded,
   observed_start,
@@ -267,6 +268,7 @@ function smallFields({
   return {
     model_id,
     diagnostics,
+    ...(factorModel === undefined ? {} : { factor_model: factorModel }),
     start: request.start,
     end: request.end,
     excluded,

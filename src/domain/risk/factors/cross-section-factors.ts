@@ -1,0 +1,170 @@
+import { crossSectionRegression } from '#kernels/moments/cross-section-regression.js';
+import { compareText } from '../../findings.js';
+import { LIMITS } from '../../limits.js';
+import type { FactorFit, FactorModel } from '../factor-model.js';
+
+/** The factor every name is exposed to with 1. */
+const MARKET = 'MARKET';
+
+/** Magnitude of a t-statistic that counts as significant. */
+const SIGNIFICANT = 2;
+
+/** Returns that were regressed on exposures known before them. */
+export interface RegressedSpan {
+  /** Rows of the panel, from the first to before the last. */
+  readonly from: number;
+  readonly to: number;
+  /** Exposures to styles, [n x P]. */
+  readonly styles: Float64Array;
+  /** Of the names in the regression, above 0, [n]. */
+  readonly weights: Float64Array;
+}
+
+export interface CrossSectionFactorsInput {
+  /** [T x n] returns; spent: becomes the residuals. */
+  readonly panel: Float64Array;
+  /** Sector of each name, [n]. */
+  readonly sectors: readonly string[];
+  readonly styleNames: readonly string[];
+  /** Spans of the panel, together all of it. */
+  readonly spans: readonly RegressedSpan[];
+  /** Exposures to styles at the end, [n x P]. */
+  readonly exposures: Float64Array;
+  /** Of the observations, [T], summing to 1. */
+  readonly weights: Float64Array;
+}
+
+/**
+ * Market, sectors and styles as factors. The returns of each session are regressed on a constant, sector dummies and
+ * style exposures; sector returns average zero.
+ * @cost of the regressions: T n (S + P), and n (S + P)^2 a span
+ */
+export function crossSectionFactors(input: CrossSectionFactorsInput): FactorModel & { readonly fit: FactorFit } {
+  const { panel, sectors, styleNames, exposures: own, weights } = input;
+  const n = sectors.length;
+  const labels = [...new Set(sectors)].toSorted(compareText);
+  const sectorAt = Int32Array.from(sectors, (sector) => labels.indexOf(sector));
+  const [S, P] = [labels.length, styleNames.length];
+  const K = 1 + S + P;
+  const { returns, fit } = factorReturns(input, sectorAt, S);
+  const exposures = new Float64Array(n * K);
+  for (let i = 0; i < n; i++) {
+    exposures[i * K] = exposures[i * K + 1 + sectorAt[i]!] = 1;
+    for (let k = 0; k < P; k++) exposures[i * K + 1 + S + k] = own[i * P + k]!;
+  }
+  return {
+    factors: [MARKET, ...labels.map((label) => (label === MARKET ? `SECTOR ${label}` : label)), ...styleNames],
+    exposures,
+    covariance: weightedCovariance(returns, K, weights),
+    specific: weightedVariances(panel, n, weights),
+    fit,
+  };
+}
+
+/** Returns of market, sectors and styles, [T x K], and how well they explain. */
+function factorReturns(
+  { panel, styleNames: { length: P }, spans }: CrossSectionFactorsInput,
+  sectorAt: Int32Array,
+  S: number,
+): { readonly returns: Float64Array; readonly fit: FactorFit } {
+  const n = sectorAt.length;
+  const [p, K] = [S + P, 1 + S + P];
+  const observations = panel.length / n;
+  const returns = new Float64Array(observations * K);
+  const tSums = new Float64Array(K);
+  const significant = new Float64Array(K);
+  const coefficients = new Float64Array(p);
+  let rSquared = 0;
+  for (const { from, to, styles, weights } of spans) {
+    const regression = crossSectionRegression(designOf(sectorAt, styles, S, P), weights);
+    const spread = combinedVariances(regression.inverse, S, P);
+    for (let t = from; t < to; t++) {
+      const { residualVariance, rSquared: share } = regression.fit(panel.subarray(t * n, (t + 1) * n), coefficients);
+      rSquared += share / observations;
+      const row = returns.subarray(t * K, (t + 1) * K);
+      combine(coefficients, S, row);
+      for (let k = 0; k < K; k++) {
+        const error = Math.sqrt(residualVariance * spread[k]!);
+        const magnitude = error > 0 ? Math.abs(row[k]!) / error : 0;
+        tSums[k]! += magnitude / observations;
+        if (magnitude > SIGNIFICANT) significant[k]! += 1 / observations;
+      }
+    }
+  }
+  return { returns, fit: { rSquared, tStatistics: tSums, significant } };
+}
+
+/** Sector dummies and styles, [n x (S + P)]. */
+function designOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
+  const p = S + P;
+  const design = new Float64Array(sectorAt.length * p);
+  sectorAt.forEach((sector, i) => {
+    design[i * p + sector] = 1;
+    design.set(styles.subarray(i * P, (i + 1) * P), i * p + S);
+  });
+  return design;
+}
+
+/** The market is the mean of the sectors; a sector is what it returns beyond the market. */
+function combine(coefficients: Float64Array, S: number, out: Float64Array): void {
+  let market = 0;
+  for (let s = 0; s < S; s++) market += coefficients[s]! / S;
+  out[0] = market;
+  for (let k = 0; k < coefficients.length; k++) out[1 + k] = coefficients[k]! - (k < S ? market : 0);
+}
+
+/** Variances of those combinations over the residual variance, [K]. */
+function combinedVariances(inverse: Float64Array, S: number, P: number): Float64Array {
+  const p = S + P;
+  const variances = new Float64Array(1 + p);
+  const row = new Float64Array(p);
+  for (let k = 0; k <= p; k++) {
+    // Weights of the coefficients in factor k.
+    row.fill(0);
+    if (k === 0) row.fill(1 / S, 0, S);
+    else {
+      if (k <= S) row.fill(-1 / S, 0, S);
+      row[k - 1]! += 1;
+    }
+    let variance = 0;
+    for (let i = 0; i < p; i++) for (let j = 0; j < p; j++) variance += row[i]! * inverse[i * p + j]! * row[j]!;
+    variances[k] = Math.max(0, variance);
+  }
+  return variances;
+}
+
+/** Annualised covariance of factor returns: sum w (f - m)(f - m)' / (1 - sum w^2). */
+function weightedCovariance(returns: Float64Array, K: number, weights: Float64Array): Float64Array {
+  const scale = unbiased(weights);
+  const centred = centredBy(returns, K, weights);
+  const covariance = new Float64Array(K * K);
+  for (let t = 0; t < weights.length; t++)
+    for (let k = 0; k < K; k++) {
+      const value = scale * weights[t]! * centred[t * K + k]!;
+      for (let l = 0; l < K; l++) covariance[k * K + l]! += value * centred[t * K + l]!;
+    }
+  // Products in either order differ in their last digit.
+  for (let k = 0; k < K; k++) for (let l = 0; l < k; l++) covariance[k * K + l] = covariance[l * K + k]!;
+  return covariance;
+}
+
+function weightedVariances(residuals: Float64Array, n: number, weights: Float64Array): Float64Array {
+  const scale = unbiased(weights);
+  const centred = centredBy(residuals, n, weights);
+  const variances = new Float64Array(n);
+  for (let t = 0; t < weights.length; t++)
+    for (let i = 0; i < n; i++) variances[i]! += scale * weights[t]! * centred[t * n + i]! ** 2;
+  return variances;
+}
+
+function centredBy(panel: Float64Array, columns: number, weights: Float64Array): Float64Array {
+  const means = new Float64Array(columns);
+  for (let t = 0; t < weights.length; t++)
+    for (let k = 0; k < columns; k++) means[k]! += weights[t]! * panel[t * columns + k]!;
+  return panel.map((value, at) => value - means[at % columns]!);
+}
+
+/** Periods of a year over 1 - sum w^2. */
+function unbiased(weights: Float64Array): number {
+  return LIMITS.PERIODS_PER_YEAR / (1 - weights.reduce((sum, weight) => sum + weight * weight, 0));
+}

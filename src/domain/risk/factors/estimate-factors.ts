@@ -1,0 +1,181 @@
+import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
+import type { Engine } from '#kernels/engines/engine.js';
+import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
+import type { CrossSection } from '../../rules/datapoints/cross-section.js';
+import { latest } from '../../rules/datapoints/field-request.js';
+import { resolve } from '../../rules/datapoints/resolution.js';
+import type { FactorEstimator, FactorFit, FactorModel } from '../factor-model.js';
+import { principalFactors, principalParts } from '../principal-factors.js';
+import type { Coverage, ReturnWindow } from '../return-panel.js';
+import { crossSectionFactors, type RegressedSpan } from './cross-section-factors.js';
+import { sectorOf } from './sectors.js';
+import { styleExposures, stylesIn, type StyleName } from './styles.js';
+
+/** Principal components where none are asked for. */
+const DEFAULT_COMPONENTS = 10;
+
+/** Sessions that exposures to styles are kept for. */
+export const EXPOSURE_SESSIONS = 21;
+
+export interface FactorSettings {
+  readonly estimator: FactorEstimator;
+  /** Principal components. */
+  readonly factors?: number | undefined;
+  readonly half_life: number | null;
+}
+
+/** A factor model as it was estimated. */
+export interface EstimatedFactors {
+  readonly model: FactorModel;
+  /** Of principal components the share of the variance that they explain. */
+  readonly fit: Pick<FactorFit, 'rSquared'> & Partial<FactorFit>;
+  /** First row of the panel that was used: styles need a history of their own. */
+  readonly from: number;
+}
+
+/**
+ * A factor model of the covered names of a window. Sectors and exposures at its end are those known on its last session;
+ * styles are regressed on exposures known before each return.
+ * @param panel [T x n] returns; spent.
+ * @cost an eigenproblem of min(T, n), or T n (S + P) and the datapoints of a session in 21
+ */
+export function estimateFactors(
+  engine: Engine,
+  window: ReturnWindow,
+  { columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>,
+  { estimator, factors = DEFAULT_COMPONENTS, half_life: halfLife }: FactorSettings,
+  panel: Float64Array,
+): EstimatedFactors {
+  const n = columns.length;
+  if (estimator === 'statistical') {
+    const model = principalFactors(principalParts(engine, panel, n, factors), factors);
+    return { model, fit: { rSquared: explainedBy(model) }, from: 0 };
+  }
+  const sectors = Array.from(columns, (column) => sectorOf(window, column));
+  const { names, exposures, spans } =
+    estimator === 'styles' ? styledSpans(window, columns, sessions) : plainSpan(n, sessions.length);
+  const [{ from }] = spans as [RegressedSpan, ...RegressedSpan[]]; // of one at least
+  const rows = panel.subarray(from * n);
+  const weights = new Float64Array(sessions.length - from).fill(1 / (sessions.length - from));
+  if (halfLife !== null) halfLifeWeights(halfLife, weights);
+  const { fit, ...model } = crossSectionFactors({
+    panel: rows,
+    sectors,
+    styleNames: names,
+    spans: spans.map((span) => ({ ...span, from: span.from - from, to: span.to - from })),
+    exposures,
+    weights,
+  });
+  return { model, fit, from };
+}
+
+/** Share of the summed variances that factors explain. */
+function explainedBy({ exposures, covariance, specific }: FactorModel): number {
+  const n = specific.length;
+  const K = exposures.length / n;
+  let common = 0;
+  for (let i = 0; i < n; i++)
+    for (let k = 0; k < K; k++) common += covariance[k * (K + 1)]! * exposures[i * K + k]! ** 2;
+  const total = common + specific.reduce((sum, value) => sum + value, 0);
+  return total > 0 ? common / total : 0;
+}
+
+interface StyledSpans {
+  readonly names: readonly StyleName[];
+  readonly exposures: Float64Array;
+  readonly spans: readonly RegressedSpan[];
+}
+
+/** Every name counts the same, and has no style. */
+function plainSpan(n: number, observations: number): StyledSpans {
+  const none = new Float64Array(0);
+  const weights = new Float64Array(n).fill(1);
+  return { names: [], exposures: none, spans: [{ from: 0, to: observations, styles: none, weights }] };
+}
+
+/**
+ * Spans of a month, the last ending with the window, with exposures known at the close before each. They begin where
+ * every style that has values now had some.
+ */
+function styledSpans({ datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
+  if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
+  const order = columns.toSorted();
+  const at = (session: number): CrossSection => datapoints.at(session, order);
+  const held = spansBefore(sessions, to).map((span) => ({ ...span, cross: at(span.known) }));
+  const known = stylesIn(at(to));
+  const last = held.at(-1)!;
+  const names = known.filter((name) => hasSpread(styleExposures(last.cross, [name], order)));
+  const spans: RegressedSpan[] = [];
+  for (const { from, to: end, cross } of held.toReversed()) {
+    const styles = ordered(styleExposures(cross, names, order), order, columns);
+    if (!names.every((_, k) => hasSpread(styles.filter((__, cell) => cell % names.length === k)))) break;
+    spans.unshift({ from, to: end, styles, weights: ordered(weightsAt(cross, order), order, columns) });
+  }
+  return { names, exposures: ordered(styleExposures(at(to), names, order), order, columns), spans };
+}
+
+/** Rows of a panel in spans of a month, ascending, and the session before each. */
+function spansBefore(sessions: Int32Array, to: number): { from: number; to: number; readonly known: number }[] {
+  const spans: { from: number; to: number; readonly known: number }[] = [];
+  sessions.forEach((session, row) => {
+    const known = Math.max(0, to - EXPOSURE_SESSIONS * Math.ceil((to - session + 1) / EXPOSURE_SESSIONS));
+    const span = spans.at(-1);
+    if (span?.known === known) span.to = row + 1;
+    else spans.push({ from: row, to: row + 1, known });
+  });
+  return spans;
+}
+
+/** Roots of the market capitalisation, with mean 1; that of a name without one is the mean. Ones without the datapoint. */
+function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {
+  const field = latest('MARKET_CAP');
+  if ('missing' in resolve(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
+  const roots = cross.numbers(field, columns).map((value) => (value > 0 ? Math.sqrt(value) : 0));
+  const known = roots.filter((root) => root > 0);
+  const mean = known.reduce((sum, root) => sum + root, 0) / Math.max(1, known.length);
+  return roots.map((root) => (root > 0 ? root / mean : 1));
+}
+
+/** Rows in the order of columns, from that of ascending ones. */
+function ordered(rows: Float64Array, ascending: Int32Array, columns: Int32Array): Float64Array {
+  const width = rows.length / columns.length;
+  const placeOf = new Map(Array.from(ascending, (column, place) => [column, place]));
+  const out = new Float64Array(rows.length);
+  columns.forEach((column, i) => {
+    const place = placeOf.get(column)!;
+    out.set(rows.subarray(place * width, (place + 1) * width), i * width);
+  });
+  return out;
+}
+
+function hasSpread(scores: Float64Array): boolean {
+  return scores.some((score) => score !== 0);
+}
+
+/** Loadings whose products are the factor part of a covariance, [n x K]: exposures times a root of F. */
+export function loadingsOf({ exposures, covariance, specific }: FactorModel): Float64Array {
+  const n = specific.length;
+  const K = exposures.length / n;
+  const { lower } = semidefiniteFactor(covariance, K);
+  const loadings = new Float64Array(n * K);
+  for (let i = 0; i < n; i++)
+    for (let k = 0; k < K; k++) {
+      let value = 0;
+      for (let l = k; l < K; l++) value += exposures[i * K + l]! * lower[l * K + k]!;
+      loadings[i * K + k] = value;
+    }
+  return loadings;
+}
+
+/** B F B' + D, annualised. @param out [n x n], overwritten */
+export function factorCovariance(engine: Engine, model: FactorModel, out: Float64Array): void {
+  const n = model.specific.length;
+  const loadings = loadingsOf(model);
+  const K = loadings.length / n;
+  engine.scope(() => {
+    const rows = engine.allocate(K * n);
+    for (let i = 0; i < n; i++) for (let k = 0; k < K; k++) rows[k * n + i] = loadings[i * K + k]!;
+    engine.symmetricRankK(rows, n, out);
+  });
+  for (let i = 0; i < n; i++) out[i * (n + 1)]! += model.specific[i]!;
+}

@@ -1,0 +1,110 @@
+import type { CrossSection } from '../../rules/datapoints/cross-section.js';
+import { latest, type FieldRequest } from '../../rules/datapoints/field-request.js';
+import { resolve } from '../../rules/datapoints/resolution.js';
+import { zScores } from '../../rules/datapoints/transforms.js';
+
+/** Sessions of a year and of a month. */
+const YEAR = 252;
+const MONTH = 21;
+
+interface StyleEntry {
+  /** Datapoints that its descriptors are made of: it is left out of a market that lacks all of them. */
+  readonly fields: readonly FieldRequest[];
+  readonly meaning: string;
+  /** Descriptor of a datapoint; NaN where it has none. */
+  readonly of?: (value: number) => number;
+}
+
+const logarithm = (value: number): number => (value > 0 ? Math.log(value) : Number.NaN);
+
+/** The styles of a factor model, in the order of its factors. */
+export const STYLES = {
+  SIZE: { fields: [latest('MARKET_CAP')], of: logarithm, meaning: 'logarithm of MARKET_CAP' },
+  VALUE: {
+    fields: [latest('BOOK_TO_PRICE'), latest('EARNINGS_YIELD')],
+    meaning: 'mean of the scores of BOOK_TO_PRICE and EARNINGS_YIELD',
+  },
+  MOMENTUM: {
+    fields: [latest('MOMENTUM', { window: YEAR - MONTH, lag: MONTH })],
+    meaning: 'MOMENTUM over 231 sessions, 21 sessions back',
+  },
+  VOLATILITY: { fields: [latest('VOLATILITY', { window: YEAR })], meaning: 'VOLATILITY over 252 sessions' },
+  LIQUIDITY: {
+    fields: [latest('VALUE_TRADED', { window: 3 * MONTH, aggregate: 'mean' })],
+    of: logarithm,
+    meaning: 'logarithm of mean VALUE_TRADED over 63 sessions, its part along SIZE taken out',
+  },
+  QUALITY: { fields: [latest('RETURN_ON_EQUITY')], meaning: 'RETURN_ON_EQUITY' },
+  DIVIDEND: { fields: [latest('DIVIDEND_YIELD')], meaning: 'DIVIDEND_YIELD' },
+} as const satisfies Readonly<Record<string, StyleEntry>>;
+export type StyleName = keyof typeof STYLES;
+
+export const STYLE_NAMES = Object.keys(STYLES) as StyleName[]; // Object.keys returns plain strings.
+
+/** Every datapoint that the styles read. */
+export const STYLE_FIELDS: readonly FieldRequest[] = STYLE_NAMES.flatMap((name) => entryOf(name).fields);
+
+/** Score beyond which a descriptor is pulled in. */
+const SCORE_MAX = 3;
+
+function entryOf(name: StyleName): StyleEntry {
+  return STYLES[name];
+}
+
+/** The styles that a market has datapoints for. */
+export function stylesIn({ market: { market } }: Pick<CrossSection, 'market'>): StyleName[] {
+  return STYLE_NAMES.filter((name) => entryOf(name).fields.some((field) => 'dataset' in resolve(market, field)));
+}
+
+/**
+ * Exposures to styles as known on the session of a cross-section: descriptors winsorised at three deviations,
+ * standardised to mean 0 and deviation 1, 0 for a name without one.
+ * @param columns ascending, [n].
+ * @returns [n x styles] row-major
+ */
+export function styleExposures(cross: CrossSection, styles: readonly StyleName[], columns: Int32Array): Float64Array {
+  const scores = styles.map((style) => scoresOf(cross, entryOf(style), columns));
+  const [size, liquidity] = [styles.indexOf('SIZE'), styles.indexOf('LIQUIDITY')];
+  if (size >= 0 && liquidity >= 0) scores[liquidity] = zScores(without(scores[liquidity]!, scores[size]!));
+  const exposures = new Float64Array(columns.length * styles.length);
+  scores.forEach((score, k) => {
+    for (let i = 0; i < columns.length; i++) exposures[i * styles.length + k] = score[i]!;
+  });
+  return exposures;
+}
+
+/** Mean of the scores of its datapoints, standardised; 0 where there is none. */
+function scoresOf(cross: CrossSection, { fields, of }: StyleEntry, columns: Int32Array): Float64Array {
+  const held = fields.filter((field) => 'dataset' in resolve(cross.market.market, field));
+  const parts = held.map((field) => {
+    const values = cross.numbers(field, columns);
+    return winsorised(of === undefined ? values : values.map(of));
+  });
+  if (parts.length === 1) return parts[0]!.map(orZero);
+  const mean = parts[0]!.map((_, i) => {
+    const known = parts.map((part) => part[i]!).filter((value) => value === value);
+    return known.length === 0 ? Number.NaN : known.reduce((sum, value) => sum + value, 0) / known.length;
+  });
+  return zScores(mean).map(orZero);
+}
+
+function winsorised(values: Float64Array): Float64Array {
+  const scores = zScores(values.map((value) => (Number.isFinite(value) ? value : Number.NaN)));
+  return zScores(scores.map((score) => (score > SCORE_MAX ? SCORE_MAX : score < -SCORE_MAX ? -SCORE_MAX : score)));
+}
+
+/** What a regression on another score leaves. */
+function without(scores: Float64Array, other: Float64Array): Float64Array {
+  let product = 0;
+  let square = 0;
+  for (let i = 0; i < scores.length; i++) {
+    product += scores[i]! * other[i]!;
+    square += other[i]! * other[i]!;
+  }
+  const slope = square > 0 ? product / square : 0;
+  return scores.map((score, i) => score - slope * other[i]!);
+}
+
+function orZero(value: number): number {
+  return value === value ? value : 0;
+}

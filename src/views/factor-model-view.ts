@@ -1,0 +1,16 @@
+import type { FactorModelPayload } from '#domain/documents/risk-model-document.js';
+import type { EstimatedFactors } from '#domain/risk/factors/estimate-factors.js';
+
+/** What is told of the factors of a risk model. */
+export function factorModelPayload({ model, fit }: EstimatedFactors): FactorModelPayload {
+  const K = model.factors.length;
+  return {
+    r_squared: fit.rSquared,
+    factors: model.factors.map((factor, k) => ({
+      factor,
+      volatility: Math.sqrt(model.covariance[k * (K + 1)]!),
+      mean_t_statistic: fit.tStatistics?.[k] ?? null,
+      significant_share: fit.significant?.[k] ?? null,
+    })),
+  };
+}

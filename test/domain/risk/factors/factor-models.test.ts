@@ -1,0 +1,179 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { RiskEstimator } from '#domain/documents/risk-estimator.js';
+import { growthTerms } from '#domain/market/growth-terms.js';
+import { growthOf } from '#domain/market/growth.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { estimateRisk } from '#domain/optimisation/covariance.js';
+import { metricProduct } from '#domain/optimisation/metric-product.js';
+import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
+import { factorRiskOf } from '#domain/risk/factor-risk.js';
+import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { referenceEngine } from '#kernels/engines/reference.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { aligned, marketOf } from '../../rules/rule-market.js';
+import { covarianceByDefinition, randomReturns, windowOf } from '../window.js';
+
+interface Golden {
+  readonly volatilities: number[];
+  readonly t_statistics: number[];
+  readonly significant: number[];
+  readonly r_squared: number;
+  readonly covariance: number[][];
+}
+
+const file = new URL('../../../../../test/golden/factor-models/factor-models.json', import.meta.url);
+const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // Our own file.
+
+const [T, N, FROM] = [420, 14, 300];
+const names = Array.from({ length: N }, (_, i) => i);
+
+/** The market of the golden file, by its formulas; `change` alters what is known after a session. */
+function styleMarket(change: { readonly after: number } | null = null): MarketData {
+  const levels = names.map(() => 50);
+  const close = Array.from({ length: T }, (_, t) =>
+    names.map((i) => {
+      const moved = 0.012 * Math.sin(12.9898 * t + 78.233 * i + 0.37 * t * i) + 0.004 * Math.sin(0.9 * t);
+      const sign = change !== null && t > change.after ? -2 : 1;
+      return (levels[i]! *= t === 0 ? 1 : 1 + sign * moved);
+    }),
+  );
+  return marketOf({
+    identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),
+    fields: {
+      CLOSE: close,
+      VOLUME: close.map((_, t) => names.map((i) => 1e4 * (2 + Math.sin(5.1 * i + 0.3 * t)))),
+      SHARES_OUTSTANDING: close.map(() => names.map((i) => 1e6 * (1 + 3 * Math.sin(i) ** 2))),
+    },
+    reference: {
+      SECTOR: names.map((i) => `Sector ${i % 3}`),
+      RETURN_ON_EQUITY: names.map((i) => Math.cos(3 * i) / 5),
+      BOOK_TO_PRICE: names.map((i) => (i === 4 ? null : 1 + Math.sin(2 * i) / 2)),
+    },
+  });
+}
+
+function styleWindow(market: MarketData, [from, to]: readonly [number, number] = [FROM, T - 1]): ReturnWindow {
+  const sm = aligned(market);
+  const treatment = TreatmentSpec.parse({});
+  const first = sm.sessions.indexOf(market.dates[0]!);
+  return {
+    sm,
+    growth: growthOf(sm, growthTerms(treatment, 'USD', 'total')),
+    datapoints: crossSectionsOf({ market: sm, treatment, currency: 'USD' }),
+    from: first + from,
+    to: first + to,
+  };
+}
+
+function estimated(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
+  const { covariance, factors } = estimateRiskModel(wasmEngine(), window, asked, RiskModelRequest.parse(settings));
+  return { covariance: covariance.slice(), ...factors! };
+}
+
+const expectAll = (actual: ArrayLike<number>, expected: readonly number[], digits = 10) =>
+  expected.forEach((value, k) => expect(actual[k], String(k)).toBeCloseTo(value, digits));
+
+describe('a style model', () => {
+  const { covariance, model, fit } = estimated(styleWindow(styleMarket()), { estimator: 'styles' });
+
+  test('has the factors that the market has datapoints for, as lstsq of numpy finds them', () => {
+    const styles = ['SIZE', 'VALUE', 'MOMENTUM', 'VOLATILITY', 'LIQUIDITY', 'QUALITY']; // Nobody pays a dividend.
+    expect(model.factors).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', ...styles]);
+    const K = model.factors.length;
+    expectAll(
+      model.factors.map((_, k) => Math.sqrt(model.covariance[k * (K + 1)]!)),
+      golden.volatilities,
+    );
+    expectAll(fit.tStatistics!, golden.t_statistics, 7);
+    expectAll(fit.significant!, golden.significant, 12);
+    expect(fit.rSquared).toBeCloseTo(golden.r_squared, 10);
+    expectAll(covariance, golden.covariance.flat());
+  });
+
+  test('is the same whatever the order of the names', () => {
+    const turned = names.toReversed();
+    const other = estimated(styleWindow(styleMarket()), { estimator: 'styles' }, turned).covariance;
+    turned.forEach((a, i) =>
+      turned.forEach((b, j) => expect(other[i * N + j]).toBeCloseTo(covariance[a * N + b]!, 12)),
+    );
+  });
+
+  test('knows nothing after its last session', () => {
+    const until = [200, 380] as const;
+    const known = estimated(styleWindow(styleMarket(), until), { estimator: 'styles' });
+    const changed = estimated(styleWindow(styleMarket({ after: 380 }), until), { estimator: 'styles' });
+    expect(changed.covariance).toEqual(known.covariance);
+  });
+
+  test('begins where its styles do', () => {
+    // Momentum and volatility need half a year, and exposures are known before the returns.
+    const { from } = estimated(styleWindow(styleMarket(), [0, T - 1]), { estimator: 'styles' });
+    expect(from).toBeGreaterThan(100);
+    expect(from).toBeLessThan(T / 2);
+  });
+
+  test('is low in rank for an optimisation, and the same covariance', () => {
+    const { metric } = estimateRisk(wasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+      estimator: RiskEstimator.parse({ estimator: 'styles' }),
+    });
+    expect(metric).toMatchObject({ form: 'factor', factors: model.factors.length });
+    const weights = Float64Array.from(names, (i) => Math.sin(i + 1));
+    const product = metricProduct(metric, weights);
+    names.forEach((_, i) => {
+      const whole = names.reduce((sum, j) => sum + covariance[i * N + j]! * weights[j]!, 0);
+      expect(product[i]).toBeCloseTo(whole, 12);
+    });
+  });
+});
+
+describe('a model of industries', () => {
+  test('has the variance that market and sectors have of any weights', () => {
+    const sectors = ['Energy', 'Energy', 'Health', 'Health', 'Health'];
+    const window = windowOf({ returns: randomReturns(90, 5), sectors });
+    const { covariance, fit } = estimated(window, { estimator: 'industries' }, [0, 1, 2, 3, 4]);
+    const weights = new Map([0.4, 0.3, -0.2, 0.1, 0.4].map((weight, i) => [i, weight]));
+    const risk = factorRiskOf(referenceEngine, window, {
+      weights,
+      benchmark: new Map(),
+      model: 'market_sector',
+      factors: 5,
+    });
+    let variance = 0;
+    for (const [i, a] of weights) for (const [j, b] of weights) variance += a * covariance[i * 5 + j]! * b;
+    expect(variance).toBeCloseTo(risk.totalVariance, 12);
+    expect(fit.rSquared).toBeGreaterThan(0);
+    expect(fit.rSquared).toBeLessThan(1);
+  });
+});
+
+describe('a statistical model', () => {
+  const returns = randomReturns(90, 6);
+  const sample = covarianceByDefinition(returns);
+
+  test('of as many components as names is the sample covariance', () => {
+    const { covariance, fit } = estimated(
+      windowOf({ returns }),
+      { estimator: 'statistical', factors: 6 },
+      [0, 1, 2, 3, 4, 5],
+    );
+    expectAll(covariance, sample.flat(), 12);
+    expect(fit.rSquared).toBeCloseTo(1, 10);
+  });
+
+  test('of fewer keeps the variances, and lies nearer to the sample with every component', () => {
+    const distances = [1, 3, 5].map((factors) => {
+      const { covariance } = estimated(
+        windowOf({ returns }),
+        { estimator: 'statistical', factors },
+        [0, 1, 2, 3, 4, 5],
+      );
+      sample.forEach((row, i) => expect(covariance[i * 7]).toBeCloseTo(row[i]!, 12));
+      return sample.flat().reduce((sum, value, k) => sum + (value - covariance[k]!) ** 2, 0);
+    });
+    expect(distances).toEqual(distances.toSorted((a, b) => b - a));
+  });
+});

@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
-import type { CrossSections } from '#domain/rules/datapoints/cross-section.js';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { factorModelPayload } from '#views/factor-model-view.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
@@ -22,6 +19,7 @@ import type { EstimateStage } from '#kernels/moments/estimate-covariance.js';
 import type { Task } from '#jobs/tasks.js';
 import type { EstimateRiskModelInput, RiskUniverse } from '#jobs/tasks/indices.js';
 import type { TaskControl } from '#jobs/thread-messages.js';
+import { datapointsOf } from './datapoints.js';
 import { onProductEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
@@ -76,14 +74,6 @@ export const estimateModel: Task<'estimate-risk-model'> = async (input, control)
   const content = canonicalJson({ asset_ids: model.assetIds, covariance: written.covariance.sha256 });
   return { ...model, ...written, contentHash: createHash('sha256').update(content).digest('hex') };
 };
-
-/** Datapoints on the terms of an index, or of plain names. */
-export function datapointsOf(
-  market: SessionMarket,
-  terms: { readonly treatment: TreatmentSpec; readonly currency: string } | null,
-): CrossSections {
-  return crossSectionsOf({ market, ...(terms ?? { treatment: TreatmentSpec.parse({}), currency: '' }) });
-}
 
 function tell(control: TaskControl, stage: EstimateStage | 'returns'): void {
   control.report(DONE[stage], stage);

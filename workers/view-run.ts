@@ -1,3 +1,5 @@
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { datapointsOf } from './datapoints.js';
 import type { Task } from '#jobs/tasks.js';
 import type {
   FactorRiskInput,
@@ -193,12 +195,18 @@ function showFactorRisk({
     const own = heldByName(held.weights.names, held.weights.held);
     const window = riskWindow(held, other.market);
     const { sm } = window;
-    const risk = factorRiskOf(engine, window, {
-      weights: heldPositions(sm, own),
-      benchmark: positionsOf(sm, compared),
-      model,
-      factors,
-    });
+    const treatment = TreatmentSpec.parse(held.header.treatment);
+    const datapoints = datapointsOf(sm, { treatment, currency: held.header.currency });
+    const risk = factorRiskOf(
+      engine,
+      { ...window, datapoints },
+      {
+        weights: heldPositions(sm, own),
+        benchmark: positionsOf(sm, compared),
+        model,
+        factors,
+      },
+    );
     return riskDecomposition(risk, {
       benchmark: other.id,
       requested_as_of: asOf,

@@ -2048,6 +2048,22 @@ export interface FactorExposureRow {
   readonly params?: FactorExposureParams | undefined;
 }
 
+export interface FactorModelPayload {
+  /** Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances. */
+  readonly r_squared: number;
+  /** In the order of the model. */
+  readonly factors: readonly ({
+    /** MARKET, a sector, a style or a principal component. */
+    readonly factor: string;
+    /** Annualised, of the return of the factor. */
+    readonly volatility: number;
+    /** Mean magnitude over the sessions; null of a principal component. */
+    readonly mean_t_statistic: number | null;
+    /** Share of the sessions on which that is above 2; null of a principal component. */
+    readonly significant_share: number | null;
+  })[];
+}
+
 /** A fee a year, taken every day. */
 export interface FeeOverlay {
   readonly type: 'fee';
@@ -5202,7 +5218,7 @@ export interface RiskDecomposition {
   /** Whether the residual is within its tolerance. */
   readonly reconciles: boolean;
   /** The factor model. */
-  readonly model: 'market_sector' | 'statistical';
+  readonly model: 'market_sector' | 'statistical' | 'styles';
   /** Its factors. */
   readonly factors: readonly string[];
   /** Active exposure to each factor. */
@@ -5246,8 +5262,10 @@ export interface RiskDiagnosticsPayload {
 
 /** Settings of a risk model, as an estimate request has them. */
 export interface RiskEstimator {
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
-  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west';
+  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
+  /** Principal components, read by statistical; 10 unless given. */
+  readonly factors?: number | undefined;
   /** Size of a move in standard deviations, read by gerber. */
   readonly threshold: number;
   /** Autocovariances that count, read by newey_west. */
@@ -5266,8 +5284,10 @@ export interface RiskEstimator {
 
 /** Settings of a risk model, as an estimate request has them. */
 export interface RiskEstimatorInput {
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
-  readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | undefined;
+  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
+  /** Principal components, read by statistical; 10 unless given. */
+  readonly factors?: number | undefined;
   /** Size of a move in standard deviations, read by gerber. */
   readonly threshold?: number | undefined;
   /** Autocovariances that count, read by newey_west. */
@@ -5340,8 +5360,10 @@ export interface RiskModelRequest {
   readonly end?: string | null | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
-  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
-  readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | undefined;
+  /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+  readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
+  /** Principal components, read by statistical; 10 unless given. */
+  readonly factors?: number | undefined;
   /** Size of a move in standard deviations, read by gerber. */
   readonly threshold?: number | undefined;
   /** Autocovariances that count, read by newey_west. */
@@ -5354,7 +5376,7 @@ export interface RiskModelRequest {
   readonly repair?: boolean | undefined;
   /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
   readonly intensity_method?: 'shape' | 'ledoit_wolf' | undefined;
-  /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west. */
+  /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
   readonly half_life?: number | null | undefined;
   /** Whether dividends count. */
   readonly returns?: 'total' | 'price' | undefined;
@@ -5386,6 +5408,8 @@ export interface RiskModelView {
   readonly volatilities: Readonly<Record<string, number>>;
   /** What the estimate says about itself. */
   readonly diagnostics: RiskDiagnosticsPayload;
+  /** Factors of the estimators statistical, industries and styles; absent of others. */
+  readonly factor_model?: FactorModelPayload | undefined;
   /** The request's bound, echoed. */
   readonly start: string | null;
   /** The request's bound, echoed. */
@@ -5486,8 +5510,10 @@ export interface RiskValidationView {
   readonly model_id: string;
   /** How every forecast was estimated. */
   readonly settings: {
-    /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. */
-    readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west';
+    /** shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend. */
+    readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
+    /** Principal components, read by statistical; 10 unless given. */
+    readonly factors?: number | undefined;
     /** Size of a move in standard deviations, read by gerber. */
     readonly threshold: number;
     /** Autocovariances that count, read by newey_west. */
@@ -5498,7 +5524,7 @@ export interface RiskValidationView {
     readonly intensity: number | null;
     /** shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given. */
     readonly intensity_method: 'shape' | 'ledoit_wolf';
-    /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west. */
+    /** Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles. */
     readonly half_life: number | null;
   };
   /** Returns behind each forecast. */
@@ -7546,7 +7572,7 @@ export interface Operations {
   };
   /** Active variance against a benchmark index, split into factors and the rest. */
   getFactorRisk: {
-    request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | undefined; readonly factors?: number | undefined } };
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | 'styles' | undefined; readonly factors?: number | undefined } };
     answer: RiskDecomposition;
   };
   /** Index levels of a run in any return variant, with the divisor. */

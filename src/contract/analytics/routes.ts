@@ -236,7 +236,7 @@ export const analyticsRoutes = routes({
       model: z
         .enum(FACTOR_MODELS)
         .default('market_sector')
-        .meta({ description: 'Market and sectors, or principal components.' }),
+        .meta({ description: 'Market and sectors, principal components, or market, sectors and styles.' }),
       factors: z.int().min(1).max(20).default(5).meta({ description: 'Components of the statistical model.' }),
     }),
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },

@@ -41,14 +41,14 @@ export function derivedLookBack({
     sessions,
     decision: decided,
   });
-  const styles = usesStyles(document) ? STYLE_FIELDS : [];
+  const returnsBehind = styledReturns(document);
   // Exposures to styles are known before the first return of the window.
   const exposures = lookBackOver({
-    fields: styles,
+    fields: returnsBehind === null ? [] : STYLE_FIELDS,
     dividendYears: 0,
     maxStaleSessions,
     sessions,
-    decision: decided - (styles.length === 0 ? 0 : LIMITS.DERIVED_RISK_SESSIONS + EXPOSURE_SESSIONS),
+    decision: decided - (returnsBehind === null ? 0 : returnsBehind + EXPOSURE_SESSIONS),
   });
   // A return needs the session before its own.
   const returns = (memory?.moments?.rows ?? []).reduce(
@@ -63,6 +63,8 @@ export function derivedLookBack({
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
 }
 
-function usesStyles({ derivation: { risk_model: model } }: DerivedDocument): boolean {
-  return typeof model === 'object' && model !== null && model.estimator === 'styles';
+/** Returns of a style model; null of another risk model. */
+function styledReturns({ derivation: { risk_model: model } }: DerivedDocument): number | null {
+  if (typeof model !== 'object' || model === null || model.estimator !== 'styles') return null;
+  return model.sessions ?? LIMITS.DERIVED_RISK_SESSIONS;
 }

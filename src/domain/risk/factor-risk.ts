@@ -5,9 +5,10 @@ import { CACHED_COMPONENTS, principalFactors, principalParts, type PrincipalPart
 import { assertEstimable, coverageOf, readReturns, type ReturnWindow } from './return-panel.js';
 import { activePositions, coveredShare, type Positions } from './risk-contributions.js';
 import { sectorFactors } from './sector-factors.js';
+import { estimateFactors } from './factors/estimate-factors.js';
 import { sectorOf } from './factors/sectors.js';
 
-export const FACTOR_MODELS = ['market_sector', 'statistical'] as const;
+export const FACTOR_MODELS = ['market_sector', 'statistical', 'styles'] as const;
 export type FactorModelName = (typeof FACTOR_MODELS)[number];
 
 /** Active variance split into what factors explain and what they do not. */
@@ -38,7 +39,8 @@ export interface FactorRiskRequest {
   readonly factors: number;
 }
 
-const keepModel = createMeasureCache<FactorModel>();
+const keepSectors = createMeasureCache<FactorModel>();
+const keepStyles = createMeasureCache<FactorModel>();
 const keepParts = createMeasureCache<PrincipalParts>();
 
 /**
@@ -66,23 +68,32 @@ export function factorRiskOf(
       return of(panel);
     });
   const components = Math.max(factors, CACHED_COMPONENTS);
-  const fitted =
-    model === 'statistical'
-      ? principalFactors(
-          keepParts(window.growth, { ...terms, components }, () =>
-            measure((panel) => principalParts(engine, panel, columns.length, components)),
+  const models: Readonly<Record<FactorModelName, () => FactorModel>> = {
+    statistical: () =>
+      principalFactors(
+        keepParts(window.growth, { ...terms, components }, () =>
+          measure((panel) => principalParts(engine, panel, columns.length, components)),
+        ),
+        factors,
+      ),
+    market_sector: () =>
+      keepSectors(window.growth, terms, () =>
+        measure((panel) =>
+          sectorFactors(
+            engine,
+            panel,
+            Array.from(columns, (column) => sectorOf(window, column)),
           ),
-          factors,
-        )
-      : keepModel(window.growth, terms, () =>
-          measure((panel) =>
-            sectorFactors(
-              engine,
-              panel,
-              Array.from(columns, (column) => sectorOf(window, column)),
-            ),
-          ),
-        );
+        ),
+      ),
+    styles: () =>
+      keepStyles(window.growth, terms, () =>
+        measure(
+          (panel) => estimateFactors(engine, window, coverage, { estimator: 'styles', half_life: null }, panel).model,
+        ),
+      ),
+  };
+  const fitted = models[model]();
   const split = decompose(
     model,
     fitted,

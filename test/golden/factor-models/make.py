@@ -11,6 +11,7 @@ import pathlib
 import numpy as np
 
 T, N, FROM, YEAR = 420, 14, 300, 252
+months = np.busday_offset("2020-01-01", np.arange(T)).astype("datetime64[M]")
 i, t = np.arange(N), np.arange(T)[:, None]
 returns = 0.012 * np.sin(12.9898 * t + 78.233 * i + 0.37 * t * i) + 0.004 * np.sin(0.9 * t)
 returns[0] = 0
@@ -52,7 +53,7 @@ combine = np.block(
     ]
 )
 for s in range(FROM + 1, T):
-    known = last - 21 * int(np.ceil((last - s + 1) / 21))
+    known = np.searchsorted(months, months[s]) - 1  # the last session of the month before
     design = np.hstack([dummies, exposures(known)])
     root = np.sqrt(close[known] * shares)
     weights = root / root.mean()

@@ -2263,6 +2263,24 @@ class FactorExposureRow(_FactorExposureRow, total=False):
     params: FactorExposureParams
 
 
+class FactorModelPayloadFactors(t.TypedDict):
+    #: MARKET, a sector, a style or a principal component.
+    factor: str
+    #: Annualised, of the return of the factor.
+    volatility: float
+    #: Mean magnitude over the sessions; null of a principal component.
+    mean_t_statistic: t.Optional[float]
+    #: Share of the sessions on which that is above 2; null of a principal component.
+    significant_share: t.Optional[float]
+
+
+class FactorModelPayload(t.TypedDict):
+    #: Mean share of the cross-sectional variance that the factors explain; of principal components their share of all variances.
+    r_squared: float
+    #: In the order of the model.
+    factors: t.Sequence[FactorModelPayloadFactors]
+
+
 class FeeOverlay(t.TypedDict):
     """A fee a year, taken every day."""
 
@@ -5732,7 +5750,7 @@ class RiskDecomposition(t.TypedDict):
     #: Whether the residual is within its tolerance.
     reconciles: bool
     #: The factor model.
-    model: t.Literal["market_sector", "statistical"]
+    model: t.Literal["market_sector", "statistical", "styles"]
     #: Its factors.
     factors: t.Sequence[str]
     #: Active exposure to each factor.
@@ -5774,11 +5792,9 @@ class RiskDiagnosticsPayload(t.TypedDict):
     target: t.Optional[t.Literal["constant_correlation", "scaled_identity"]]
 
 
-class RiskEstimator(t.TypedDict):
-    """Settings of a risk model, as an estimate request has them."""
-
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
-    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+class _RiskEstimator(t.TypedDict):
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a move in standard deviations, read by gerber.
     threshold: float
     #: Autocovariances that count, read by newey_west.
@@ -5795,11 +5811,20 @@ class RiskEstimator(t.TypedDict):
     sessions: t.Optional[int]
 
 
+class RiskEstimator(_RiskEstimator, total=False):
+    """Settings of a risk model, as an estimate request has them."""
+
+    #: Principal components, read by statistical; 10 unless given.
+    factors: int
+
+
 class RiskEstimatorInput(t.TypedDict, total=False):
     """Settings of a risk model, as an estimate request has them."""
 
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
-    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
+    #: Principal components, read by statistical; 10 unless given.
+    factors: int
     #: Size of a move in standard deviations, read by gerber.
     threshold: float
     #: Autocovariances that count, read by newey_west.
@@ -5872,8 +5897,10 @@ class RiskModelRequest(t.TypedDict, total=False):
     end: t.Optional[Date]
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
-    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
+    #: Principal components, read by statistical; 10 unless given.
+    factors: int
     #: Size of a move in standard deviations, read by gerber.
     threshold: float
     #: Autocovariances that count, read by newey_west.
@@ -5886,7 +5913,7 @@ class RiskModelRequest(t.TypedDict, total=False):
     repair: bool
     #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
-    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west.
+    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
     #: Whether dividends count.
     returns: t.Literal["total", "price"]
@@ -5905,7 +5932,7 @@ class RiskModelSummary(t.TypedDict):
     positive_semi_definite: bool
 
 
-class RiskModelView(t.TypedDict):
+class _RiskModelView(t.TypedDict):
     #: The risk model.
     model_id: str
     #: Names estimated, ascending: the order of the frames.
@@ -5932,6 +5959,11 @@ class RiskModelView(t.TypedDict):
     content_hash: str
     #: Of the covariance product: float32 on the tensorflow engine.
     precision: t.Literal["float64", "float32"]
+
+
+class RiskModelView(_RiskModelView, total=False):
+    #: Factors of the estimators statistical, industries and styles; absent of others.
+    factor_model: FactorModelPayload
 
 
 class _RiskParityObjective(t.TypedDict):
@@ -6017,9 +6049,9 @@ class RiskValidationRequest(t.TypedDict, total=False):
     seed: int
 
 
-class RiskValidationViewSettings(t.TypedDict):
-    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances.
-    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west"]
+class _RiskValidationViewSettings(t.TypedDict):
+    #: shrinkage: a sample covariance shrunk towards a target. nonlinear: every eigenvalue shrunk by the analytical formula of Ledoit and Wolf. gerber: joint moves beyond a threshold. denoised: eigenvalues below the Marchenko-Pastur edge replaced by their mean. newey_west: weighted by half_life, with autocovariances. statistical: principal components as factors. industries: market and SECTOR as factors. styles: these and size, value, momentum, volatility, liquidity, quality and dividend.
+    estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Size of a move in standard deviations, read by gerber.
     threshold: float
     #: Autocovariances that count, read by newey_west.
@@ -6030,8 +6062,13 @@ class RiskValidationViewSettings(t.TypedDict):
     intensity: t.Optional[float]
     #: shape: names / (names + observations). ledoit_wolf: the analytic intensity of the data. Ignored when intensity is given.
     intensity_method: t.Literal["shape", "ledoit_wolf"]
-    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage and newey_west.
+    #: Sessions after which the weight of an observation halves; equal weights by default. Read by shrinkage, newey_west, industries and styles.
     half_life: t.Optional[float]
+
+
+class RiskValidationViewSettings(_RiskValidationViewSettings, total=False):
+    #: Principal components, read by statistical; 10 unless given.
+    factors: int
 
 
 class RiskValidationView(t.TypedDict):

@@ -24,6 +24,7 @@ const WINDOWS = [
 const MODELS = [
   { value: 'market_sector', text: 'Market and sectors' },
   { value: 'statistical', text: 'Statistical' },
+  { value: 'styles', text: 'Styles' },
 ] as const;
 
 /** Risk as it moved, where it comes from, and whether everything still adds up. */

@@ -1,7 +1,10 @@
 import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import type { CrossSection } from '../../rules/datapoints/cross-section.js';
+import { civilOf, type Day } from '../../days.js';
+import { LIMITS } from '../../limits.js';
+import type { SessionMarket } from '../../market/session-market.js';
+import type { CrossSection, CrossSections } from '../../rules/datapoints/cross-section.js';
 import { latest } from '../../rules/datapoints/field-request.js';
 import { resolve } from '../../rules/datapoints/resolution.js';
 import type { FactorEstimator, FactorFit, FactorModel } from '../factor-model.js';
@@ -14,8 +17,8 @@ import { styleExposures, stylesIn, type StyleName } from './styles.js';
 /** Principal components where none are asked for. */
 const DEFAULT_COMPONENTS = 10;
 
-/** Sessions that exposures to styles are kept for. */
-export const EXPOSURE_SESSIONS = 21;
+/** Sessions that exposures to styles hold for, at most: a month. */
+export const EXPOSURE_SESSIONS = 23;
 
 export interface FactorSettings {
   readonly estimator: FactorEstimator;
@@ -94,36 +97,70 @@ function plainSpan(n: number, observations: number): StyledSpans {
 }
 
 /**
- * Spans of a month, the last ending with the window, with exposures known at the close before each. They begin where
- * every style that has values now had some.
+ * Calendar months with the exposures known at the close before each. They begin where
+ * every style that has values now had some, unless too few returns would be left.
  */
-function styledSpans({ datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
+function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, sessions: Int32Array): StyledSpans {
   if (datapoints === undefined) throw new Error('a window without datapoints has no styles');
   const order = columns.toSorted();
-  const at = (session: number): CrossSection => datapoints.at(session, order);
-  const held = spansBefore(sessions, to).map((span) => ({ ...span, cross: at(span.known) }));
+  const at = (session: number): CrossSection => crossSectionAt(datapoints, session, order);
+  const held = spansOf(sm, sessions).map((span) => ({ ...span, cross: at(span.known) }));
   const known = stylesIn(at(to));
   const last = held.at(-1)!;
   const names = known.filter((name) => hasSpread(styleExposures(last.cross, [name], order)));
-  const spans: RegressedSpan[] = [];
-  for (const { from, to: end, cross } of held.toReversed()) {
-    const styles = ordered(styleExposures(cross, names, order), order, columns);
-    if (!names.every((_, k) => hasSpread(styles.filter((__, cell) => cell % names.length === k)))) break;
-    spans.unshift({ from, to: end, styles, weights: ordered(weightsAt(cross, order), order, columns) });
-  }
-  return { names, exposures: ordered(styleExposures(at(to), names, order), order, columns), spans };
+  const spans = held.map(({ from, to: end, cross }): RegressedSpan => ({
+    from,
+    to: end,
+    styles: ordered(styleExposures(cross, names, order), order, columns),
+    weights: ordered(weightsAt(cross, order), order, columns),
+  }));
+  const first = 1 + spans.findLastIndex(({ styles }) => !isWhole(styles, names.length));
+  const isEnough = sessions.length - spans[first]!.from >= LIMITS.MIN_MODEL_OBSERVATIONS;
+  const exposures = ordered(styleExposures(at(to), names, order), order, columns);
+  return { names, exposures, spans: isEnough ? spans.slice(first) : spans };
 }
 
-/** Rows of a panel in spans of a month, ascending, and the session before each. */
-function spansBefore(sessions: Int32Array, to: number): { from: number; to: number; readonly known: number }[] {
+/** Whether every style has data. */
+function isWhole(styles: Float64Array, count: number): boolean {
+  return Array.from({ length: count }, (_, k) => k).every((k) =>
+    hasSpread(styles.filter((__, at) => at % count === k)),
+  );
+}
+
+/** Rows of a panel in calendar months, ascending, and the last session before each month. */
+function spansOf(
+  { sessions: days }: SessionMarket,
+  sessions: Int32Array,
+): { from: number; to: number; readonly known: number }[] {
   const spans: { from: number; to: number; readonly known: number }[] = [];
   sessions.forEach((session, row) => {
-    const known = Math.max(0, to - EXPOSURE_SESSIONS * Math.ceil((to - session + 1) / EXPOSURE_SESSIONS));
+    let known = session - 1; // a return has a session before it
+    while (known > 0 && monthOf(days[known]!) === monthOf(days[session]!)) known--;
     const span = spans.at(-1);
     if (span?.known === known) span.to = row + 1;
     else spans.push({ from: row, to: row + 1, known });
   });
   return spans;
+}
+
+function monthOf(day: Day): number {
+  const { year, month } = civilOf(day);
+  return 12 * year + month;
+}
+
+/** Sessions whose exposures are kept: the months of forty years. */
+const KEPT_MAX = 480;
+
+const kept = new WeakMap<CrossSections, Map<number, CrossSection>>();
+
+/** The cross-section of a session, which has what was read of it before. */
+function crossSectionAt(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
+  const known = kept.get(datapoints) ?? new Map<number, CrossSection>();
+  kept.set(datapoints, known);
+  const cross = known.get(session) ?? datapoints.at(session, columns);
+  known.set(session, cross);
+  if (known.size > KEPT_MAX) known.delete(known.keys().next().value!);
+  return cross;
 }
 
 /** Roots of the market capitalisation, with mean 1; that of a name without one is the mean. Ones without the datapoint. */

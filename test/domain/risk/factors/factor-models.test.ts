@@ -116,6 +116,32 @@ describe('a style model', () => {
     expect(from).toBeLessThan(T / 2);
   });
 
+  test('splits an active variance as its covariance has it', () => {
+    const weights = new Map(
+      names.map((i) => [i, i % 4 === 0 ? 0.25 : 0]).filter(([, weight]) => weight! > 0) as [number, number][],
+    );
+    const benchmark = new Map(names.map((i) => [i, 1 / N]));
+    const risk = factorRiskOf(wasmEngine(), styleWindow(styleMarket()), {
+      weights,
+      benchmark,
+      model: 'styles',
+      factors: 5,
+    });
+    const active = names.map((i) => (weights.get(i) ?? 0) - 1 / N);
+    const variance = active.reduce(
+      (sum, a, i) => sum + a * active.reduce((row, b, j) => row + covariance[i * N + j]! * b, 0),
+      0,
+    );
+    expect(risk.totalVariance).toBeCloseTo(variance, 12);
+    expect(risk.factors).toEqual(model.factors);
+    const K = model.factors.length;
+    for (const factor of ['SIZE', 'MOMENTUM', 'Sector 1']) {
+      const k = model.factors.indexOf(factor);
+      const exposure = active.reduce((sum, a, i) => sum + a * model.exposures[i * K + k]!, 0);
+      expect(risk.exposures[factor]).toBeCloseTo(exposure, 12);
+    }
+  });
+
   test('is low in rank for an optimisation, and the same covariance', () => {
     const { metric } = estimateRisk(wasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
       estimator: RiskEstimator.parse({ estimator: 'styles' }),

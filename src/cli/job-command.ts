@@ -25,6 +25,8 @@ export interface JobCommand<R> extends Grammar {
   lines?(result: R): { readonly event: string; readonly records: readonly object[]; readonly rest: object };
   /** Records of the result as a table, for `--csv`. */
   csv?(result: R): { readonly header: readonly string[]; readonly rows: readonly (readonly unknown[])[] };
+  /** What is to be known beside the result, a line each on standard error of a pipe; `show` says it to a person. */
+  notices?(result: R): readonly string[];
   /** Status that the command ends with; done unless given. */
   exitStatus?(result: R, flags: FlagValues): number;
   /** Ending of the file `--out` names, if it has any: `.pdf`. */
@@ -56,6 +58,8 @@ export async function runJobCommand<R>(
     const result = await resultOf(client, command.submit(client, words, flags), screen);
     if (result === CANCELLED) return EXIT.interrupted;
     const status = command.exitStatus?.(result, flags) ?? EXIT.done;
+    if (screen.asJson)
+      for (const notice of command.notices?.(result) ?? []) process.stderr.write(`divisor ${name}: ${notice}\n`);
     if (common.csv) {
       const text = csvOf(command.csv!(result)); // checked above
       if (common.out === undefined) process.stdout.write(text);
@@ -107,7 +111,7 @@ async function resultOf<R>(
   screen: JobScreen,
 ): Promise<R | typeof CANCELLED> {
   try {
-    const submitted = await submission;
+    const submitted = await screen.waiting(submission);
     const result =
       'result' in submitted ? submitted.result : await followed(client, submitted.job, (job) => screen.status(job));
     if (result === CANCELLED) screen.abandon();

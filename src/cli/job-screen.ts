@@ -6,6 +6,8 @@ export interface JobScreen {
   /** Whether a program reads: one JSON object a line, nothing else. */
   readonly asJson: boolean;
   status(job: AnyJob): void;
+  /** Tells that an answer is waited for, as long as it is. */
+  waiting<T>(answer: Promise<T>): Promise<T>;
   line(record: object): void;
   /** The job is done, and its result lies in `out` where that is given. */
   done(out: string | undefined): void;
@@ -13,16 +15,28 @@ export interface JobScreen {
   abandon(): void;
 }
 
+/** Between two drawings of the time that an answer takes. */
+const TICK_MS = 1000;
+
 /** A person at a terminal sees one line that redraws itself; a program gets every change once. */
 export function jobScreen(name: string, json: boolean): JobScreen {
   const screen = screenOf(process.stdout);
   const asJson = json || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
-  if (asJson) return { asJson, status: changes(line), line, done: () => {}, abandon: () => {} };
-  const { progress, done, abandon } = step(screen, name);
+  if (asJson)
+    return { asJson, status: changes(line), waiting: (answer) => answer, line, done: () => {}, abandon: () => {} };
+  const { progress, waited, done, abandon } = step(screen, name);
   return {
     asJson,
     status: (job) => progress(job.progress, job.message),
+    async waiting(answer) {
+      const ticking = setInterval(waited, TICK_MS);
+      try {
+        return await answer;
+      } finally {
+        clearInterval(ticking);
+      }
+    },
     line,
     done: (out) => done(out === undefined ? 'done' : `written to ${out}`),
     abandon,

@@ -50,6 +50,8 @@ export interface Step {
    * Draws how far the step is, how fast it goes and how long it will take; drawn over on a terminal, ignored on a pipe.
    */
   progress(fraction: number, message: string): void;
+  /** Draws how long the step has taken, where nothing says how far it is. */
+  waited(): void;
   /** Ends the step with what came of it. */
   done(outcome: string): void;
   /** Ends the step without a word, so that what went wrong stands on a line of its own. */
@@ -79,6 +81,9 @@ export function step(screen: Screen, name: string, now: () => number = () => per
           message,
         ].join('  '),
       );
+    },
+    waited() {
+      if (screen.isTerminal) draw(`${whole((now() - started) / 1000)} s`);
     },
     done(outcome) {
       const seconds = ((now() - started) / 1000).toFixed(1).padStart(5);

@@ -93,6 +93,7 @@ export const FINDING_CODES = [
   'DATES_ADDED',
   'NOT_A_SESSION',
   'DIFFERENT_DATA',
+  'WINDOW_CUT',
   'STALE_FILL',
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];

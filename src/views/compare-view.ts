@@ -17,6 +17,8 @@ export interface Comparison {
   readonly days: Int32Array;
   /** Rebased to 100 on the first of the days. */
   readonly entries: readonly { readonly id: string; readonly level: Float64Array }[];
+  /** Whether the benchmark lacks dates that the runs share. */
+  readonly cut: Finding | null;
 }
 
 /** Levels of one that is compared, on days of its own, [T] each. */
@@ -37,11 +39,12 @@ export function compareRuns(
     days: columns.i32('days'),
     level: columns.f64('level'),
   }));
-  if (benchmark !== null) series.push(benchmark);
-  const days = within(
+  const ofRuns = within(
     series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days),
     window,
   );
+  if (benchmark !== null) series.push(benchmark);
+  const days = benchmark === null ? ofRuns : inBoth(ofRuns, benchmark.days);
   if (days.length === 0) {
     const subject = `The ${runs.length} runs${benchmark === null ? '' : ' and the benchmark'}`;
     throw new Refusal(
@@ -51,7 +54,21 @@ export function compareRuns(
   }
   return {
     days,
+    cut: benchmark === null || days.length === ofRuns.length ? null : windowCut(benchmark, { ofRuns, days }),
     entries: series.map((one) => ({ id: one.id, level: rebase(valuesOn(days, one.days, one.level), 100) })),
+  };
+}
+
+function windowCut(
+  benchmark: ComparedLevels,
+  { ofRuns, days }: { readonly ofRuns: Int32Array; readonly days: Int32Array },
+): Finding {
+  const span = (some: Int32Array) => `${formatDay(some[0]!)} to ${formatDay(some.at(-1)!)}`;
+  return {
+    severity: 'warning',
+    code: 'WINDOW_CUT',
+    path: 'benchmark',
+    message: `The benchmark ${benchmark.id} has ${days.length} of the ${ofRuns.length} dates of the window: compared is ${span(days)}, without it ${span(ofRuns)}.`,
   };
 }
 
@@ -168,7 +185,7 @@ const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
     json.raw(']');
   }),
   correlations: valueMember(({ entries }) => correlationsOf(entries)),
-  findings: writtenMember((json, { findings }) => json.value(findings)),
+  findings: writtenMember((json, { findings, cut }) => json.value(cut === null ? findings : [...findings, cut])),
   observations: numberMember(({ days }) => days.length),
   start: textMember(({ days }) => formatDay(days[0]!)),
   end: textMember(({ days }) => formatDay(days.at(-1)!)),

@@ -34,6 +34,14 @@ describe('a step on a terminal', () => {
     expect(shown()).toMatch(/^sweep +145\.0 s {2}written$/);
   });
 
+  test('shows the time that an answer takes, where nothing says how far it is', () => {
+    const { screen, shown, at, now } = terminal();
+    const { waited } = step(screen, 'import', now);
+    at(12);
+    waited();
+    expect(shown()).toMatch(/^import +12 s$/);
+  });
+
   test('never says 100 % before the end, nor a rate before there is one', () => {
     const { screen, shown, now } = terminal();
     const { progress } = step(screen, 'sweep', now);

@@ -64,7 +64,7 @@ d = Divisor()
 name = d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"]
 heard = []
 answer = d.transport.answer
-d.transport.answer = lambda *words: (heard.append(words[-1]), answer(*words))[1]
+d.transport.answer = lambda *words: (heard.append(words[5]), answer(*words))[1]
 arrow = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
 divisor.client.pyarrow = None
 plain = d.prices(name, start="2020-01-02", columns=["CLOSE", "VOLUME"])
@@ -135,8 +135,14 @@ level = d.levels("PY")
 frame = d.prices(d.request("GET", "/data/identifiers", query={"limit": 1})["identifiers"][0]["identifier"])
 table = pandas.DataFrame({"identifier": ["A", "A"], "date": pandas.to_datetime(["2024-01-02", "2024-01-03"]), "CLOSE": [1.0, 2.0], "VOLUME": [float("nan"), 3.0]})
 imported = d.import_tables("Frame", {"market": table}, store_id="frame")
-print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"]]))`);
-    expect(said).toEqual([true, true, true, true, 2]);
+wide = table.assign(B=[3.0, 4.0]).rename(columns={"CLOSE": "A"})[["date", "A", "B"]].set_index("date")
+try:
+    d.import_tables("Across", {"market": wide})
+except ValueError as hint:
+    hinted = "2 other columns" in str(hint) and "{'layout': 'wide', 'field': 'CLOSE'}" in str(hint)
+mapped = d.import_tables("Across", {"market": wide}, mapping={"layout": "wide", "field": "CLOSE"})
+print(json.dumps([isinstance(level, pandas.Series), isinstance(level.index, pandas.DatetimeIndex), isinstance(frame, pandas.DataFrame), "CLOSE" in frame.columns, imported["rows"]["market"], hinted, mapped["rows"]["market"]]))`);
+    expect(said).toEqual([true, true, true, true, 2, true, 4]);
   });
 
   test('a large frame arrives whole, names and dates in columns, in the index or above them', async () => {

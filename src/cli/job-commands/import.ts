@@ -5,7 +5,7 @@ import { table } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { choices, findingsTable, inspected, type Reading } from './inspect.js';
+import { choices, doubts, findingsTable, findingText, inspected, type Reading } from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
@@ -40,7 +40,7 @@ export const importMarket: JobCommand<Imported> = {
   examples: [
     'divisor import ./prices --id desk --activate',
     'divisor import ./vendor --inspect --activate',
-    'divisor import closes.csv --inspect --field CLOSE --adjustment splits --activate',
+    'divisor import closes.csv --inspect --adjustment splits --activate',
     'divisor import book.xlsx --name "Desk book"',
   ],
   async submit(client, [word = ''], flags) {
@@ -63,6 +63,7 @@ export const importMarket: JobCommand<Imported> = {
     const store = await client.call('createStore', { body: { ...common, kind, location } });
     return { result: { ...store, read_as } };
   },
+  notices: ({ read_as: read }) => (read === null ? [] : doubts(read)),
   show: (store) =>
     [
       imported(store),
@@ -119,9 +120,7 @@ function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): O
 function unsureOf({ unsure, findings }: InspectResult): string {
   const said = [
     ...unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`),
-    ...findings
-      .filter(({ severity }) => severity === 'error')
-      .map(({ code, path, message }) => `${code} ${path}: ${message}`),
+    ...findings.filter(({ severity }) => severity === 'error').map(findingText),
   ];
   const lines = said.map((line) => `  ${line}\n`).join('');
   return `the data does not say how it is to be read:\n${lines}Each flag answers its question; divisor inspect PATH --out mapping.json writes what is proposed, which, mended, goes to import --mapping`;

@@ -1,5 +1,6 @@
 import type { DivisorClient, InspectResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
+import { EXIT } from '../connection.js';
 import { table } from '../terminal.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
@@ -8,13 +9,15 @@ export const inspectData: JobCommand<InspectResult> = {
   summary: 'Look at data and propose the mapping by which it is read.',
   words: [{ name: 'PATH', help: 'A folder, a table, an .xlsx or .zip file, or the URL of a database.' }],
   notes:
-    '--out writes how the data is read, mapping and adjustment, for import --mapping. What the flags say is not asked. Nothing is stored.',
+    '--out writes how the data is read, mapping and adjustment, for import --mapping. What the flags say is not asked. Nothing is stored. It ends with 2 where the data cannot be read as proposed.',
   flags: READING,
   examples: ['divisor inspect ./vendor', 'divisor inspect ./vendor --date-format MM/DD/YYYY --out mapping.json'],
   async submit(client, [word = ''], flags) {
     return { result: await inspected(client, await dataSource(word), answersOf(flags)) };
   },
   show: shown,
+  notices: (inspection) => [...doubts(inspection), ...errorsOf(inspection).map(findingText)],
+  exitStatus: (inspection) => (errorsOf(inspection).length > 0 ? EXIT.refused : EXIT.done),
   file: (_client, { adjustment, mapping }) =>
     Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies Reading, null, 2)}\n`)),
 };
@@ -34,11 +37,26 @@ export function inspected(client: DivisorClient, source: DataSource, answers: An
   return client.call('inspectData', { body });
 }
 
+/** Why the data cannot be read as proposed. */
+const errorsOf = ({ findings }: InspectResult) => findings.filter(({ severity }) => severity === 'error');
+
+type FindingShown = InspectResult['findings'][number];
+
+/** A finding as a line of an error. */
+export const findingText = ({ code, file, path, message }: FindingShown) =>
+  `${code} ${file === undefined ? '' : `${file} `}${path}: ${message}`;
+
 /** Findings that are shown, and bars. */
 const SHOWN_MAX = 10;
 
-/** What was taken for what the data does not say, and the flags that say it otherwise. */
-export function choices({ basis, unsure }: Pick<InspectResult, 'basis' | 'unsure'>): readonly string[] {
+type Told = Pick<InspectResult, 'basis' | 'unsure'>;
+
+/** What was taken without being told so: see `choices`. */
+export const doubts = (told: Told): readonly string[] =>
+  choices(told).slice(told.unsure.some(({ field }) => field === 'adjustment') ? 0 : 1);
+
+/** What was taken for what the data does not say, the adjustment first, and the flags that say it otherwise. */
+export function choices({ basis, unsure }: Told): readonly string[] {
   const otherwise = basis.others.map(({ adjustment, meaning }) => `--adjustment ${adjustment} where ${meaning}`);
   const asked = unsure
     .filter(({ field }) => field !== 'adjustment')

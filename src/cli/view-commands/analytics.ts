@@ -65,6 +65,7 @@ export const compare = viewCommand({
       },
     }),
   records: (view) => view.entries,
+  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 
 export const attribution = viewCommand({

@@ -13,6 +13,8 @@ interface View<R> extends Grammar {
   ask(client: DivisorClient, words: readonly string[], flags: FlagValues): Promise<R>;
   /** What is a row each. */
   records(result: R): readonly object[];
+  /** What is to be known beside the rows. */
+  notices?(result: R): readonly string[];
   /** Members that are shown, in their order; all that are single values unless given. */
   readonly columns?: readonly string[];
 }
@@ -25,7 +27,8 @@ export function viewCommand<R>({ ask, records, columns, ...grammar }: View<R>): 
     submit: async (client, words, flags) => ({ result: await ask(client, words, flags) }) satisfies Submitted<R>,
     show: (result) => {
       const { header, rows } = rowsOf(result);
-      return rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(shown))]);
+      const notices = (grammar.notices?.(result) ?? []).map((notice) => `${notice}\n`).join('');
+      return `${rows.length === 0 ? '  none\n' : table([header, ...rows.map((row) => row.map(shown))])}${notices}`;
     },
     lines: (result) => ({ event: 'row', records: records(result), rest: { rows: records(result).length } }),
     csv: rowsOf,

@@ -19,7 +19,10 @@ export const CompareView = z
   .strictObject({
     index_ids: z.array(z.string()),
     entries: z.array(CompareEntry),
-    findings: z.array(Finding).meta({ description: '`DIFFERENT_DATA` when the runs were made on different contents.' }),
+    findings: z.array(Finding).meta({
+      description:
+        '`DIFFERENT_DATA` when the runs were made on different contents, `WINDOW_CUT` when the benchmark lacks dates that they share.',
+    }),
     correlations: z.array(z.array(z.number().nullable())).meta({
       description: 'Of the returns, by the order of the entries in both directions; null where one does not vary.',
     }),

@@ -14,7 +14,9 @@ export const ImportRequest = ImportHeader.extend({
 export const ImportResult = z
   .strictObject({
     store: DataStore,
-    rows: z.record(z.string(), z.int()).meta({ description: 'Rows read per dataset.' }),
+    rows: z
+      .record(z.string(), z.int())
+      .meta({ description: 'Rows per dataset: those read, and actions derived from adjusted closes.' }),
     identifiers: z.int(),
     start: z.string().nullable(),
     end: z.string().nullable(),

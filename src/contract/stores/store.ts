@@ -43,7 +43,9 @@ export const DataStore = z
     content_hash: z.string().nullable().meta({
       description: 'SHA-256 over the canonical content: changes exactly when a value changes, whatever the files.',
     }),
-    rows: z.record(z.string(), z.int()).nullable().meta({ description: 'Rows read per dataset at the last load.' }),
+    rows: z.record(z.string(), z.int()).nullable().meta({
+      description: 'Rows per dataset at the last load: those read, and actions derived from adjusted closes.',
+    }),
     files: z
       .array(z.strictObject({ label: z.string(), bytes: z.int(), sha256: z.string() }))
       .optional()

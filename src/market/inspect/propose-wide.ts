@@ -70,11 +70,14 @@ function askFields(draft: Draft, fields: Readonly<Record<string, string>>, sampl
       });
     return;
   }
-  if (roleFromFile(samples[0]!.name) !== 'CLOSE')
+  const told = roleFromFile(samples[0]!.name);
+  if (told !== 'CLOSE')
     ask(draft, {
       field: 'field',
       question: 'Nothing says what the numbers of the table are; they are taken for closes.',
       taken: 'CLOSE',
+      // A store without closes is none: a single table that is called nothing else can only be them.
+      required: samples.length > 1 || told !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });
   if (samples.length > 1)

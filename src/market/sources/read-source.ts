@@ -72,7 +72,7 @@ export async function readSource(
     const rows: Record<TableKind, number> = {
       market: market.rows,
       reference: reference.rows,
-      corporate_actions: actions.rows,
+      corporate_actions: actions.rows + (complete.derived?.dividends ?? 0) + (complete.derived?.splits ?? 0),
       universes: universes.rows,
       series: series.rows,
     };

@@ -106,15 +106,74 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');
     const words = ['import', file('wide/wide.csv'), '--inspect', '--id', 'wide'];
     const { status, err } = await asked(words);
-    expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--field', '--date-format']]);
-    const flags = ['--field', 'CLOSE', '--date-format', 'DD/MM/YYYY'];
+    expect([status, err.match(/--[a-z-]+(?=:)/g)]).toEqual([64, ['--date-format']]);
+    const flags = ['--date-format', 'DD/MM/YYYY'];
     const told = await asked([...words, ...flags]);
-    expect(told.err).toBe('');
+    // A single table that is called nothing else is one of closes; that nothing says their basis is told in a pipe, too.
+    expect(told.err.match(/^divisor import: (field CLOSE|adjustment none): /gm)).toHaveLength(2);
+    expect(told.err).toContain('--adjustment splits where closes are divided by later splits');
     const line = { result: { identifiers: 2, end: '2024-03-01', adjustment: 'none', read_as: {} } };
-    const taken = { field: 'adjustment', taken: 'none', others: ['splits', 'total'] };
-    line.result.read_as = { basis: { adjustment: 'none', reason: expect.any(String) as string }, unsure: [taken] };
+    const unsure = [
+      { field: 'field', taken: 'CLOSE' },
+      { field: 'adjustment', taken: 'none', others: ['splits', 'total'] },
+    ];
+    line.result.read_as = { basis: { adjustment: 'none', reason: expect.any(String) as string }, unsure };
     expect(linesOf(told.out).at(-1)).toMatchObject(line);
-    const looked = await asked(['inspect', file('wide/wide.csv'), ...flags, '--adjustment', 'splits']);
+    const looked = await asked([
+      'inspect',
+      file('wide/wide.csv'),
+      ...flags,
+      '--field',
+      'CLOSE',
+      '--adjustment',
+      'splits',
+    ]);
     expect(linesOf(looked.out).at(-1)).toMatchObject({ result: { adjustment: 'splits', unsure: [] } });
+    expect(looked.err).toBe('');
+    await writeFile(file('wide/volume.csv'), 'Date,A,B\n2024-01-02,10,20\n2024-01-03,11,21\n');
+    expect((await asked(['import', file('wide/volume.csv'), '--inspect'])).err).toContain('--field:');
+  });
+
+  test('an inspection of what cannot be read ends with 2 and the reason', async () => {
+    await mkdir(file('torn'));
+    await writeFile(file('torn/market.csv.gz'), 'no gzip at all');
+    const { status, out, err } = await asked(['inspect', file('torn/market.csv.gz')]);
+    expect([status, linesOf(out).at(-1)!.event]).toEqual([2, 'result']);
+    expect(err).toMatch(/UNREADABLE_FILE .*market.*: /);
+  });
+
+  test('derived dividends are rows of the store', async () => {
+    await mkdir(file('adjusted'));
+    const bars = ['2024-01-02,100,97', '2024-01-03,100,97', '2024-01-04,97,97', '2024-01-05,98,98'];
+    await writeFile(file('adjusted/A.csv'), ['Date,Close,Adj Close', ...bars, ''].join('\n'));
+    const { status, out, err } = await asked(
+      ['import', file('adjusted'), '--inspect', '--id', 'adjusted'].concat(
+        '--identifier-from',
+        'file:{identifier}.csv',
+      ),
+    );
+    expect(status, err).toBe(0);
+    const derived = { derived_actions: { dividends: 1, splits: 0 }, rows: { market: 4, corporate_actions: 1 } };
+    expect(linesOf(out).at(-1)).toMatchObject({ result: derived });
+  });
+
+  test('a refresh that brings a day of only some names ends with 3 where that is asked for', async () => {
+    await mkdir(file('daily'));
+    const table = file('daily/market.csv');
+    const bars = (date: string, names: readonly string[]) => names.map((name) => `${date},${name},10\n`).join('');
+    const all = ['A', 'B', 'C', 'D'];
+    const before = `date,identifier,CLOSE\n${bars('2024-01-02', all)}${bars('2024-01-03', all)}`;
+    await writeFile(table, before);
+    const served = linesOf((await asked(['stores'])).out).find(({ active }) => active === true)!;
+    expect((await asked(['import', file('daily'), '--id', 'daily', '--activate'])).status).toBe(0);
+    const refreshed = (code: string) => asked(['refresh', 'daily', '--fail-on', code]);
+    expect((await refreshed('PARTIAL_DATE')).status).toBe(0);
+    await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}`);
+    expect((await refreshed('PRICE_JUMP')).status).toBe(0);
+    await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', ['A'])}`);
+    const { status, out } = await refreshed('PARTIAL_DATE');
+    expect(status).toBe(3);
+    expect(linesOf(out).at(-1)).toMatchObject({ result: { findings: [{ code: 'PARTIAL_DATE' }] } });
+    await asked(['activate', String(served['store_id'])]);
   });
 }

@@ -25,7 +25,7 @@ async function inspected(given: Record<string, string>, answers: Answers = {}) {
   return inspect({ kind: 'files', files }, { answers });
 }
 
-const WIDE = { 'panel.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n' };
+const WIDE = { 'volume.csv': 'Date,A,B\n2024-01-02,10,\n2024-01-03,11,7\n' };
 const LONG = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
 const TWICE = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-02,A,12\n';
 
@@ -34,7 +34,7 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
   ['field', WIDE, { field: 'CLOSE' }, [10, 11]],
   [
     'fields',
-    { 'a.csv': WIDE['panel.csv'], 'b.csv': 'Date,A,B\n2024-01-02,1,\n2024-01-03,2,3\n' },
+    { 'a.csv': WIDE['volume.csv'], 'b.csv': 'Date,A,B\n2024-01-02,1,\n2024-01-03,2,3\n' },
     { fields: { 'a.csv': 'CLOSE', 'b.csv': 'VOLUME' } },
     [10, 11],
   ],
@@ -103,7 +103,7 @@ test('the price basis says what was taken, why, and what else it could be', asyn
     ['close_split_adjusted.csv', 'splits'],
     ['stock_prices.csv', 'none'],
   ] as const) {
-    const named = await inspected({ [name]: WIDE['panel.csv'] });
+    const named = await inspected({ [name]: WIDE['volume.csv'] });
     expect([named.basis.adjustment, named.mapping.field, named.confidence]).toEqual([adjustment, 'CLOSE', 'likely']);
   }
   const said = await inspected({ 'x.csv': LONG }, { adjustment: 'total' });

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, 
 
 from .api import Operations
 from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
-from .frames import HAS_PANDAS, as_frame, dated, is_large, ready, split
+from .frames import HAS_PANDAS, as_frame, dated, assert_long, is_large, ready, split
 from .jobs import Job, Progress
 from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
 
@@ -145,7 +145,10 @@ class Divisor:
         A table is a pandas frame with columns `identifier`, `date`, ..., or with these in its index, or with names in a
         second level of its columns; a dictionary of the three members of `to_dict("split")`; or a list of rows that are
         dictionaries. `activate=True` serves the store. Large frames travel as Parquet, of up to 4 GiB each.
+        A frame with a column for each name is read with `mapping={"layout": "wide", "field": "CLOSE"}`.
         """
+        if fields.get("mapping") is None:
+            assert_long(tables.get("market"))
         if any(is_large(table) for table in tables.values()):
             return self._import_frames(name, tables, fields)
         body = {"name": name, "tables": {dataset: split(table) for dataset, table in tables.items()}, **fields}

@@ -151,6 +151,26 @@ def as_frame(table: Any) -> Any:
     return pandas.DataFrame(**table) if isinstance(table, Mapping) else pandas.DataFrame(list(table))
 
 
+def assert_long(table: Any) -> None:
+    """A frame of dates down and names across is not read without a word about it.
+
+    :raises ValueError: with the mapping that reads it
+    """
+    if not hasattr(table, "iloc") or table.columns.nlevels != 1:
+        return
+    held = [str(name) for name in long(table.head(1)).columns]
+    known = {name.lower() for name in held}
+    names = [name for name in held if name.lower() != "date"]
+    if "date" not in known or known & {"close", *_NAMES} or len(names) < 1:
+        return
+    listed = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    raise ValueError(
+        f"The market has neither a column identifier nor CLOSE, but {len(names)} other columns beside its dates: {listed}. "
+        "If each holds the closes of a name, mapping={'layout': 'wide', 'field': 'CLOSE'} reads it; else mapping={'columns': "
+        "{'identifier': ..., 'CLOSE': ...}} says which columns are which."
+    )
+
+
 def split(table: Any) -> Mapping[str, Any]:
     """A table in the three members the service reads."""
     if isinstance(table, Mapping):

@@ -3,8 +3,8 @@ import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
 
-/** Puts a module of its own in place of one of the program's: for that the program is loaded by vitest, not by Node. */
-const MOCKING = ['durability/every-call.test.js'];
+/** Puts a module of its own in place of one of the program's, before that is loaded. */
+const REPLACING = ['durability/every-call.test.js'];
 
 /**
  * Count, time or kill what their own process does, has started or opened: they get a process each, as other files leave
@@ -73,13 +73,15 @@ class LongestFirst extends BaseSequencer {
   async sort(files) {
     const place = ({ moduleId }) => (LONGEST.indexOf(basename(moduleId)) + LONGEST.length + 1) % (LONGEST.length + 1);
     // Files of one kind of worker follow each other: a worker is handed on only to the next file of its kind.
-    const kindOf = ({ project }) => ['mocking', 'alone', 'shared'].indexOf(project.name);
+    const kindOf = ({ project }) => ['replacing', 'alone', 'shared'].indexOf(project.name);
     return files.toSorted((a, b) => kindOf(a) - kindOf(b) || place(a) - place(b));
   }
 }
 
 /** Node loads the program by itself: nothing of it is transformed, and what a worker has loaded stays loaded. */
-const server = { deps: { external: [/\/dist\/(src|kernels|workers)\//] } };
+const server = {
+  deps: { external: [/\/dist\/(src|kernels|workers)\//, /\/dist\/test\/durability\/counted-calls\.js$/] },
+};
 
 /** What the kinds have in common; not inherited from the whole, whose number of workers would then hide that of a command line. */
 const kind = (name, settings) => ({
@@ -103,9 +105,9 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [
-      kind('mocking', { include: MOCKING }),
+      kind('replacing', { include: REPLACING, setupFiles: 'dist/test/durability/intercept-commits.js', server }),
       kind('alone', { include: ALONE, server }),
-      kind('shared', { include: ['**/*.test.js'], exclude: [...MOCKING, ...ALONE], isolate: false, server }),
+      kind('shared', { include: ['**/*.test.js'], exclude: [...REPLACING, ...ALONE], isolate: false, server }),
     ],
   },
 });

@@ -12,8 +12,7 @@ import { openArtifactDigests } from '#store/artifact-digest.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
-import { probeDocuments } from '#store/lmdb/probe-documents.js';
-import { openDocumentsReader } from '#store/lmdb/stored-entries.js';
+import { openOwnDocuments } from '#store/home/verify-home.js';
 import type { DocumentsReader } from '#store/port.js';
 import { readDataset } from '#services/datasets/documents.js';
 import { partialDatesIn } from '#services/datasets/partial-dates.js';
@@ -327,9 +326,8 @@ async function entriesOf(home: HomeFolders, database: string | undefined): Promi
 }
 
 async function ownDocuments(home: HomeFolders): Promise<DocumentsReader | undefined> {
-  await probeDocuments(home.documents, home.backups); // a damaged file would end this process
   const isThere = (await stat(`${home.documents}/data.mdb`).catch(() => undefined)) !== undefined;
-  return isThere ? openDocumentsReader(home.documents) : undefined;
+  return isThere ? openOwnDocuments(home) : undefined;
 }
 
 async function databaseDocuments(url: string): Promise<DocumentsReader> {

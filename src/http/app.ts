@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as delayByClock } from 'node:timers/promises';
 import { Hono, type Context } from 'hono';
 import type { Logger } from 'pino';
 import type { Route } from '#contract/route.js';
@@ -20,6 +20,8 @@ export interface AppDependencies<T extends Record<string, Route>> {
   readonly authenticate: Authenticate;
   readonly version: string;
   readonly log: Logger;
+  /** Lets the answer to a guessed key wait for milliseconds; by the clock unless given. */
+  readonly delay?: (ms: number) => Promise<void>;
   /** How many requests a key may send; as the limits say unless given. */
   readonly keyRates?: KeyRates;
   /** Resolves once the data of before a restart is served or known to have failed; at once unless given. */
@@ -82,6 +84,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     observe,
     dataSettled = async () => {},
     follow,
+    delay = (ms) => delayByClock(ms),
     dataWaitMs = 0,
     assertCallback = noCallbacks,
     keyRates = createKeyRates({ monotonicMs: () => performance.now() }),
@@ -130,7 +133,7 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
         : succeed(call, reply);
     } catch (failure) {
       const delayMs = isRefusedKey(failure, request.headers) ? failedKeys.note(c.env?.address ?? '') : 0;
-      return delayMs === 0 ? fail(call, failure) : sleep(delayMs).then(() => fail(call, failure));
+      return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
     }
   }
 

@@ -58,7 +58,7 @@ test('the service says one line on standard output, answers, and keeps its log a
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'after %s the service is unready at once, still answers, and ends with 0',
   async (signal) => {
-    const { url, child, ended } = await serve('--drain-ms', '400');
+    const { url, child, ended } = await serve('--drain-ms', '3000'); // time for two requests, however busy the machine is
     expect((await fetch(`${url}/health/ready`)).status).toBe(200);
     child.kill(signal);
     let ready: Response;

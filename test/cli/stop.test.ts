@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import { serving } from './process.js';
 
@@ -15,11 +18,14 @@ test('a stop ends long polls and streams of events with an answer, and gives the
     });
     const { job_id: jobId } = (await started.json()) as { job_id: string };
     const events = await fetch(`${run.url}/jobs/${jobId}/events`);
-    const poll = fetch(`${run.url}/jobs/${jobId}?wait=60`);
+    const poll = request(`${run.url}/jobs/${jobId}?wait=60`);
+    const polled = once(poll, 'response') as Promise<[IncomingMessage]>;
+    await new Promise<void>((sent) => poll.end(sent));
+    await fetch(`${run.url}/health/live`); // What was sent before has been read.
     run.child.kill('SIGTERM');
-    const [text, polled] = await Promise.all([events.text(), poll]);
-    expect(text).toContain('event: status');
-    expect(((await polled.json()) as { status: string }).status).toMatch(/pending|running/);
+    const [told, [answer]] = await Promise.all([events.text(), polled]);
+    expect(told).toContain('event: status');
+    expect(((await json(answer)) as { status: string }).status).toMatch(/pending|running/);
     expect(await run.ended).toBe(0);
 
     const next = await serving(home, ['--drain-ms', '0']);

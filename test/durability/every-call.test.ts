@@ -3,7 +3,7 @@ import { cpSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { interceptFiles, watchCalls } from './counted-calls.js';
 import { documentsOf, EFFECTS, isSettled, leftovers, openSubject, type Effect, type Subject } from './effects.js';
@@ -20,18 +20,6 @@ const SHORT_MAX = 8;
 const FIRST_REFUSED = 2;
 const LATER_STEP = 4;
 const CALLS_MAX = 200;
-
-vi.mock('#store/lmdb/durable-commit.js', async (original) => {
-  const actual = await original<typeof import('#store/lmdb/durable-commit.js')>();
-  const { inTurn } = await import('./counted-calls.js');
-  return {
-    ...actual,
-    async commitDurably(...words: Parameters<typeof actual.commitDurably>) {
-      await inTurn('commit', () => actual.commitDurably(...words));
-      await inTurn('committed', () => Promise.resolve());
-    },
-  };
-});
 
 const newFolder = temporaryFolders();
 let restore: () => void;

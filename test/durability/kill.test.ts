@@ -17,7 +17,7 @@ import { createPublisher, PUBLISHED } from './publisher.js';
 const ROUNDS = Number(process.env['SOAK_ROUNDS'] ?? 2);
 const SEED = Number(process.env['SOAK_SEED'] ?? 20_261_120);
 /** Latest moment of a kill; a long run gives its clients longer. */
-const MOMENT_MS_MAX = ROUNDS > 10 ? 5000 : 1500;
+const MOMENT_MS_MAX = ROUNDS > 10 ? 5000 : 800;
 /** Acknowledged writes of a round before its kill. */
 const WRITES_MIN = 60;
 const DOCUMENT_WRITERS = 12;
@@ -41,7 +41,11 @@ test(
         const work = clients.work(service.url);
         await new Promise((resolve) => setTimeout(resolve, between(200, MOMENT_MS_MAX)));
         // A machine that is busy with other things gets as far too, before it is cut.
-        while (clients.acknowledgedDocuments() < before + WRITES_MIN)
+        while (
+          clients.acknowledgedDocuments() < before + WRITES_MIN ||
+          clients.acknowledgedJobs() <= round ||
+          clients.acknowledgedPublications() === 0
+        )
           await new Promise((resolve) => setTimeout(resolve, 20));
         service.child.kill('SIGKILL');
         await service.ended;

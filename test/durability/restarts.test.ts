@@ -15,7 +15,8 @@ const RESTARTS = IS_SOAK ? 10 : 2;
 /** Twenty requests a second, as an index desk with its dashboards sends them. */
 const EVERY_MS = 50;
 const PROBE_MS = 20;
-const DRAIN_MS = 1000;
+/** Long beside the look of a balancer that has to wait for a processor. */
+const DRAIN_MS = 3000;
 
 interface Answer {
   readonly status: number;

@@ -227,7 +227,9 @@ export interface Sample {
 }
 
 /** The sample routes behind an authentication whose keys are the scopes they grant. */
-export function createSample(options: { readonly keyRates?: KeyRates } = {}): Sample {
+export function createSample(
+  options: { readonly keyRates?: KeyRates; readonly delay?: (ms: number) => Promise<void> } = {},
+): Sample {
   const log: Record<string, unknown>[] = [];
   const answered: Answered[] = [];
   let waiting = () => {};

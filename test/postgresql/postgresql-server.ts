@@ -25,6 +25,8 @@ export interface PostgresqlServer {
   stop(): Promise<void>;
 }
 
+/** Looks at a server that starts, 50 ms apart: a minute, as a machine may be busy. */
+const START_TRIES = 1200;
 const PASSWORD = 'secret-of-the-test';
 
 export interface PostgresqlOptions {
@@ -84,7 +86,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
         await client.end();
         return;
       } catch (error) {
-        if (tries === 200 || server.exitCode !== null) throw error;
+        if (tries === START_TRIES || server.exitCode !== null) throw error;
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     }
@@ -167,12 +169,22 @@ function userOf(name: string): { readonly uid: number; readonly gid: number } | 
   }
 }
 
-function freePort(): Promise<number> {
+/** Below the ports that systems give to whoever asks for any: none of those is lost to another process before the server has it, or while it is down. */
+const PORTS = { first: 20_000, count: 12_000 };
+
+async function freePort(): Promise<number> {
+  // Processes that look at once begin at places of their own.
+  for (let i = 0; i < PORTS.count; i++) {
+    const port = PORTS.first + ((process.pid * 7 + i) % PORTS.count);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('No port is free.');
+}
+
+function isFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const probe = createServer().listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      const port = typeof address === 'object' && address !== null ? address.port : 0;
-      probe.close(() => resolve(port));
-    });
+    const probe = createServer()
+      .once('error', () => resolve(false))
+      .listen(port, '127.0.0.1', () => probe.close(() => resolve(true)));
   });
 }

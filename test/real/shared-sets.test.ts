@@ -66,14 +66,18 @@ interface Reconciliation {
   readonly checks: readonly { readonly name: string; readonly holds: boolean }[];
 }
 
+let service: LiveService;
+beforeAll(async () => {
+  if (hasRealSets) service = await liveService();
+});
+afterAll(() => service?.close());
+
 for (const { set, file, calendar, base, currency, benchmark } of SETS) {
   describe.skipIf(!hasRealSets)(`runs over ${set}`, () => {
-    let service: LiveService;
     const against =
       benchmark === null ? {} : { benchmark: { kind: 'identifier', id: benchmark, price_column: 'CLOSE' } };
 
     beforeAll(async () => {
-      service = await liveService(['--workers', '1']);
       const folder = join(service.folder, set);
       await mkdir(folder);
       const prices = longCsv(file);
@@ -122,7 +126,9 @@ for (const { set, file, calendar, base, currency, benchmark } of SETS) {
         ...against,
       });
     }, 60_000);
-    afterAll(() => service?.close());
+    afterAll(async () => {
+      for (const path of ['/strategies/FOLLOW', '/indices/QUIET', '/indices/EVEN']) await service.ok('DELETE', path);
+    });
 
     test.each([
       ['EVEN', { transaction_cost_bps: 10, ...against }],

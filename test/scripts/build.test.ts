@@ -69,22 +69,15 @@ test('a changed console is built alone, and one that does not compile is not', a
   await project.write('src/console/main.tsx', 'export const page = 3;\n');
 });
 
-test('what was compiled from a source that is gone is gone', async () => {
+test('what was compiled from a source that is gone is gone; one that was renamed is compiled under its new name only', async () => {
   await project.write('test/second.test.ts', 'export const second = 1;\n');
   await build();
   expect(exists('dist/test/second.test.js')).toBe(true);
+  await project.write('test/third.test.ts', await project.read('test/second.test.ts'));
   await project.remove('test/second.test.ts');
   await build();
-  expect([exists('dist/test/second.test.js'), exists('dist/test/first.test.js')]).toEqual([false, true]);
-});
-
-test('a renamed source is compiled under its new name only', async () => {
-  await project.write('src/before.ts', 'export const name = 1;\n');
-  await build();
-  await project.write('src/after.ts', await project.read('src/before.ts'));
-  await project.remove('src/before.ts');
-  await build();
-  expect([exists('dist/src/before.js'), exists('dist/src/after.js')]).toEqual([false, true]);
+  const there = ['first', 'second', 'third'].map((name) => exists(`dist/test/${name}.test.js`));
+  expect(there).toEqual([true, false, true]);
 });
 
 test('what is missing is made again', async () => {

@@ -1,10 +1,10 @@
 import type { IndexDocument, IndexDocumentBody, IndexExplanation, SavedIndex } from '#clients/typescript/divisor.js';
+import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
 import { readIndex } from '#domain/documents/validate-index.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
-import { differences } from './differences.js';
 import { viewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
@@ -60,10 +60,17 @@ export const diff = viewCommand({
     const document = readIndex(written);
     if (document === undefined)
       throw new UsageError(`${file} is not an index document; divisor index put says what is wrong with it`);
-    return differences(stored, document);
+    return changesBetween(stored, document).map(inTwoColumns);
   },
   records: (changes) => changes,
   columns: ['path', 'stored', 'file'],
+});
+
+/** The JSON of each side; null where it has no such member. */
+const inTwoColumns = ({ path, op, before, after }: DocumentChange) => ({
+  path,
+  stored: op === 'add' ? null : JSON.stringify(before),
+  file: op === 'remove' ? null : JSON.stringify(after),
 });
 
 export const preview = viewCommand({

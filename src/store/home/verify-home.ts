@@ -74,7 +74,8 @@ const digestsOf =
   (name) =>
     digestFile(join(artifacts, name));
 
-async function openOwnDocuments(home: HomeFolders): Promise<DocumentsReader> {
+/** Reads the documents of a home. @throws StartRefusal 78 when their file is damaged */
+export async function openOwnDocuments(home: HomeFolders): Promise<DocumentsReader> {
   await probeDocuments(home.documents, home.backups); // A damaged file would end this process.
   return openDocumentsReader(home.documents);
 }

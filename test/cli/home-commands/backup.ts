@@ -35,9 +35,7 @@ export function describeBackup(): void {
         expect(await (await fetch(`${again.url}/analytics/EVEN/record`)).text()).toBe(record);
         const busy = Number(String((await ask(again.url, 'GET', '/data/watchlists/busy')).body['name']).slice(1));
         expect(busy).toBeGreaterThanOrEqual(before);
-        await expect
-          .poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active'], { timeout: 20_000 })
-          .toBe(true);
+        await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active']).toBe(true);
         expect((await ask(again.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
       } finally {
         again.child.kill('SIGTERM');

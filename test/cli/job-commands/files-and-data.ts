@@ -101,6 +101,20 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     });
   });
 
+  test('a rule that a file has before those of the stored index is one difference', async () => {
+    const top = (count: number) => ({ id: `top${count}`, type: 'TopN', params: { count } });
+    const selecting = (...counts: number[]) =>
+      JSON.stringify({ ...INDEX, id: 'LISTED', pipeline: { ...INDEX.pipeline, selection: counts.map(top) } });
+    await writeFile(file('listed.json'), selecting(3, 2));
+    expect((await asked(['index', 'put', file('listed.json')])).status).toBe(0);
+    await writeFile(file('longer.json'), selecting(4, 3, 2));
+    const [row, result] = linesOf((await asked(['index', 'diff', 'LISTED', file('longer.json')])).out);
+    expect([row, result?.event]).toEqual([
+      { event: 'row', path: '/pipeline/selection/0', stored: null, file: expect.stringContaining('"top4"') as string },
+      'result',
+    ]);
+  });
+
   test('one command imports a wide table, and says what it took and why', async () => {
     await mkdir(file('wide'));
     await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');

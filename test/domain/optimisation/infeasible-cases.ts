@@ -175,14 +175,17 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
         ],
       },
     ],
-    maximum: [{ rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capped(0.2)] }],
+    maximum: [
+      { names: 8, rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capped(0.2)] },
+    ],
   },
   MinimumHolding: {
     threshold: [
       {
+        names: 9,
         rows: (random) => [
-          row('MinimumHolding', { threshold: 0.15 + 0.3 * random() }),
-          row('Cardinality', { minimum: 8, maximum: 12 }),
+          row('MinimumHolding', { threshold: 0.2 + 0.25 * random() }),
+          row('Cardinality', { minimum: 6, maximum: 9 }),
         ],
       },
     ],
@@ -197,7 +200,10 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       },
     ],
     maximum: [
-      { rows: (random) => [row('GroupCardinality', { field: 'SECTOR', maximum: 1 }), capped(0.11 + 0.05 * random())] },
+      {
+        names: 8,
+        rows: (random) => [row('GroupCardinality', { field: 'SECTOR', maximum: 1 }), capped(0.15 + 0.04 * random())],
+      },
     ],
   },
   Concentration5_10_40: { 'single trigger aggregate': [{ names: 5, rows: () => [row('Concentration5_10_40', FIVE)] }] },

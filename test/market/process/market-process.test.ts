@@ -36,10 +36,10 @@ const leftBehind = () =>
 
 test('a process waits for the next task, which runs as well when that one has died', async () => {
   expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
-  await expect.poll(() => readersOf(process.pid).length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const [spare] = readersOf(process.pid);
   process.kill(spare!, 'SIGKILL');
-  await expect.poll(() => readersOf(process.pid), { timeout: 20_000 }).not.toContain(spare);
+  await expect.poll(() => readersOf(process.pid)).not.toContain(spare);
   expect(await readSmall()).toMatchObject({ kind: 'accepted', summary: { identifiers: 1 } });
   expect(leftBehind()).toEqual([]);
 });

@@ -7,7 +7,7 @@ import { readersOf } from './reading-processes.js';
 test('a process that was prepared takes the first task, and another waits for the second', async () => {
   prepareMarketProcess();
   prepareMarketProcess();
-  await expect.poll(() => readersOf(process.pid).length, { timeout: 20_000 }).toBe(1);
+  await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const prepared = readersOf(process.pid);
   const body = new TextEncoder().encode(
     JSON.stringify({
@@ -30,7 +30,5 @@ test('a process that was prepared takes the first task, and another waits for th
   );
   await expect(importing).rejects.toMatchObject({ code: 'STORE_EXISTS' });
   expect(working).toEqual(prepared);
-  await expect
-    .poll(() => readersOf(process.pid).filter((pid) => !prepared.includes(pid)).length, { timeout: 20_000 })
-    .toBe(1);
+  await expect.poll(() => readersOf(process.pid).filter((pid) => !prepared.includes(pid)).length).toBe(1);
 });

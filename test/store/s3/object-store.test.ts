@@ -47,7 +47,8 @@ test('what one machine writes another reads: whole, in part, within another one,
   expect(Buffer.compare(await there.artifacts.read(ref, range), CONTENT.subarray(range.start, range.end))).toBe(0);
   const inner = await there.artifacts.write(bytesOf(5), sha256(bytesOf(5)));
   const within = await drained(await here.artifacts.stream({ ...ref, inset: { ...inner, at: 100 } }));
-  expect(within).toEqual(Buffer.concat([CONTENT.subarray(0, 100), bytesOf(5), CONTENT.subarray(100)]));
+  const expected = Buffer.concat([CONTENT.subarray(0, 100), bytesOf(5), CONTENT.subarray(100)]);
+  expect(Buffer.compare(within, expected)).toBe(0);
   expect(Buffer.compare(await readFile(await there.artifacts.file(ref)), CONTENT)).toBe(0);
   await here.artifacts.remove([ref.name]);
   await expect((await machine()).artifacts.read(ref)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });

@@ -170,7 +170,7 @@ export function describeRefreshing(): void {
       await mkdir(lost);
       await writeFile(join(lost, '.divisor-store.json'), '{"format":1,"store_id":"lost"}');
       await service.restart();
-      await expect.poll(active, { timeout: 20_000 }).toBe('kept');
+      await expect.poll(active).toBe('kept');
       expect((await service.ask('GET', '/data/prices/KEPT')).status).toBe(200);
       expect(existsSync(lost)).toBe(false);
     });
@@ -179,7 +179,7 @@ export function describeRefreshing(): void {
       const missing = await registered('gone', ['A'], true);
       rmSync(missing.location!, { recursive: true });
       await service.restart();
-      await expect.poll(async () => (await store('gone')).status, { timeout: 20_000 }).toBe('error');
+      await expect.poll(async () => (await store('gone')).status).toBe('error');
       expect(await service.refusal('GET', '/data/prices/A')).toMatchObject({ status: 503, code: 'NO_DATA_SOURCE' });
       expect((await service.ask('GET', '/data/source')).body).toEqual({ configured: false, identifiers: 0 });
     });

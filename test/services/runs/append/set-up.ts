@@ -7,11 +7,11 @@ import { generateMarket } from '#market/synthetic/generate-market.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { type RunningService, runService } from '../../running-service.js';
 
-/** 40 names over 440 sessions, with splits, dividends, delistings and gaps, but without names that come later. */
+/** 24 names over 440 sessions, with splits, dividends, delistings and gaps, but without names that come later. */
 export const WHOLE: MarketContent = generateMarket(
   {
     seed: 11,
-    assets: 40,
+    assets: 24,
     sessions: openCalendars()
       .get('XNYS')!
       .sessions.filter((day) => day > 18_000)

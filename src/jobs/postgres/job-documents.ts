@@ -10,6 +10,7 @@ import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
 import type { Ending, NewJob } from '../queue.js';
+import type { JobStatus } from '../status.js';
 import type { AttemptKey, Beat, JobRows } from './job-rows.js';
 
 /** A change of a job that has been committed. */
@@ -17,6 +18,7 @@ export interface Moved {
   readonly identity: JobIdentity;
   readonly before: Life;
   readonly life: Life;
+  readonly status: JobStatus;
 }
 
 export interface Move {
@@ -38,12 +40,17 @@ export interface JobDocuments {
   add(job: NewJob, identity: JobIdentity, admit: () => void): Promise<JobRecord>;
   /** Takes a job through an event. @returns the change, why it came too late, or undefined without a readable job */
   move(move: Move): Promise<Moved | Impossible | undefined>;
+  /**
+   * What became of an attempt whose end was written, the answer lost: the change where it succeeded, that it was given
+   * up, or that nobody can tell, because its id was submitted again since.
+   */
+  fateOf(attempt: AttemptKey): Promise<Moved | 'given-up' | 'unknown'>;
   /** Forgets a job that has ended, unless its id was submitted again. */
   forget(ended: { readonly id: string; readonly sequence: number }): Promise<void>;
 }
 
 export interface JobDocumentsDependencies {
-  readonly documents: PostgresDocuments;
+  readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
   readonly rows: JobRows;
   readonly attemptsMax: number;
 }
@@ -90,7 +97,12 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
           : record.callbacks;
         await write(tx, { ...identity, ...next, request: record.request, callbacks }, lease);
         if (isTerminal(next.status)) await tx.delete('job-input', jobId);
-        return { identity, before, life: next };
+        return {
+          identity,
+          before,
+          life: next,
+          status: toStatus(identity, next, { request: record.request, callbacks }),
+        };
       };
       const options = {
         get by() {
@@ -98,6 +110,14 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
         },
       };
       return documents.jobTransaction(change, options);
+    },
+    async fateOf({ jobId, sequence, attempt }) {
+      const record = recordOf(await documents.get('job', jobId));
+      if (record?.sequence !== sequence) return 'unknown';
+      // Nobody but the holder of an attempt makes it succeed.
+      if (record.status !== 'succeeded' || record.attempt !== attempt) return 'given-up';
+      const { identity, life } = splitRecord(record);
+      return { identity, before: { ...life, status: 'running' }, life, status: toStatus(identity, life, record) };
     },
     forget: ({ id, sequence }) => documents.transaction((tx) => forgetIn(tx, id, sequence)),
   };

@@ -10,7 +10,7 @@ import { endedJob, eventOf } from '../ending.js';
 import { createLeases } from '../local/leases.js';
 import { identityOf } from '../job-identity.js';
 import { toStatus, traced } from '../job-record.js';
-import type { LifeEvent } from '../life-cycle.js';
+import { isTerminal, type LifeEvent } from '../life-cycle.js';
 import type {
   Claim,
   ClaimOrder,
@@ -30,13 +30,20 @@ import { createHeartbeats, QUIET_MS } from './heartbeats.js';
 import { createJobRows, type JobRows } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
 import type { NodeState } from './node-rows.js';
-import { createPresence } from './presence.js';
+import { createPresence, type Presence } from './presence.js';
 
-export interface PostgresQueueDependencies {
-  readonly documents: PostgresDocuments;
+export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence'> {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
+  /** What this node says of itself; it is not listed without. */
+  readonly describe?: (() => Omit<NodeState, 'stale'>) | undefined;
+}
+
+export interface SharedQueueDependencies {
+  readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
+  readonly rows: JobRows;
+  readonly presence: Presence;
   /** Name of this node, over restarts. */
   readonly node: string;
   readonly clock: Clock;
@@ -46,8 +53,6 @@ export interface PostgresQueueDependencies {
   readonly onEnded?: (job: EndedJob) => void;
   /** Called for the finish of an attempt that had been given up: it has changed nothing. */
   readonly onStale?: () => void;
-  /** What this node says of itself; it is not listed without. */
-  readonly describe?: (() => Omit<NodeState, 'stale'>) | undefined;
   /** Calls for every job that is cancelled somewhere; heartbeats alone say so unless given. */
   readonly cancellations?: Notices;
 }
@@ -60,13 +65,21 @@ export interface Notices {
 
 /** How long the end of an attempt waits before it tries the database again. */
 const AGAIN_MS = 500;
+/** Submissions under one id that end just when they are to be cancelled. */
+const CANCEL_TRIES_MAX = 10;
 /** Ended jobs forgotten at a time. */
 const FORGOTTEN_AT_ONCE_MAX = 400;
 
+/** The queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
-  const { documents, database, schema, clock, limits, log, onEnded, onStale, cancellations } = dependencies;
+  const { database, schema } = dependencies;
   const rows = createJobRows(database, schema);
-  const presence = createPresence(dependencies, rows);
+  return createSharedQueue({ ...dependencies, rows, presence: createPresence(dependencies, rows) });
+}
+
+/** The queue of any number of processes, over statements on its rows and transactions of its documents. */
+export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
+  const { documents, rows, presence, clock, limits, log, onEnded, onStale, cancellations } = dependencies;
   const jobs = createJobDocuments({ documents, rows, attemptsMax: limits.attemptsMax });
   const reader = createJobReader(documents, rows);
   const watchers = createJobWatchers(rows, clock);
@@ -116,14 +129,19 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   async function cancel(jobId: string): Promise<JobStatus> {
     await submissions.idle(); // One on its way is cancelled once it is there.
     const event: LifeEvent = { type: 'cancel', at: timestampOf(clock) };
-    const moved = await jobs.move({ jobId, event });
-    if (typeof moved === 'object') {
-      follow(moved, event);
-      if (moved.before.status === 'running') await cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+    for (let tries = 1; ; tries++) {
+      const moved = await jobs.move({ jobId, event });
+      if (typeof moved === 'object') {
+        follow(moved, event);
+        if (moved.before.status === 'running') await cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+        return moved.status;
+      }
+      const status = (await reader.find(jobId))?.status;
+      if (status === undefined)
+        throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
+      // One that lives was submitted since.
+      if (isTerminal(status.status) || tries === CANCEL_TRIES_MAX) return status;
     }
-    const found = await reader.find(jobId);
-    if (found === undefined) throw new Refusal('JOB_NOT_FOUND', `No job is stored under ${jobId}.`, { job_id: jobId });
-    return found.status;
   }
 
   async function join(joining: Node): Promise<number> {
@@ -173,19 +191,25 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
     const untilMs = clock.monotonicMs() + limits.leaseMs;
-    for (;;) {
-      if (!leases.isHeld(lease)) return refuseStale(lease);
+    for (let lost: unknown; ;) {
+      const isHeld = leases.isHeld(lease);
+      if (!isHeld && lost === undefined) return refuseStale(lease);
       // A process that stood still during one try has another, by which it learns that its attempt was given up.
       const isLast = clock.monotonicMs() > untilMs;
       const event = eventOf(ending, lease.attempt, timestampOf(clock));
       try {
-        const moved = await jobs.move({ jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }) });
-        if (typeof moved !== 'object') return refuseStale(lease);
-        follow(moved, event);
+        const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }) };
+        const moved = isHeld ? await jobs.move(move) : undefined;
+        // A try before may have come to pass.
+        const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.fateOf(lease);
+        if (fate === 'unknown') throw lost;
+        if (typeof fate !== 'object') return refuseStale(lease);
+        follow(fate, event);
         return true;
       } catch (thrown) {
         // The attempt is behind its fence: however often it is tried, it ends once.
-        if (!isUnavailable(thrown) || isClosed || isLast) throw thrown;
+        if (!isUnavailable(thrown) || isClosed || isLast || thrown === lost) throw thrown;
+        lost = thrown;
       }
       await new Promise<void>((resolve) => void clock.after(AGAIN_MS, resolve));
     }

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+import { simulateCluster, type ClusterReport } from './cluster-simulation.js';
+
+/** `SEED=n` repeats one run; `SIMULATIONS=n` runs so many seeds, from `SEED_FROM` on. */
+const EVENTS = 1500;
+const count = Number(process.env['SIMULATIONS'] ?? 100);
+const from = Number(process.env['SEED'] ?? process.env['SEED_FROM'] ?? 1);
+const seeds = process.env['SEED'] === undefined ? count : 1;
+
+test(
+  `the promises of the jobs of several nodes hold in ${seeds} worlds of chance`,
+  { timeout: 3_600_000 },
+  async () => {
+    const total: Record<string, number> = {};
+    for (let seed = from; seed < from + seeds; seed++) {
+      const report = await simulateCluster({ seed, events: EVENTS });
+      for (const [name, value] of Object.entries(report)) total[name] = (total[name] ?? 0) + value;
+    }
+    console.log(`${seeds} seeds from ${from}: ${JSON.stringify(total)}`);
+    // A world in which nothing happens would keep every promise.
+    const happened = [
+      'succeeded',
+      'failed',
+      'cancelled',
+      'ends',
+      'cuts',
+      'pauses',
+      'stale',
+    ] as const satisfies readonly (keyof ClusterReport)[];
+    if (seeds >= 100) for (const name of happened) expect(total[name]).toBeGreaterThan(seeds / 4);
+  },
+);
+
+test('one seed gives one course of events for all nodes', async () => {
+  const once = () => simulateCluster({ seed: 7, events: EVENTS });
+  expect(await once()).toEqual(await once());
+});

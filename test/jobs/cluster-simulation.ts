@@ -1,0 +1,164 @@
+import { Refusal } from '#domain/refusal.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import { isTerminal } from '#jobs/life-cycle.js';
+import type { ArtifactRef } from '#store/port.js';
+import { seeded } from '../seeded.js';
+import { createAgenda } from './simulation/agenda.js';
+import { createSharedDatabase, type Change } from './simulation/shared-database.js';
+import { createNode, type NodeWorld } from './simulation/simulated-node.js';
+import { tokenOf, type Payload } from './simulation/world.js';
+
+/**
+ * Several nodes with the job system of the product on one simulated database, in a world of chance: processes that end and
+ * stand still, ways to the database that are cut, commits whose outcome nobody knows, clocks that are set. One seed is one
+ * course of events. What must hold is checked at every commit; at the end the world is kind, and all has to come to an end.
+ */
+export interface ClusterReport {
+  readonly submissions: number;
+  readonly succeeded: number;
+  readonly failed: number;
+  readonly cancelled: number;
+  readonly ends: number;
+  readonly cuts: number;
+  readonly pauses: number;
+  /** Finishes that were refused because they came too late. */
+  readonly stale: number;
+}
+
+const IDENTS = ['a', 'b', 'c', 'd', 'e'];
+const NODES = ['one', 'two', 'three'];
+const REST_EVENTS_MAX = 100_000;
+
+export async function simulateCluster({ seed, events }: { seed: number; events: number }): Promise<ClusterReport> {
+  const random = seeded(seed);
+  const agenda = createAgenda();
+  const between = (low: number, high: number): number => low + Math.floor(random() * (high - low));
+  const counts = { submissions: 0, ends: 0, cuts: 0, pauses: 0, stale: 0, succeeded: 0, failed: 0, cancelled: 0 };
+  let isKind = false;
+  let failure: Error | undefined;
+  const say = (message: string): void => void (failure ??= new Error(`${message}\nSEED=${seed}`));
+  const submitted = new Set<string>();
+  const database = createSharedDatabase(agenda.now, (change) => {
+    checkCommit(change, say);
+    if (change.after === undefined) return;
+    submitted.add(tokenOf(change.after));
+    const { status } = change.after;
+    if (status !== 'pending' && status !== 'running' && status !== change.before?.status) counts[status]++;
+  });
+  const world: NodeWorld = {
+    agenda,
+    database,
+    files: new Set(),
+    random,
+    between,
+    chance: (probability) => !isKind && random() < probability,
+    makeKind: () => kindOf(world.files),
+    onStale: () => void counts.stale++,
+  };
+  const nodes = NODES.map((name) => createNode(world, name));
+  const acknowledged = new Set<string>();
+  const anyNode = () => nodes[between(0, nodes.length)]!;
+
+  function submit(): void {
+    const ident = IDENTS[between(0, IDENTS.length)]!;
+    const token = `${ident}-${++counts.submissions}`;
+    const payload = { ident, token };
+    const submission = { kind: kindOf(world.files), payload, request: { token }, estimatedBytes: between(1, 60) };
+    const origin = { owner: ident, requestId: token, traceId: null, callback: null };
+    anyNode()
+      .system?.submit({ ...submission, origin })
+      .then((status) => void (tokenOf(status) === token && acknowledged.add(token)), onlyRefusals);
+  }
+
+  function onlyRefusals(thrown: unknown): void {
+    if (!(thrown instanceof Refusal)) failure ??= thrown as Error;
+  }
+
+  function cancel(): void {
+    const asked = anyNode().system?.cancel(`backtest:${IDENTS[between(0, IDENTS.length)]!}`);
+    asked?.then(
+      (status) => isTerminal(status.status) || say(`${status.job_id} lives on after its cancellation`),
+      onlyRefusals,
+    );
+  }
+
+  const acts: readonly (readonly [number, () => void])[] = [
+    [0.05, submit],
+    [0.01, cancel],
+    [0.002, () => (counts.ends++, anyNode().kill())],
+    [0.001, () => anyNode().restart()],
+    [0.003, () => (counts.cuts++, anyNode().cut(between(500, 14_000)))],
+    [0.003, () => (counts.pauses++, anyNode().pause(between(500, 14_000)))],
+    [0.002, () => anyNode().setClock(between(-3_600_000, 3_600_000))],
+  ];
+  function act(): void {
+    let dice = random();
+    const found = acts.find(([probability]) => (dice -= probability) < 0);
+    if (found === undefined) agenda.runNext();
+    else found[1]();
+  }
+
+  const isQuiet = (): boolean =>
+    nodes.every(({ system }) => system !== undefined) &&
+    [...database.rows.values()].every(({ status }) => status !== 'pending' && status !== 'running');
+  for (let done = 0; done < events || !isQuiet(); done++) {
+    isKind = done >= events;
+    if (done > events + REST_EVENTS_MAX) say('the world does not come to rest');
+    if (isKind) agenda.runNext();
+    else act();
+    await new Promise((resolve) => setImmediate(resolve));
+    if (failure !== undefined) throw failure;
+  }
+  for (const token of acknowledged) if (!submitted.has(token)) say(`${token} was acknowledged and is nowhere`);
+  for (const [key, text] of database.documents) {
+    if (!key.startsWith('run/')) continue;
+    const { refs } = JSON.parse(text) as { refs: readonly ArtifactRef[] };
+    for (const { name } of refs) if (!world.files.has(name)) say(`the artifact ${name} of ${key} is gone`);
+  }
+  if (failure !== undefined) throw failure;
+  return counts;
+}
+
+/** What every commit has to keep, whoever wrote it. */
+function checkCommit({ puts, before, after }: Change, say: (message: string) => void): void {
+  const effects = [...puts].filter(([key, body]) => key.startsWith('run/') && body !== undefined);
+  const isSame = before !== undefined && before.sequence === after?.sequence;
+  const isSuccess = after?.status === 'succeeded' && isSame && before.status === 'running';
+  if (effects.length > 0 !== isSuccess) say(`an effect and the success of ${after?.job_id} came apart`);
+  for (const [key, body] of effects) {
+    if ((body as { count: number }).count !== 1) say(`the effect ${key} happened twice`);
+    if (key !== `run/${tokenOf(after!)}`) say(`${key} is not the effect of ${after!.job_id}`);
+  }
+  if (!isSame || after === undefined) {
+    if (before !== undefined && after !== undefined && !isTerminal(before.status))
+      say(`${before.job_id} was replaced alive`);
+    return;
+  }
+  if (isTerminal(before.status)) say(`${before.job_id} was ${before.status} and changed`);
+  if (after.attempt - before.attempt > 1 || after.attempt < before.attempt) say(`${after.job_id} skipped an attempt`);
+  if (after.status === 'running' && before.status !== 'pending') say(`${after.job_id} began twice`);
+  if (after.crashes > 3) say(`${after.job_id} began again after ${after.crashes} crashes`);
+}
+
+/** Work of one artifact, and an effect that counts how often it happened. */
+function kindOf(files: Set<string>): JobKind<Payload> {
+  return {
+    kind: 'backtest',
+    key: ({ ident }) => ident,
+    decode: (stored) => stored as Payload,
+    async run(payload, attempt) {
+      const { first } = attempt.outputs(['first']);
+      await attempt.compute('backtest', payload as never);
+      files.add(first);
+      const ref = { name: first, bytes: 1, sha256: '' };
+      return {
+        result: { artifact: ref },
+        async effect(tx) {
+          const found = await tx.get('run', payload.token);
+          const count = found === undefined || 'unreadable' in found ? 0 : (found.body as { count: number }).count;
+          await tx.put('run', payload.token, { count: count + 1, refs: [ref] });
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,218 @@
+import { Refusal } from '#domain/refusal.js';
+import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
+import type { JobRows } from '#jobs/postgres/job-rows.js';
+import type { JobRow } from '#store/postgres/commit.js';
+import type { PostgresDocuments } from '#store/postgres/document-store.js';
+import type { JobTransaction } from '#store/postgres/transaction.js';
+
+/** A row of the table of jobs, as its statements leave it. */
+export interface SimulatedRow extends JobRow {
+  readonly turn: number;
+  reservedUntil: number;
+  leaseUntil: number;
+  progress: number;
+  revision: number;
+}
+
+/** What one commit has written. */
+export interface Change {
+  readonly puts: ReadonlyMap<string, unknown>;
+  readonly before: JobRecord | undefined;
+  readonly after: JobRecord | undefined;
+}
+
+/** A database in memory that several simulated processes share: documents with versions, rows of jobs, a clock. */
+export interface SharedDatabase {
+  readonly documents: ReadonlyMap<string, string>;
+  readonly rows: ReadonlyMap<string, SimulatedRow>;
+  record(jobId: string): JobRecord | undefined;
+  /** Ports of one process. @param call lets a request happen, or not, and its answer arrive, or not */
+  portsOf(call: Call): { readonly rows: JobRows; readonly documents: Ports };
+}
+
+export type Ports = Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
+export type Call = <T>(request: () => T) => Promise<T>;
+
+const RESERVED_MS = 10_000;
+
+export function createSharedDatabase(now: () => number, onCommit: (change: Change) => void): SharedDatabase {
+  const documents = new Map<string, string>();
+  const versions = new Map<string, number>();
+  const rows = new Map<string, SimulatedRow>();
+  let sequence = 0;
+  let revision = 0;
+  let version = 0;
+
+  const record = (jobId: string): JobRecord | undefined => {
+    const text = documents.get(`job/${jobId}`);
+    return text === undefined ? undefined : readJobRecord(JSON.parse(text), jobId);
+  };
+  const found = (kind: string, id: string) => {
+    const text = documents.get(`${kind}/${id}`);
+    return text === undefined ? undefined : { id, body: JSON.parse(text) as unknown, etag: text, updatedAt: '' };
+  };
+
+  function putRow(row: JobRow): void {
+    const same = rows.get(row.job_id);
+    const waiting = [...rows.values()].filter(({ lane, status }) => lane === row.lane && status === 'pending');
+    const own = waiting.filter(({ owner }) => owner === row.owner).map(({ turn }) => turn + 1);
+    const turn =
+      same?.sequence === row.sequence
+        ? same.turn
+        : Math.max(0, ...own, waiting.length === 0 ? 0 : Math.min(...waiting.map((each) => each.turn)));
+    const leaseUntil = row.lease_ms === null ? Infinity : now() + row.lease_ms;
+    rows.set(row.job_id, { ...row, turn, leaseUntil, reservedUntil: -1, progress: 0, revision: ++revision });
+  }
+
+  /** Writes what a body has put if nothing it read is another by now. @returns whether it did */
+  function commit(read: Map<string, number>, puts: Map<string, unknown>, jobs: readonly JobRow[]): boolean {
+    for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
+    const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
+    const before = jobKey === undefined ? undefined : record(jobKey.slice(4));
+    for (const [key, body] of puts) {
+      if (body === undefined) documents.delete(key);
+      else documents.set(key, JSON.stringify(body));
+      versions.set(key, ++version);
+      if (body === undefined && key.startsWith('job/')) rows.delete(key.slice(4));
+    }
+    for (const job of jobs) putRow(job);
+    onCommit({ puts, before, after: jobKey === undefined ? undefined : record(jobKey.slice(4)) });
+    return true;
+  }
+
+  function documentsFor(call: Call): Ports {
+    async function jobTransaction<T>(change: (tx: JobTransaction) => Promise<T>): Promise<T> {
+      for (;;) {
+        const read = new Map<string, number>();
+        const puts = new Map<string, unknown>();
+        const jobs: JobRow[] = [];
+        const tx: JobTransaction = {
+          get: async (kind, id) => {
+            const key = `${kind}/${id}`;
+            if (puts.has(key)) return { id, body: puts.get(key), etag: '', updatedAt: '' };
+            return call(() => {
+              read.set(key, versions.get(key) ?? 0);
+              return found(kind, id);
+            });
+          },
+          ids: async () => [],
+          put: async (kind, id, body) => {
+            puts.set(`${kind}/${id}`, structuredClone(body));
+            return '';
+          },
+          delete: async (kind, id) => puts.set(`${kind}/${id}`, undefined).size > 0,
+          publish: () => {},
+          putJob: (row) => void jobs.push(row),
+        };
+        const result = await change(tx);
+        if (await call(() => commit(read, puts, jobs))) return result;
+      }
+    }
+    return { get: (kind, id) => call(() => found(kind, id)), transaction: jobTransaction, jobTransaction };
+  }
+
+  return {
+    documents,
+    rows,
+    record,
+    portsOf: (call) => ({
+      documents: documentsFor(call),
+      rows: rowsFor(call, { rows, now, next: () => ({ sequence: ++sequence }), revise: () => ++revision }),
+    }),
+  };
+}
+
+interface RowTable {
+  readonly rows: Map<string, SimulatedRow>;
+  readonly now: () => number;
+  next(): { readonly sequence: number };
+  revise(): number;
+}
+
+type Key = Parameters<JobRows['beat']>[0];
+
+function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
+  const all = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
+  const of = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
+    const row = rows.get(jobId);
+    return row?.sequence === sequence && row.attempt === attempt ? row : undefined;
+  };
+  const running = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
+  const isFree = (row: SimulatedRow): boolean => row.status === 'pending' && row.reservedUntil < now();
+  const count = (status: string): number => all().filter((row) => row.status === status).length;
+  const isLive = ({ status }: SimulatedRow): boolean => status === 'pending' || status === 'running';
+  return {
+    place: (owner) =>
+      call(() => {
+        const queued = all().filter(({ status }) => status === 'pending');
+        return { ...next(), queued: queued.length, queuedOfOwner: queued.filter((row) => row.owner === owner).length };
+      }),
+    reserve: (lane, except) =>
+      call(() => {
+        const free = all().filter((row) => row.lane === lane && isFree(row) && !except.includes(row.owner));
+        const [row] = free.toSorted((a, b) => a.turn - b.turn || a.sequence - b.sequence);
+        if (row === undefined) return undefined;
+        row.reservedUntil = now() + RESERVED_MS;
+        return {
+          ...keyOf(row),
+          job_id: row.job_id,
+          kind: row.kind as 'backtest',
+          owner: row.owner,
+          estimated_bytes: row.estimated_bytes,
+        };
+      }),
+    release: (key) =>
+      call(() => {
+        const row = of(key);
+        if (row?.status === 'pending') row.reservedUntil = -1;
+      }),
+    drop: (key) => call(() => void (of(key)?.status === 'pending' && rows.delete(key.jobId))),
+    hasWaiting: (lanes) => call(() => all().some((row) => isFree(row) && lanes.includes(row.lane as 'heavy'))),
+    beat: (key, { leaseMs, hasNews }) =>
+      call(() => {
+        const row = of(key);
+        if (row?.status !== 'running') return false;
+        row.leaseUntil = now() + leaseMs;
+        if (hasNews) row.revision = revise();
+        return true;
+      }),
+    beatOf: (key) =>
+      call(() => {
+        const row = of(key);
+        return row && { progress: row.progress, message: null, beat_at: null };
+      }),
+    silent: () =>
+      call(() =>
+        all()
+          .filter((row) => row.status === 'running' && row.leaseUntil < now())
+          .map(running),
+      ),
+    runningOn: (node) =>
+      call(() =>
+        all()
+          .filter((row) => row.status === 'running' && row.node === node)
+          .map(running),
+      ),
+    surplus: () => call(() => []),
+    revisions: (ids) =>
+      call(
+        () =>
+          new Map(
+            all()
+              .filter((row) => (ids === 'live' ? isLive(row) : ids.includes(row.job_id)))
+              .map((row) => [row.job_id, row.revision]),
+          ),
+      ),
+    ids: () => call(() => all().map(({ job_id: id }) => id)),
+    liveIds: () =>
+      call(() =>
+        all()
+          .filter(isLive)
+          .map(({ job_id: id }) => id),
+      ),
+    matching: () => Promise.reject(new Refusal('NOT_SUPPORTED', 'nobody lists here')),
+    counts: () => call(() => ({ pending: count('pending'), running: count('running') })),
+  };
+}
+
+const keyOf = ({ job_id: jobId, sequence, attempt }: SimulatedRow): Key => ({ jobId, sequence, attempt });

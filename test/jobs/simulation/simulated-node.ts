@@ -1,0 +1,186 @@
+import { Refusal } from '#domain/refusal.js';
+import { TaskStopped, WorkerLost, type ComputePool } from '#jobs/compute-pool.js';
+import type { Clock } from '#jobs/clock.js';
+import { createJobSystem } from '#jobs/create-job-system.js';
+import type { JobKind } from '#jobs/job-kind.js';
+import type { JobSystem } from '#jobs/job-system.js';
+import { createSharedQueue } from '#jobs/postgres/postgres-queue.js';
+import type { ArtifactStore } from '#store/port.js';
+import type { Agenda } from './agenda.js';
+import type { Call, SharedDatabase } from './shared-database.js';
+import type { Payload } from './world.js';
+
+const EPOCH_MS = 1.7e12;
+/** Looks for work come seldom enough that what happens is not looks alone. */
+const LOOK_MS = 200;
+export const LEASE_MS = 5000;
+const LIMITS = {
+  attemptsMax: 3,
+  queueMax: 100,
+  ownerQueueMax: 100,
+  endedMax: 1000,
+  jobBytesMax: 100,
+  leaseMs: LEASE_MS,
+  runningMax: { heavy: 2, light: 1 },
+  ownerRunningMax: 100,
+  memoryBytes: 100,
+  jobMsMax: 20_000,
+  cancelGraceMs: 2000,
+  queryMsMax: 10_000,
+};
+
+/** What the nodes of a world have in common. */
+export interface NodeWorld {
+  readonly agenda: Agenda;
+  readonly database: SharedDatabase;
+  readonly files: Set<string>;
+  readonly random: () => number;
+  between(low: number, high: number): number;
+  /** Whether something of this probability happens: nothing bad does in a kind world. */
+  chance(probability: number): boolean;
+  readonly makeKind: () => JobKind<Payload>;
+  /** Counts finishes that came too late. */
+  onStale(): void;
+}
+
+/** A machine with one process after the other, whose way to the database may be cut. */
+export interface SimulatedNode {
+  /** The job system of its process; undefined while it is down. */
+  readonly system: JobSystem | undefined;
+  /** Ends the process at once; the next one begins later. */
+  kill(): void;
+  /** Gives all back, and begins again. */
+  restart(): void;
+  /** Nothing it asks is answered for a while. */
+  cut(ms: number): void;
+  /** It does nothing for a while and knows nothing of it. */
+  pause(ms: number): void;
+  setClock(ms: number): void;
+}
+
+export function createNode(world: NodeWorld, name: string): SimulatedNode {
+  const { agenda, between, chance } = world;
+  let life = 0;
+  let system: JobSystem | undefined;
+  let cutUntil = 0;
+  let pausedUntil = 0;
+  let clockMs = 0;
+
+  /** Runs something later in this process, should it live and not stand still. */
+  function later(own: number, ms: number, run: () => void): () => void {
+    let stop = agenda.add(ms, function due() {
+      if (own !== life) return;
+      if (pausedUntil > agenda.now()) stop = agenda.add(pausedUntil - agenda.now(), due);
+      else run();
+    });
+    return () => stop();
+  }
+
+  const callOf =
+    (own: number): Call =>
+    <T>(request: () => T) =>
+      new Promise<T>((resolve, reject) => {
+        const lost = (ms: number) => later(own, ms, () => reject(new Refusal('STORE_UNAVAILABLE', 'simulated')));
+        agenda.add(between(0, 4), () => {
+          const isCut = cutUntil > agenda.now();
+          // What was on its way when its process ended or was cut off may arrive all the same.
+          if ((isCut || own !== life) && world.random() < 0.5) return void (isCut && lost(cutUntil - agenda.now()));
+          const result = request();
+          if (isCut) lost(cutUntil - agenda.now());
+          else if (chance(0.004)) lost(between(1, 400)); // It came to pass, and nobody knows.
+          else later(own, between(0, 4), () => resolve(result));
+        });
+      });
+
+  async function boot(): Promise<void> {
+    const own = ++life;
+    const { rows, documents } = world.database.portsOf(callOf(own));
+    const clock: Clock = {
+      now: () => EPOCH_MS + agenda.now() + clockMs,
+      monotonicMs: () => agenda.now(),
+      after: (ms, call) => later(own, Math.max(ms, 40), call),
+    };
+    const log = { info: () => {}, warn: () => {}, error: () => {} };
+    const presence = {
+      announce: async () => {},
+      pauseMs: () => LOOK_MS,
+      hasWork: () => rows.hasWaiting(['heavy', 'light']),
+      noteStale: () => world.onStale(),
+      leave: async () => {},
+      loads: () => Promise.reject(new Error('nobody asks')),
+    };
+    const queue = createSharedQueue({ documents, rows, presence, node: name, clock, limits: LIMITS, log });
+    const pool = createPool(world, (ms, run) => later(own, ms, run));
+    const next = createJobSystem({ queue, artifacts: artifactsOf(world), pool, clock, limits: LIMITS, log });
+    const kind = world.makeKind();
+    next.register({ [kind.kind]: kind });
+    try {
+      await next.start();
+      if (own === life) system = next;
+    } catch {
+      if (own === life) bootAfter(100); // As a supervisor would.
+    }
+  }
+
+  function bootAfter(ms: number): void {
+    life++;
+    system = undefined;
+    agenda.add(ms, () => void boot());
+  }
+
+  bootAfter(0);
+  return {
+    get system() {
+      return system;
+    },
+    kill: () => bootAfter(between(100, 8000)),
+    restart() {
+      const own = life;
+      void system?.stop().then(() => own === life && bootAfter(between(10, 500)));
+      system = undefined;
+    },
+    cut: (ms) => void (cutUntil = agenda.now() + ms),
+    pause: (ms) => void (pausedUntil = agenda.now() + ms),
+    setClock: (ms) => void (clockMs = ms),
+  };
+}
+
+function createPool({ between, chance }: NodeWorld, later: (ms: number, run: () => void) => void): ComputePool {
+  return {
+    run({ signal }) {
+      const output = new Promise<never>((resolve, reject) => {
+        later(between(1, 3000), () => {
+          if (chance(0.06)) reject(new WorkerLost('simulated'));
+          else if (chance(0.08)) reject(new Refusal('MISSING_PRICE', 'simulated'));
+          else resolve('done' as never);
+        });
+        signal?.addEventListener('abort', () => later(between(0, 250), () => reject(new TaskStopped('simulated'))));
+      });
+      return { output, progress: () => ({ fraction: 0.5, message: undefined }), isAlive: () => true };
+    },
+    load: () => 0,
+    close: async () => {},
+  };
+}
+
+let names = 0;
+function artifactsOf({ files }: NodeWorld): ArtifactStore {
+  const never = (): never => {
+    throw new Error('the engine reads and writes no artifacts');
+  };
+  return {
+    destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
+    write: never,
+    newName: () => `file-${++names}`,
+    async remove(removed) {
+      for (const each of removed) files.delete(each);
+    },
+    stream: never,
+    read: never,
+    isIntact: never,
+    file: never,
+    claim: never,
+    link: never,
+    sweep: never,
+  };
+}

@@ -20,9 +20,10 @@ export interface BacktestPlan {
   readonly strategy?: StrategyTerms;
 }
 
-/** Whether a plan runs an overlay: such runs are not extended but made whole. */
-export function reachesOverlay({ documents }: Pick<BacktestPlan, 'documents'>): boolean {
-  return Object.values(documents).some(isOverlayDocument);
+/** Whether a plan measures against an overlay: such runs are not extended but made whole. */
+export function isAgainstOverlay({ documents, request }: Pick<BacktestPlan, 'documents' | 'request'>): boolean {
+  const { benchmark } = request;
+  return benchmark?.kind === 'index' && isOverlayDocument(documents[benchmark.id]!);
 }
 
 /**

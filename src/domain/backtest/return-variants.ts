@@ -2,12 +2,13 @@ import type { ReturnVariant } from '../market/market-data.js';
 import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
 import type { Book, BriefEnd } from './simulate/book.js';
 import { indexBook, type IndexRun } from './simulate/index-run.js';
+import { storedIndex, type StoredOverlay } from './extend/overlay-state.js';
 import { briefEnd } from './simulate/resumed-book.js';
 import type { Run, VariantLevel, RunRemains } from './run.js';
 
 interface Variants {
   readonly variants: Run['variants'];
-  readonly ends: RunRemains['variants'];
+  readonly ends: Pick<RunRemains, 'variants' | 'overlays'>;
 }
 
 export function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
@@ -18,15 +19,20 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
   const own = variantOn(market, treatment.dividends);
   const known = new Map<ReturnVariant, VariantLevel>([[own, levelOf(book)]]);
   const ends: Partial<Record<ReturnVariant, BriefEnd>> = {};
+  const overlays: Partial<Record<ReturnVariant, StoredOverlay>> = {};
   for (const variant of variantsOn(market)) {
     if (known.has(variant)) continue;
     const twin = treatment.withholding_tax === 0 ? known.get(UNTAXED_TWINS[variant]) : undefined;
     const other = twin === undefined ? indexBook({ compositions, to, variant, isBrief: true }) : null;
     if (other && other.overlay === undefined) ends[variant] = briefEnd(other);
+    else if (other) overlays[variant] = storedIndex(other) as StoredOverlay; // The book of an overlay.
     known.set(variant, twin ?? levelOf(other!)); // one of them is there
   }
   const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
-  return { variants: { price: levelIn('price'), total: levelIn('total'), net: levelIn('net') }, ends };
+  return {
+    variants: { price: levelIn('price'), total: levelIn('total'), net: levelIn('net') },
+    ends: { variants: ends, ...(book.overlay ? { overlays } : {}) },
+  };
 }
 
 function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {

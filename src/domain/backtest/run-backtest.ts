@@ -75,7 +75,7 @@ export function runBacktest(input: RunInput): Run {
     findings: reportedFindings(findings, [...assumptions, ...staleFindings(stale), ...partialLastSession(portfolio)]),
     variants,
     uncapped: uncapped && uncapped.value,
-    remains: { variants: ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: computed.solves },
+    remains: { ...ends, uncapped: uncapped && briefEnd(uncapped), findings, stale, solves: computed.solves },
   };
 }
 

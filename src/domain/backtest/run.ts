@@ -6,6 +6,7 @@ import type { Finding } from '../findings.js';
 import type { MarketData, ReturnVariant } from '../market/market-data.js';
 import type { BacktestMetrics } from '../analytics/series.js';
 import type { StoredModels } from '../risk/stored-model.js';
+import type { StoredOverlay } from './extend/overlay-state.js';
 import type { BenchmarkRun } from './simulate/benchmark.js';
 import type { Book, BriefEnd, Gap } from './simulate/book.js';
 import type { Composer, Composition, Compositions, DeciderFactory } from './simulate/compositions.js';
@@ -71,6 +72,8 @@ export interface VariantLevel {
 export interface RunRemains {
   /** Ends of the books that were simulated for their levels alone. */
   readonly variants: Readonly<Partial<Record<ReturnVariant, BriefEnd>>>;
+  /** Of an overlay, what lies beneath those variants. */
+  readonly overlays?: Readonly<Partial<Record<ReturnVariant, StoredOverlay>>>;
   readonly uncapped: BriefEnd | null;
   readonly findings: FindingGroups;
   readonly stale: StaleCount;

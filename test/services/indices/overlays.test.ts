@@ -21,7 +21,9 @@ beforeAll(async () => {
   await client.call('createIndex', { body: { ...BASE, id: 'TOP', name: 'Top', pipeline } });
   await client.run('startBacktest', { params: { index_id: 'TOP' }, body: {} });
   await client.call('createIndex', { body: { ...DOUBLE, overlay: twice } });
-  await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: {} });
+  await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: { end: '2022-11-30' } });
+  const extended = await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: {} });
+  expect([extended.extended_from, extended.full_run_reason]).toEqual(['2022-11-30', null]);
 });
 afterAll(() => service.close());
 

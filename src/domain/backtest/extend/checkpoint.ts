@@ -9,6 +9,7 @@ import type { FollowEnd } from '../simulate/book.js';
 import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
 import type { DecisionMemory } from '../simulate/decider.js';
 import { indexTerms } from '../simulate/index-run.js';
+import { storedIndex, type StoredOverlay } from './overlay-state.js';
 import { storedBook, type StoredBook } from '../simulate/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
 
@@ -23,13 +24,13 @@ export interface RunCheckpoint {
   readonly from: number;
   /** State of the market after the last session, by calendar. */
   readonly marks: ReadonlyMap<string, MarketMark>;
-  readonly index: StoredBook;
+  readonly index: StoredBook | StoredOverlay;
   /** The own state of a portfolio that follows the index; otherwise the whole book. */
   readonly portfolio: StoredBook | FollowEnd;
   /** The index that a derived one was made from. */
-  readonly parent: StoredBook | null;
+  readonly parent: StoredBook | StoredOverlay | null;
   /** An external benchmark that is an index; null for a series, and without one. */
-  readonly benchmark: StoredBook | null;
+  readonly benchmark: StoredBook | StoredOverlay | null;
   /** Where a benchmark that is a series ended. */
   readonly series: SeriesEnd | null;
   readonly remains: RunRemains;
@@ -61,10 +62,12 @@ export function checkpointOf(run: Run): RunCheckpoint {
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
   const day = run.days.at(-1)!;
-  const known = reached.map((compositions): KnownIndex => ({
-    ...compositions,
-    to: lastAtMost(compositions.sm.sessions, day),
-  }));
+  const known = reached
+    .filter(({ overlay }) => overlay === undefined)
+    .map((compositions): KnownIndex => ({
+      ...compositions,
+      to: lastAtMost(compositions.sm.sessions, day),
+    }));
   return {
     format: CHECKPOINT_FORMAT,
     day,
@@ -72,17 +75,22 @@ export function checkpointOf(run: Run): RunCheckpoint {
     from: portfolio.from,
     marks: marksOf(
       known,
-      indices.map(({ compositions }) => compositions),
+      indices.flatMap(({ compositions }) => simulatedOf(compositions)),
     ),
-    index: storedBook(index.book),
+    index: storedIndex(index.book),
     portfolio: 'held' in portfolio.end ? storedBook(portfolio) : portfolio.end,
-    parent: parent && storedBook(parent.book),
-    benchmark: benchmarkIndex && storedBook(benchmarkIndex.book),
+    parent: parent && storedIndex(parent.book),
+    benchmark: benchmarkIndex && storedIndex(benchmarkIndex.book),
     series: benchmark?.end ?? null,
     remains: run.remains,
     latest: rebalances.at(-1)!.weights,
     recent: recentOf(known),
   };
+}
+
+/** What is simulated of an index: itself, or the indices beneath an overlay. */
+function simulatedOf(index: Compositions): readonly Compositions[] {
+  return index.overlay?.sources.flatMap(simulatedOf) ?? [index];
 }
 
 /** An index up to the last session that was simulated. */

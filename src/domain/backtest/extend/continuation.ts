@@ -29,6 +29,8 @@ export interface ResumeRunInput {
   readonly createDecider: DeciderFactory;
   /** Multiplies matrices for the constraint set of a strategy; plain loops unless given. */
   readonly engine?: Engine;
+  /** Level of the index on the first date of the stored run. */
+  readonly levelAtStart: number;
   readonly report: (fraction: number, message: string) => void;
 }
 
@@ -62,4 +64,6 @@ export interface IndexContinuation extends IndexContext {
   readonly book: Book;
   readonly composed: readonly Composition[];
   readonly findings: readonly Finding[];
+  /** Of an overlay, the indices beneath it. */
+  readonly beneath?: readonly IndexContinuation[];
 }

@@ -4,9 +4,9 @@ import { dayFrom, type Day } from '../../days.js';
 import { assumptionFindings } from '../../documents/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
-import type { Book, BriefEnd, Gap } from '../simulate/book.js';
+import type { Book, Gap } from '../simulate/book.js';
 import { storedAfter, type StoredBook } from '../simulate/resumed-book.js';
-import { countStale, staleFillsOf, staleFindings, type StaleFills } from '../simulate/stale-fills.js';
+import { staleFillsOf, staleFindings } from '../simulate/stale-fills.js';
 import { CHECKPOINT_FORMAT, marksOf, recentOf, sinceOf, type RunCheckpoint } from './checkpoint.js';
 import { snapshotsOf, type Snapshot } from '../record/schema.js';
 import { exchangeRates } from '../../market/exchange-rates.js';
@@ -21,15 +21,17 @@ import type { BlockName } from '../run-file/schema.js';
 import { extendColumns } from './extend-columns.js';
 import { extendRecord, type ExtendedRecord } from './extend-record.js';
 import { CannotResume } from './reasons.js';
+import { remainsOf } from './remains.js';
 import { resumeRun } from './resume.js';
-import type { Continuation, ResumeRunInput } from './continuation.js';
+import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
+import { storedIndexAfter } from './overlay-state.js';
 import { besideParent, type RunSummary } from '../run-summary.js';
-import type { FindingGroups, RunRemains } from '../run.js';
+import type { RunRemains } from '../run.js';
 import { gapsWithin } from '../simulate/gaps.js';
-import { findingGroups, reportedFindings, partialLastSession } from '../run-findings.js';
+import { reportedFindings, partialLastSession } from '../run-findings.js';
 import { tradesOf, type Trades } from '../simulate/trades.js';
 
-export interface ExtendInput extends ResumeRunInput {
+export interface ExtendInput extends Omit<ResumeRunInput, 'levelAtStart'> {
   readonly stored: RunColumns;
   /** Names that the earlier files of the run, and at last that which is open, will have beside what is written. */
   readonly fileNames: readonly string[];
@@ -65,14 +67,15 @@ export interface ExtendedRun {
  */
 export function extendRun(input: ExtendInput): ExtendedRun {
   const { plan, stored, checkpoint, report } = input;
-  const continuation = resumeRun(input);
+  const levelAtStart = stored.f64('indexLevel')[checkpoint.from - checkpoint.index.first]!;
+  const continuation = resumeRun({ ...input, levelAtStart });
   const { index, portfolio, rebalances } = continuation;
   const held = namesHeld(stored, continuation);
   if (plan.strategy === undefined) assertSameWeights(stored, continuation); // Views of a strategy show what it holds itself.
   report(0.5, 'measuring');
   const series = seriesOf(input, continuation);
   const staleFills = staleFillsOf(portfolio);
-  const remains = remainsOf(input, continuation, staleFills);
+  const remains = remainsOf(input.checkpoint, continuation, staleFills);
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex);
@@ -265,44 +268,22 @@ function newGaps({ index: { book }, portfolio }: Continuation): Gap[] {
   return gapsWithin([book, portfolio], portfolio.from + 1);
 }
 
-function remainsOf(
-  { checkpoint }: ExtendInput,
-  continuation: Continuation,
-  staleFills: ReadonlyMap<number, StaleFills>,
-): RunRemains {
-  const { index, portfolio, variants, uncapped, solves } = continuation;
-  const { findings, stale } = checkpoint.remains;
-  const added = findingGroups({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
-  const groups = Object.fromEntries(
-    Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]),
-  );
-  return {
-    variants: Object.fromEntries(
-      Object.entries(variants).map(([variant, book]) => [variant, briefAfter(checkpoint.index, book)]),
-    ),
-    uncapped: uncapped && briefAfter(checkpoint.index, uncapped),
-    stale: countStale(staleFills, stale),
-    solves: solves.memory,
-    findings: groups as unknown as FindingGroups, // Object.fromEntries forgets that every group is among the entries.
-  };
-}
-
 function checkpointAfter(
   { checkpoint }: ExtendInput,
   { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation,
   remains: RunRemains,
 ): RunCheckpoint {
-  const indices = [index, parent, benchmark].filter((shown) => shown !== null);
+  const indices = [index, parent, benchmark].flatMap((shown) => (shown === null ? [] : simulatedOf(shown)));
   return {
     format: CHECKPOINT_FORMAT,
     day: index.sm.sessions[index.to]!,
     since: sinceOf(reached),
     from: checkpoint.from,
     marks: marksOf(reached, indices),
-    index: storedAfter(checkpoint.index, index.book),
+    index: storedIndexAfter(checkpoint.index, index.book),
     portfolio: 'end' in checkpoint.portfolio ? storedAfter(checkpoint.portfolio, portfolio) : followEnd(portfolio),
-    parent: parent && storedAfter(checkpoint.parent!, parent.book),
-    benchmark: benchmark && storedAfter(checkpoint.benchmark!, benchmark.book),
+    parent: parent && storedIndexAfter(checkpoint.parent!, parent.book),
+    benchmark: benchmark && storedIndexAfter(checkpoint.benchmark!, benchmark.book),
     series: series?.end ?? null,
     remains,
     latest: rebalances.at(-1)?.weights ?? checkpoint.latest,
@@ -310,9 +291,9 @@ function checkpointAfter(
   };
 }
 
-function briefAfter(before: StoredBook, book: Book): BriefEnd {
-  const { end, orders } = storedAfter(before, book);
-  return { end, orders };
+/** What is simulated of an index: itself, or the indices beneath an overlay. */
+function simulatedOf(index: IndexContinuation): readonly IndexContinuation[] {
+  return index.beneath?.flatMap(simulatedOf) ?? [index];
 }
 
 function followEnd({ end }: Book) {

@@ -10,13 +10,13 @@ import { CannotResume } from './reasons.js';
  */
 export function assertNoBreach(
   { plan: { documents }, checkpoint: { recent } }: ResumeRunInput,
-  simulated: readonly (IndexContinuation | null)[],
+  simulated: readonly IndexContinuation[],
 ): void {
   for (const [id, { isCalled }] of recent) {
     const rule = breachRuleOf(documents[id]!.pipeline?.treatment);
     if (rule === null) continue;
-    const index = simulated.find((one) => one?.document.id === id);
-    if (isCalled || index === undefined || index === null || isBreached(index, rule)) throw new CannotResume('breach');
+    const index = simulated.find((one) => one.document.id === id);
+    if (isCalled || index === undefined || isBreached(index, rule)) throw new CannotResume('breach');
   }
 }
 

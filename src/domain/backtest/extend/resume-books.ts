@@ -9,15 +9,11 @@ import { followBook } from '../simulate/follow-book.js';
 import { CannotResume } from './reasons.js';
 import { indexTerms } from '../simulate/index-run.js';
 import { resumeOf, type StoredBook } from '../simulate/resumed-book.js';
+import { resumedOverlayPortfolio } from '../simulate/overlay-portfolio.js';
 import { simulateBook } from '../simulate/simulate-book.js';
 import type { ResumeRunInput, IndexContinuation } from './continuation.js';
 import { solveLook } from './due-decisions.js';
 import type { MarketView } from './market-view.js';
-
-export function resumeIndex(seen: MarketView, stored: StoredBook, indexId: string): IndexContinuation {
-  const index = { ...seen.contextOf(indexId), ...seen.decided(indexId), ...seen.spanOf(indexId) };
-  return { ...index, book: resumeBook(index, { stored }) };
-}
 
 interface ResumeBook {
   readonly stored: StoredBook;
@@ -89,12 +85,20 @@ export function rebalancesAfter(
   );
 }
 
+interface ResumedPortfolio {
+  readonly rebalances: readonly Composition[];
+  /** Of the index, on the first date of the run. */
+  readonly levelAtStart: number;
+}
+
 export function resumePortfolio(
   { plan: { request, strategy }, checkpoint: { portfolio } }: ResumeRunInput,
   index: IndexContinuation,
-  rebalances: readonly Composition[],
+  { rebalances, levelAtStart }: ResumedPortfolio,
 ): Book {
   const { sm, treatment, from, to, book } = index;
+  if (book.overlay !== undefined)
+    return resumedOverlayPortfolio(book, { capital: request.initial_capital, levelAtStart });
   const exposure = strategy?.exposure ?? 1;
   const targets =
     strategy === undefined

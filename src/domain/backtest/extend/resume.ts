@@ -1,10 +1,13 @@
 import { RETURN_VARIANTS, type ReturnVariant } from '../../market/market-data.js';
 import { bareSeries } from '../simulate/benchmark.js';
-import type { Book } from '../simulate/book.js';
-import type { ResumeRunInput, Continuation } from './continuation.js';
+import type { Book, BriefEnd } from '../simulate/book.js';
+import type { ResumeRunInput, Continuation, IndexContinuation } from './continuation.js';
 import { viewOf } from './market-view.js';
 import { assertNoBreach } from './no-breach.js';
-import { resumeIndex, resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js';
+import { isStoredOverlay } from './overlay-state.js';
+import { resumeIndexOrOverlay } from './resume-overlay.js';
+import { resumeBook, rebalancesAfter, resumePortfolio } from './resume-books.js';
+import type { StoredBook } from '../simulate/resumed-book.js';
 
 /**
  * Simulates what a run has more than a stored one. The same market up to the checkpoint gives the same bits as running
@@ -22,9 +25,13 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
   const seen = viewOf(input);
   report(0.3, 'resuming the stored run');
-  const index = resumeIndex(seen, checkpoint.index, indexId);
+  const ownBook = (brief: BriefEnd): StoredBook => {
+    if (isStoredOverlay(checkpoint.index)) throw new Error('an overlay has no book of its own');
+    return { ...checkpoint.index, ...brief };
+  };
+  const index = resumeIndexOrOverlay(seen, { stored: checkpoint.index, indexId });
   const { rebalances, ...solves } = rebalancesAfter(input, seen, index);
-  const portfolio = resumePortfolio(input, index, rebalances);
+  const portfolio = resumePortfolio(input, index, { rebalances, levelAtStart: input.levelAtStart });
   const series =
     request.benchmark?.kind === 'identifier'
       ? bareSeries(index, request.benchmark, { from: index.from + 1, to: index.to, begin: checkpoint.series! })
@@ -32,12 +39,16 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   const variants: Partial<Record<ReturnVariant, Book>> = {};
   for (const variant of RETURN_VARIANTS) {
     const brief = checkpoint.remains.variants[variant];
-    if (brief) variants[variant] = resumeBook(index, { stored: { ...checkpoint.index, ...brief }, variant });
+    const overlay = checkpoint.remains.overlays?.[variant];
+    if (brief) variants[variant] = resumeBook(index, { stored: ownBook(brief), variant });
+    else if (overlay) variants[variant] = resumeIndexOrOverlay(seen, { indexId, stored: overlay, variant }).book;
   }
   const { uncapped } = checkpoint.remains;
-  const parent = parentId === null ? null : resumeIndex(seen, checkpoint.parent!, parentId);
-  const benchmark = benchmarkId === null ? null : resumeIndex(seen, checkpoint.benchmark!, benchmarkId);
-  assertNoBreach(input, [index, parent, benchmark]);
+  const parent =
+    parentId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.parent!, indexId: parentId });
+  const benchmark =
+    benchmarkId === null ? null : resumeIndexOrOverlay(seen, { stored: checkpoint.benchmark!, indexId: benchmarkId });
+  assertNoBreach(input, [index, parent, benchmark].flatMap(withBeneath));
   return {
     range: seen.range,
     reached: seen.reached,
@@ -49,6 +60,11 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parent,
     benchmark,
     series: series && { added: series.series, end: series.end, variant: series.variant },
-    uncapped: uncapped && resumeBook(index, { stored: { ...checkpoint.index, ...uncapped }, isUncapped: true }),
+    uncapped: uncapped && resumeBook(index, { stored: ownBook(uncapped), isUncapped: true }),
   };
+}
+
+/** An index with all that lies beneath it. */
+function withBeneath(index: IndexContinuation | null): IndexContinuation[] {
+  return index === null ? [] : [index, ...(index.beneath ?? []).flatMap(withBeneath)];
 }

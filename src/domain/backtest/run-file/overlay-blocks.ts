@@ -1,7 +1,8 @@
 import type { Block } from './block.js';
-import { byDate, byElement, ready } from './parts.js';
+import type { Book } from '../simulate/book.js';
+import { append, byDate, byElement, ready } from './parts.js';
 
-/** Of an overlay, which is run whole: see `BookOverlay`. */
+/** Of an overlay: see `BookOverlay`. */
 export const drift: Block<'f64'> = {
   type: 'f64',
   axes: ['dates'],
@@ -9,7 +10,7 @@ export const drift: Block<'f64'> = {
   compare: byDate(21),
   upgrade: 'absent',
   whole: ({ run }) => (run.portfolio.overlay ? ready(run.portfolio.overlay.drift) : null),
-  added: () => null,
+  added: ({ continuation: { portfolio } }) => (portfolio.overlay ? append(portfolio.overlay.drift.subarray(1)) : null),
 };
 
 /** Of an overlay: a value of each of the header's parts, date by date. */
@@ -21,13 +22,22 @@ export const ownParts: Block<'f64'> = {
   compare: byElement(7),
   upgrade: 'absent',
   whole({ run: { portfolio } }) {
-    const parts = portfolio.overlay?.parts ?? [];
-    if (parts.length === 0) return null;
-    const values = new Float64Array(portfolio.length * parts.length);
-    parts.forEach(({ contributions }, p) => {
-      for (let t = 0; t < portfolio.length; t++) values[t * parts.length + p] = contributions[t]!;
-    });
-    return ready(values);
+    const values = partRows(portfolio);
+    return values && ready(values);
   },
-  added: () => null,
+  added({ continuation: { portfolio } }) {
+    const values = partRows(portfolio);
+    return values && append(values.subarray(portfolio.overlay!.parts.length)); // It has parts.
+  },
 };
+
+/** Contributions of the parts, [T x parts]. */
+function partRows({ overlay, length }: Book): Float64Array | null {
+  const parts = overlay?.parts ?? [];
+  if (parts.length === 0) return null;
+  const values = new Float64Array(length * parts.length);
+  parts.forEach(({ contributions }, p) => {
+    for (let t = 0; t < length; t++) values[t * parts.length + p] = contributions[t]!;
+  });
+  return values;
+}

@@ -149,6 +149,10 @@ export interface Book {
 
 /** What an overlay earns beside its names. */
 export interface BookOverlay {
+  /** Books of what lies beneath. */
+  readonly beneath: readonly Book[];
+  /** Whether the exchange rate on cash beneath is one of its parts. */
+  readonly hasCurrencyPart: boolean;
   /**
    * Times the weights after a close, or before the trades of an event, what those of the close before grew to, [T]: for
    * other books that is `gross`.

@@ -22,14 +22,37 @@ export interface OverlayBookInput {
 export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookInput): Book {
   const { overlay, sm, first: from, document } = compositions;
   const beneath = overlay.sources.map(bookOf);
-  const path = overlayTypeOf(overlay.spec).path(overlay.spec, overlayContext(compositions, { beneath, to }));
-  const length = to - from + 1;
+  const { currency } = overlay.sources[0]!.document;
+  const context = overlayContext({ sm, first: from, document, currency }, { beneath, to });
+  const path = overlayTypeOf(overlay.spec).path(overlay.spec, context);
+  return pathBook({ path, beneath, sm, from, level: document.base_value, isBrief, indexId: document.id });
+}
+
+export interface PathBookInput {
+  readonly path: OverlayPath;
+  readonly beneath: readonly Book[];
+  readonly sm: Book['sm'];
+  /** First session. */
+  readonly from: number;
+  /** Level on it. */
+  readonly level: number;
+  readonly isBrief: boolean;
+  readonly indexId: string;
+  /** Of an overlay that was held before the first session. */
+  readonly resumed?: Pick<BookOverlay, 'hasCurrencyPart'>;
+}
+
+/** What an overlay holds and earns along its path. */
+export function pathBook({ path, beneath, sm, from, level, isBrief, indexId, resumed }: PathBookInput): Book {
+  const length = path.growth.length;
   const value = new Float64Array(length);
-  for (let t = 0; t < length; t++) value[t] = t === 0 ? document.base_value : value[t - 1]! * path.growth[t]!;
+  for (let t = 0; t < length; t++) value[t] = t === 0 ? level : value[t - 1]! * path.growth[t]!;
   const slots = slotsOf(beneath);
   const layers = beneath.map((book, k) => layerOf(book, { slots, path, k, from }));
-  const rows = isBrief ? emptyRows(length) : rowsOf(layers, path, { width: slots.columns.length, value });
+  const isResumed = resumed !== undefined;
+  const rows = isBrief ? emptyRows(length) : rowsOf(layers, path, { width: slots.columns.length, value, isResumed });
   const first = layers[0]!;
+  const hasCurrencyPart = resumed?.hasCurrencyPart === true || (!isBrief && path.exchange !== null && hasCash(layers));
   return {
     sm,
     from,
@@ -47,7 +70,12 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
     silent: gapsOf(beneath, from, 'silent'),
     pending: null,
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
-    overlay: { drift: driftOf(path, first, rows.events), parts: isBrief ? [] : partsOf(layers, path, document.id) },
+    overlay: {
+      beneath,
+      hasCurrencyPart,
+      drift: driftOf(path, first, rows.events),
+      parts: isBrief ? [] : partsOf(layers, path, { indexId, hasCurrencyPart }),
+    },
   };
 }
 
@@ -113,9 +141,15 @@ function emptyRows(length: number): Rows {
 interface RowTerms {
   readonly width: number;
   readonly value: Float64Array;
+  /** Whether it was held before the first session. */
+  readonly isResumed: boolean;
 }
 
-function rowsOf(layers: readonly Layer[], { growth, resets }: OverlayPath, { width, value }: RowTerms): Rows {
+function rowsOf(
+  layers: readonly Layer[],
+  { growth, resets }: OverlayPath,
+  { width, value, isResumed }: RowTerms,
+): Rows {
   const length = growth.length;
   const weights = new Float64Array(length * width);
   const cash = new Float64Array(length).fill(1);
@@ -134,8 +168,11 @@ function rowsOf(layers: readonly Layer[], { growth, resets }: OverlayPath, { wid
       everHeld[slot] = 1;
     }
     const own = eventsOn.map((of) => of.get(t));
-    if (t === 0) events.push(opening(width, value[0]!));
-    else if (resets?.[t] === 1 || own.some((event) => event !== undefined))
+    if (t === 0) {
+      if (!isResumed) events.push(opening(width, value[0]!));
+      continue;
+    }
+    if (resets?.[t] === 1 || own.some((event) => event !== undefined))
       events.push(eventAt({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }));
   }
   return { weights, cash, counts, everHeld, events };
@@ -203,7 +240,11 @@ function driftOf({ growth, exposures }: OverlayPath, layer: Layer, events: reado
 }
 
 /** Parts of the overlay, and those of overlays beneath it by what is held of them. */
-function partsOf(layers: readonly Layer[], path: OverlayPath, indexId: string): BookPart[] {
+function partsOf(
+  layers: readonly Layer[],
+  path: OverlayPath,
+  { indexId, hasCurrencyPart }: { readonly indexId: string; readonly hasCurrencyPart: boolean },
+): BookPart[] {
   const own = path.parts.map(({ part, contributions }) => ({ indexId, part, contributions }));
   const inherited = layers.flatMap((layer) =>
     (layer.book.overlay?.parts ?? []).map((part) => ({
@@ -222,8 +263,15 @@ function partsOf(layers: readonly Layer[], path: OverlayPath, indexId: string): 
       0,
     );
   });
-  const hasCash = layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
-  return [...own, ...(hasCash ? [{ indexId, part: 'currency' as const, contributions: currency }] : []), ...inherited];
+  return [
+    ...own,
+    ...(hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : []),
+    ...inherited,
+  ];
+}
+
+function hasCash(layers: readonly Layer[]): boolean {
+  return layers.some(({ book, shift }) => book.cash.subarray(shift).some((cash) => Math.abs(cash) > CASH_MIN));
 }
 
 /** What rounding leaves of 1 is no cash. */

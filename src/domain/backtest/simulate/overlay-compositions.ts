@@ -34,15 +34,23 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
     overlay: { spec: document.overlay, sources },
   };
   const book = indexBook({ compositions: own, to: last });
-  return { ...own, list: heldCompositions(book, sources), overlay: { ...own.overlay!, book } };
+  const lists = sources.map(({ list }) => list);
+  return { ...own, list: heldCompositions(book, lists, first), overlay: { ...own.overlay!, book } };
 }
 
-/** What a book holds wherever an index beneath takes a composition. */
-function heldCompositions(book: Book, sources: readonly Compositions[]): Composition[] {
+/**
+ * What a book holds wherever an index beneath takes a composition.
+ * @param first session on which it was first held; null where that lies before the book
+ */
+export function heldCompositions(
+  book: Book,
+  lists: readonly (readonly Composition[])[],
+  first: number | null,
+): Composition[] {
   const { from, length, sm } = book;
   const taken = new Map<number, Composition>();
-  for (const { list } of sources) {
-    const begin = inForce(list, from);
+  for (const list of lists) {
+    const begin = first === null ? undefined : inForce(list, first);
     if (begin !== undefined) taken.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
     for (const one of list) if (one.session > from && one.session < from + length) taken.set(one.session, one);
   }

@@ -8,14 +8,19 @@ import { lastAtMost } from '../../search.js';
 import type { Book } from './book.js';
 import type { Compositions } from './compositions.js';
 
+interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
+  /** Of what lies beneath. */
+  readonly currency: string;
+}
+
 interface Beneath {
-  readonly beneath: readonly Book[];
+  readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
   readonly to: number;
 }
 
 /** What an overlay may ask of the market and of the books beneath it. */
 export function overlayContext(
-  { sm, first, document, overlay }: Compositions & Required<Pick<Compositions, 'overlay'>>,
+  { sm, first, document, currency }: OverlayTerms,
   { beneath, to }: Beneath,
 ): OverlayContext {
   const days = sm.sessions.slice(first, to + 1);
@@ -38,11 +43,10 @@ export function overlayContext(
       return known.map((value) => value / 100);
     },
     exchange() {
-      const from = overlay.sources[0]!.document.currency;
-      const rates = rateSeries(sm, from, document.currency)?.slice(first, to + 1);
+      const rates = rateSeries(sm, currency, document.currency)?.slice(first, to + 1);
       const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
       if (rates !== undefined && at < 0) return rates;
-      const pair = pairOf(from, document.currency);
+      const pair = pairOf(currency, document.currency);
       throw new Refusal(
         'FX_MISSING',
         `The overlay needs the exchange rate ${pair}, which the store does not hold on ${dateOf(at)}.`,

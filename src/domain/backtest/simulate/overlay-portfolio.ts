@@ -47,6 +47,7 @@ export function overlayPortfolio(book: Book, { plan, from, to }: Span): Book {
     silent: book.silent.filter(({ session }) => session >= from),
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
     overlay: {
+      ...book.overlay!,
       drift: rows(book.overlay!.drift).slice().fill(1, 0, 1), // Of an overlay.
       parts: book.overlay!.parts.map((part) => ({
         ...part,
@@ -77,6 +78,28 @@ function eventsFrom({ columns, events, value: levels }: Book, shift: number, val
       fills: event.fills.map((fill) => ({ ...fill, notional: fill.notional * scale })),
     }));
   return [first, ...later.filter(({ at }) => at < value.length)];
+}
+
+/** The portfolio over sessions that came later, of the book of those. @param levelAtStart of the overlay, on its first date */
+export function resumedOverlayPortfolio(
+  book: Book,
+  { capital, levelAtStart }: { readonly capital: number; readonly levelAtStart: number },
+): Book {
+  const value = book.value.map((level) => (capital * level) / levelAtStart);
+  const scale = (capital * levelAtStart) / levelAtStart / levelAtStart;
+  const gross = book.gross.slice().fill(1, 0, 1);
+  return {
+    ...book,
+    value,
+    gross,
+    path: gross,
+    events: book.events.map((event) => ({
+      ...event,
+      valueBefore: value[event.at]!,
+      fills: event.fills.map((fill) => ({ ...fill, notional: fill.notional * scale })),
+    })),
+    end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
+  };
 }
 
 function assertHeldPlainly({ request, strategy, indexId }: Span['plan']): void {

@@ -1,0 +1,64 @@
+import type { Book } from '../simulate/book.js';
+import { storedAfter, storedBook, type StoredBook } from '../simulate/resumed-book.js';
+
+/**
+ * An overlay as it is stored. What it does is a function of what lies beneath over all sessions, which is cheap: the
+ * books beneath are resumed, and its own path is computed anew.
+ */
+export interface StoredOverlay {
+  /** First session. */
+  readonly first: number;
+  /** Level at the last close. */
+  readonly level: number;
+  /** Whether it has a part of the exchange rate on cash beneath. */
+  readonly hasCurrencyPart: boolean;
+  readonly beneath: readonly StoredLayer[];
+}
+
+/** An index beneath an overlay. */
+export interface StoredLayer {
+  /** First session. */
+  readonly first: number;
+  /** Growth over every session of its own, [T]. */
+  readonly gross: Float64Array;
+  readonly of: StoredBook | StoredOverlay;
+}
+
+export function isStoredOverlay(of: StoredBook | StoredOverlay): of is StoredOverlay {
+  return 'beneath' in of;
+}
+
+/** The book of an index or of an overlay, as it is stored. */
+export function storedIndex(book: Book): StoredBook | StoredOverlay {
+  const { overlay, from, value } = book;
+  if (overlay === undefined) return storedBook(book);
+  return {
+    first: from,
+    level: value.at(-1)!,
+    hasCurrencyPart: overlay.hasCurrencyPart,
+    beneath: overlay.beneath.map((own) => ({ first: own.from, gross: own.gross, of: storedIndex(own) })),
+  };
+}
+
+/** A stored index or overlay with the sessions after it. */
+export function storedIndexAfter(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
+  if (!isStoredOverlay(before)) return storedAfter(before, book);
+  const { beneath } = book.overlay!; // Of a stored overlay.
+  return {
+    ...before,
+    level: book.value.at(-1)!,
+    beneath: before.beneath.map((layer, k) => ({
+      first: layer.first,
+      gross: grossAfter(layer, beneath[k]!),
+      of: storedIndexAfter(layer.of, beneath[k]!),
+    })),
+  };
+}
+
+/** Growth over the sessions of a stored layer and those after it. */
+export function grossAfter({ gross }: StoredLayer, book: Pick<Book, 'gross'>): Float64Array {
+  const whole = new Float64Array(gross.length + book.gross.length - 1);
+  whole.set(gross);
+  whole.set(book.gross.subarray(1), gross.length);
+  return whole;
+}

@@ -1,0 +1,54 @@
+import type { ReturnVariant } from '../../market/market-data.js';
+import { findingGroups } from '../run-findings.js';
+import type { FindingGroups, RunRemains } from '../run.js';
+import type { Book, BriefEnd } from '../simulate/book.js';
+import { storedAfter, type StoredBook } from '../simulate/resumed-book.js';
+import { countStale, type StaleFills } from '../simulate/stale-fills.js';
+import type { RunCheckpoint } from './checkpoint.js';
+import type { Continuation } from './continuation.js';
+import { isStoredOverlay, storedIndexAfter } from './overlay-state.js';
+
+/** What is left of a stored run and the sessions after it. */
+export function remainsOf(
+  checkpoint: RunCheckpoint,
+  continuation: Continuation,
+  staleFills: ReadonlyMap<number, StaleFills>,
+): RunRemains {
+  const { index, portfolio, variants, uncapped, solves } = continuation;
+  const { findings, stale } = checkpoint.remains;
+  const added = findingGroups({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
+  const groups = Object.fromEntries(
+    Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]),
+  );
+  return {
+    ...variantsAfter(checkpoint, variants),
+    uncapped: uncapped && briefAfter(ownBook(checkpoint), uncapped),
+    stale: countStale(staleFills, stale),
+    solves: solves.memory,
+    findings: groups as unknown as FindingGroups, // Object.fromEntries forgets that every group is among the entries.
+  };
+}
+
+type VariantEnds = Pick<RunRemains, 'variants' | 'overlays'>;
+
+/** Where the variants of the index stand, or what lies beneath those of an overlay. */
+function variantsAfter(checkpoint: RunCheckpoint, variants: Continuation['variants']): VariantEnds {
+  const { overlays } = checkpoint.remains;
+  const books = Object.entries(variants) as [ReturnVariant, Book][];
+  if (overlays !== undefined) {
+    const after = books.map(([variant, book]) => [variant, storedIndexAfter(overlays[variant]!, book)] as const);
+    return { variants: {}, overlays: Object.fromEntries(after) };
+  }
+  const ends = books.map(([variant, book]) => [variant, briefAfter(ownBook(checkpoint), book)] as const);
+  return { variants: Object.fromEntries(ends) };
+}
+
+function ownBook({ index }: RunCheckpoint): StoredBook {
+  if (isStoredOverlay(index)) throw new Error('an overlay has no book of its own');
+  return index;
+}
+
+function briefAfter(before: StoredBook, book: Book): BriefEnd {
+  const { end, orders } = storedAfter(before, book);
+  return { end, orders };
+}

@@ -1,0 +1,99 @@
+import { isOverlayDocument, sourcesOf } from '../../documents/index-document.js';
+import type { ReturnVariant } from '../../market/market-data.js';
+import { overlayTypeOf } from '../../overlays/catalogue.js';
+import type { OverlayPath } from '../../overlays/overlay-type.js';
+import type { Book } from '../simulate/book.js';
+import type { Composition } from '../simulate/compositions.js';
+import { overlayContext } from '../simulate/overlay-context.js';
+import { pathBook } from '../simulate/overlay-book.js';
+import { heldCompositions } from '../simulate/overlay-compositions.js';
+import type { StoredBook } from '../simulate/resumed-book.js';
+import type { IndexContinuation } from './continuation.js';
+import type { MarketView } from './market-view.js';
+import { grossAfter, isStoredOverlay, type StoredLayer, type StoredOverlay } from './overlay-state.js';
+import { CannotResume } from './reasons.js';
+import { resumeBook } from './resume-books.js';
+
+interface ResumedOverlay {
+  readonly indexId: string;
+  readonly stored: StoredBook | StoredOverlay;
+  /** Another return variant than its own; only its levels are needed. */
+  readonly variant?: ReturnVariant;
+}
+
+/** An index, or an overlay with what lies beneath it, over the new sessions. @throws CannotResume */
+export function resumeIndexOrOverlay(
+  seen: MarketView,
+  { indexId, stored, variant }: ResumedOverlay,
+): IndexContinuation {
+  const context = { ...seen.contextOf(indexId), ...seen.spanOf(indexId) };
+  if (!isStoredOverlay(stored)) {
+    const index = { ...context, ...seen.decided(indexId) };
+    return { ...index, book: resumeBook(index, { stored, ...(variant ? { variant } : {}) }) };
+  }
+  const { document } = context;
+  if (!isOverlayDocument(document)) throw new Error(`${indexId} is no overlay, and was stored as one`);
+  const beneath = sourcesOf(document).map((id, k) =>
+    resumeIndexOrOverlay(seen, { indexId: id, stored: stored.beneath[k]!.of, ...(variant ? { variant } : {}) }),
+  );
+  // Of several indices the order of findings is theirs, not that of the days; orders that wait are not followed.
+  const findings = beneath.flatMap((source) => source.findings);
+  const waits = beneath.some(({ book }) => book.unfilled.length > 0);
+  if ((beneath.length > 1 && findings.length > 0) || waits) throw new CannotResume('overlay');
+  const book = overlayAfter(stored, { ...context, document, beneath, isBrief: variant !== undefined });
+  const composed = compositionsAfter(book, beneath);
+  return { ...context, book, beneath, findings, composed };
+}
+
+interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'findings'> {
+  readonly beneath: readonly IndexContinuation[];
+  readonly isBrief: boolean;
+}
+
+/** The book over the new sessions, from a path over all of them. */
+function overlayAfter(stored: StoredOverlay, { document, sm, from, to, beneath, isBrief }: OverlaySpan): Book {
+  if (!isOverlayDocument(document)) throw new Error(`${document.id} is no overlay`);
+  const { first, level, hasCurrencyPart } = stored;
+  const grown = stored.beneath.map((layer: StoredLayer, k) => ({
+    from: layer.first,
+    gross: grossAfter(layer, beneath[k]!.book),
+  }));
+  const context = overlayContext(
+    { sm, first, document, currency: beneath[0]!.document.currency },
+    { beneath: grown, to },
+  );
+  const path = pathFrom(overlayTypeOf(document.overlay).path(document.overlay, context), from - first);
+  const books = beneath.map(({ book }) => book);
+  const book = pathBook({
+    path,
+    beneath: books,
+    sm,
+    from,
+    level,
+    isBrief,
+    indexId: document.id,
+    resumed: { hasCurrencyPart },
+  });
+  if (book.overlay!.hasCurrencyPart !== hasCurrencyPart) throw new CannotResume('overlay');
+  return book;
+}
+
+/** A path from a session on. */
+function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, at: number): OverlayPath {
+  return {
+    growth: growth.slice(at),
+    exposures: exposures.map((exposure) => exposure.slice(at)),
+    exchange: exchange && exchange.slice(at),
+    parts: parts.map(({ part, contributions }) => ({ part, contributions: contributions.slice(at) })),
+    resets: resets && resets.slice(at),
+  };
+}
+
+/** What it holds wherever an index beneath takes a composition on the new sessions. */
+function compositionsAfter(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
+  return heldCompositions(
+    book,
+    beneath.map(({ composed }) => composed),
+    null,
+  );
+}

@@ -2,6 +2,7 @@ import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { datapointsOf } from './datapoints.js';
 import type { Task } from '#jobs/tasks.js';
 import type {
+  FactorAttributionInput,
   FactorRiskInput,
   GroupsViewInput,
   ReconcileInput,
@@ -10,6 +11,10 @@ import type {
 } from '#jobs/tasks/views.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
+import type { RunHeader } from '#domain/backtest/run-file/header.js';
+import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import type { CrossSections } from '#domain/rules/datapoints/cross-section.js';
+import { factorAttributionView } from '#views/factor-attribution-view.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
@@ -112,6 +117,8 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(await showWeights(input));
     case 'factor-risk':
       return document(await showFactorRisk(input));
+    case 'factor-attribution':
+      return document(showFactorAttribution(input));
     case 'groups':
       return document(await showGroups(input));
     case 'reconcile':
@@ -195,8 +202,7 @@ function showFactorRisk({
     const own = heldByName(held.weights.names, held.weights.held);
     const window = riskWindow(held, other.market);
     const { sm } = window;
-    const treatment = TreatmentSpec.parse(held.header.treatment);
-    const datapoints = datapointsOf(sm, { treatment, currency: held.header.currency });
+    const datapoints = heldDatapoints(window, held.header);
     const risk = factorRiskOf(
       engine,
       { ...window, datapoints },
@@ -215,6 +221,18 @@ function showFactorRisk({
       ...windowDates(held),
     });
   });
+}
+
+function showFactorAttribution({ columns, market, ...asked }: FactorAttributionInput): object {
+  return withRunFile(columns, (run) => {
+    const window = riskWindow(readHeld(run, null), openedMarket(market));
+    return factorAttributionView(run, { ...window, datapoints: heldDatapoints(window, run.header) }, asked);
+  });
+}
+
+/** Datapoints on the terms of a run. */
+function heldDatapoints({ sm }: ReturnWindow, { treatment, currency }: RunHeader): CrossSections {
+  return datapointsOf(sm, { treatment: TreatmentSpec.parse(treatment), currency });
 }
 
 function showGroups({ columns, start, end, by, benchmark, market: handle }: GroupsViewInput): Promise<object> {

@@ -2022,6 +2022,48 @@ export interface ExpressionFilterRule {
 /** A condition on the datapoints of one name. */
 export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode;
 
+export interface FactorAttributionView {
+  /** Null while what is stored is what a run of the same request would give now. */
+  readonly stale: StaleState | null;
+  /** The index, or the strategy where strategies are runs too. */
+  readonly index_id: string;
+  /** The factor model. */
+  readonly model: 'styles' | 'market_sector';
+  /** In the order of the model. */
+  readonly factors: readonly FactorContribution[];
+  /** What the factors leave of the returns of the names, linked. */
+  readonly specific: number;
+  /** Costs, names without a regression, and what is no name, linked. */
+  readonly other: number;
+  /** Sum of the contributions, specific and other. */
+  readonly total_return: number;
+  /** Mean share of the gross weight that is in a regression. */
+  readonly covered_weight: number;
+  /** Number of periods. */
+  readonly periods: number;
+  /** Whether the residual is within its tolerance. */
+  readonly reconciles: boolean;
+  /** What is left over, at the size of rounding. */
+  readonly residual: number;
+  /** The query, echoed; the first date of the run when omitted. */
+  readonly requested_start: string | null;
+  /** The query, echoed; the last date of the run when omitted. */
+  readonly requested_end: string | null;
+  /** First date. */
+  readonly start: string;
+  /** Last date. */
+  readonly end: string;
+}
+
+export interface FactorContribution {
+  /** MARKET, a sector or a style. */
+  readonly factor: string;
+  /** Mean exposure of the weights held. */
+  readonly average_exposure: number;
+  /** Exposure times return of the factor, linked. */
+  readonly contribution: number;
+}
+
 /** The exposure of the portfolio, or of its active weights, to a datapoint lies between two bounds. A missing value counts as the mean. */
 export interface FactorExposureParams {
   /** Datapoint, as of the rebalance date. */
@@ -7575,6 +7617,11 @@ export interface Operations {
     request: { readonly params: { readonly index_id: string }; readonly query: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark: string; readonly model?: 'market_sector' | 'statistical' | 'styles' | undefined; readonly factors?: number | undefined } };
     answer: RiskDecomposition;
   };
+  /** Return of a run by market, sectors and styles. */
+  getFactorAttribution: {
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly model?: 'styles' | 'market_sector' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    answer: FactorAttributionView;
+  };
   /** Index levels of a run in any return variant, with the divisor. */
   getLevels: {
     request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly variant?: 'price' | 'total' | 'net' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
@@ -8182,6 +8229,7 @@ export const OPERATIONS: Readonly<Record<OperationId, string>> = {
   getRunAsset: 'GET /analytics/{index_id}/assets/{identifier}',
   getWeights: 'GET /analytics/{index_id}/weights',
   getFactorRisk: 'GET /analytics/{index_id}/factor-risk',
+  getFactorAttribution: 'GET /analytics/{index_id}/factor-attribution',
   getLevels: 'GET /analytics/{index_id}/levels',
   listRuns: 'GET /analytics/{index_id}/runs',
   diffRuns: 'POST /analytics/{index_id}/runs/diff',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/overlays/overlay-type.js';
+import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { stale, type Stateless } from '../run-state.js';
 
 export const ContributionPayload = z
@@ -46,6 +47,37 @@ export const AttributionView = z
   })
   .meta({ id: 'AttributionView' });
 export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
+
+export const FactorAttributionView = z
+  .strictObject({
+    ...stale,
+    index_id: z.string(),
+    model: z.enum(ATTRIBUTION_MODELS),
+    factors: z
+      .array(
+        z
+          .strictObject({
+            factor: z.string().meta({ description: 'MARKET, a sector or a style.' }),
+            average_exposure: z.number().meta({ description: 'Mean exposure of the weights held.' }),
+            contribution: z.number().meta({ description: 'Exposure times return of the factor, linked.' }),
+          })
+          .meta({ id: 'FactorContribution' }),
+      )
+      .meta({ description: 'In the order of the model.' }),
+    specific: z.number().meta({ description: 'What the factors leave of the returns of the names, linked.' }),
+    other: z.number().meta({ description: 'Costs, names without a regression, and what is no name, linked.' }),
+    total_return: z.number().meta({ description: 'Sum of the contributions, specific and other.' }),
+    covered_weight: z.number().meta({ description: 'Mean share of the gross weight that is in a regression.' }),
+    periods: z.int(),
+    reconciles: z.boolean(),
+    residual: z.number(),
+    requested_start: z.string().nullable(),
+    requested_end: z.string().nullable(),
+    start: z.string(),
+    end: z.string(),
+  })
+  .meta({ id: 'FactorAttributionView' });
+export type FactorAttributionView = Stateless<z.infer<typeof FactorAttributionView>>;
 
 const effect = (description: string) =>
   z

@@ -3,6 +3,7 @@ import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { LIMITS } from '#domain/limits.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
+import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
@@ -12,7 +13,7 @@ import { BacktestRequest } from './request.js';
 import { BacktestResultSummary, BacktestRecordCollection } from './record.js';
 import { BacktestRunResult, BacktestJobStatus } from './run.js';
 import { OverviewView } from './overview.js';
-import { AttributionView, GroupAttributionView } from './attribution.js';
+import { AttributionView, FactorAttributionView, GroupAttributionView } from './attribution.js';
 import { ReconciliationView } from './reconciliation.js';
 import { AssetView } from './asset.js';
 import { CompareView } from './compare.js';
@@ -241,6 +242,26 @@ export const analyticsRoutes = routes({
     }),
     success: { status: 200, description: 'The decomposition.', schema: RiskDecomposition },
     errors: [...priceErrors, ...benchmarkErrors],
+  },
+  getFactorAttribution: {
+    method: 'GET',
+    path: '/analytics/{index_id}/factor-attribution',
+    scope: 'read',
+    tag,
+    summary: 'Return of a run by market, sectors and styles.',
+    description:
+      'In each calendar month the returns of every name of the store are regressed on exposures known at the close before it. Contributions of all sessions are linked, so that they add up to the total return.',
+    params,
+    query: z.strictObject({
+      ...whichRun,
+      model: z
+        .enum(ATTRIBUTION_MODELS)
+        .default('styles')
+        .meta({ description: 'Market, sectors and styles, or market and sectors.' }),
+      ...window,
+    }),
+    success: { status: 200, description: 'The attribution.', schema: FactorAttributionView },
+    errors: [...priceErrors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'TOTAL_LOSS', 'NO_DATA_SOURCE'],
   },
   getLevels: {
     method: 'GET',

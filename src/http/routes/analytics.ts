@@ -54,6 +54,8 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       viewReply(await analytics.weights(askedRun({ params, query }), query, signal)),
     getFactorRisk: async ({ params, query, signal }) =>
       viewReply(await analytics.factorRisk(askedRun({ params, query }), query, signal)),
+    getFactorAttribution: async ({ params, query, signal }) =>
+      viewReply(await analytics.factorAttribution(askedRun({ params, query }), query, signal)),
     getLevels: async ({ params, query, signal }) =>
       viewReply(await analytics.levels(askedRun({ params, query }), query, signal)),
   };

@@ -7,6 +7,7 @@ import type { StaleState } from '#domain/backtest/stale.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
+import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 import type { HashCells } from '../thread-messages.js';
 import type { ModelFile, ModelFiles } from './indices.js';
@@ -46,6 +47,7 @@ export type RunViewInput =
     }
   | WeightsViewInput
   | FactorRiskInput
+  | FactorAttributionInput
   | GroupsViewInput
   | ReconcileInput;
 
@@ -182,6 +184,15 @@ export interface WeightsViewInput {
   readonly benchmark: ComparedWith | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;
+}
+
+export interface FactorAttributionInput {
+  readonly view: 'factor-attribution';
+  readonly columns: string;
+  readonly market: MarketHandle;
+  readonly model: AttributionModel;
+  readonly start: string | null;
+  readonly end: string | null;
 }
 
 export interface FactorRiskInput {

@@ -32,7 +32,7 @@ import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versione
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, contentFindings } from './compared-runs.js';
 import { measuringModel, modelFiles } from '../risk/used-models.js';
-import type { DateWindow, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
+import type { DateWindow, FactorAttributionQuery, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
 export interface AnalyticsDependencies {
   readonly documents: DocumentStore;
@@ -85,6 +85,7 @@ export interface Analytics {
   ): Promise<AnswerBytes>;
   weights(name: RunName, query: WeightsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   factorRisk(name: RunName, query: FactorRiskQuery, signal: AbortSignal): Promise<AnswerBytes>;
+  factorAttribution(name: RunName, query: FactorAttributionQuery, signal: AbortSignal): Promise<AnswerBytes>;
   levels(
     name: RunName,
     query: DateWindow & { readonly variant?: ReturnVariant | undefined },
@@ -316,22 +317,19 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     async factorRisk(name, { as_of: asOf = null, benchmark, model, factors }, signal) {
       const run = await requireRun(documents, name);
       const compared = await comparedOf(run, benchmark);
-      const { handle } = await states.requireMarket(run);
+      const { handle: market } = await states.requireMarket(run);
+      const columns = await columnsOf(run);
       return stamped(
         run,
-        held(
-          {
-            view: 'factor-risk',
-            columns: await columnsOf(run),
-            asOf,
-            benchmark: compared,
-            market: handle,
-            model,
-            factors,
-          },
-          signal,
-        ),
+        held({ view: 'factor-risk', columns, asOf, benchmark: compared, market, model, factors }, signal),
       );
+    },
+    async factorAttribution(name, { model, start = null, end = null }, signal) {
+      const run = await requireRun(documents, name);
+      assertOrder({ start, end });
+      const { handle: market } = await states.requireMarket(run);
+      const columns = await columnsOf(run);
+      return stamped(run, held({ view: 'factor-attribution', columns, market, model, start, end }, signal));
     },
     async levels(name, { variant = null, start = null, end = null }, signal) {
       const run = await requireRun(documents, name);

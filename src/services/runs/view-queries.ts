@@ -1,3 +1,4 @@
+import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
 
 export interface DateWindow {
@@ -17,6 +18,10 @@ export interface GroupsQuery extends DateWindow {
   /** Reference column. */
   readonly by: string;
   readonly benchmark?: string | undefined;
+}
+
+export interface FactorAttributionQuery extends DateWindow {
+  readonly model: AttributionModel;
 }
 
 export interface FactorRiskQuery {

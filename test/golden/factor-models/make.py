@@ -12,6 +12,7 @@ import numpy as np
 
 T, N, FROM, YEAR = 420, 14, 300, 252
 months = np.busday_offset("2020-01-01", np.arange(T)).astype("datetime64[M]")
+ATTRIBUTED, HELD = 400, np.sin(np.arange(N) + 1) / 10 + 1 / N
 i, t = np.arange(N), np.arange(T)[:, None]
 returns = 0.012 * np.sin(12.9898 * t + 78.233 * i + 0.37 * t * i) + 0.004 * np.sin(0.9 * t)
 returns[0] = 0
@@ -64,6 +65,9 @@ for s in range(FROM + 1, T):
     mean = weights @ returns[s] / weights.sum()
     inverse = np.linalg.inv(design.T @ (design * weights[:, None]))
     error = np.sqrt(squares / (N - 9) * np.diag(combine @ inverse @ combine.T))
+    if s == ATTRIBUTED:
+        held = np.hstack([np.ones((N, 1)), design]).T @ HELD
+        attribution = {"contributions": (held * (combine @ found)).tolist(), "specific": float(HELD @ left)}
     factors.append(combine @ found)
     residuals.append(left)
     shares_explained.append(1 - squares / (weights @ (returns[s] - mean) ** 2))
@@ -76,6 +80,7 @@ found = {
     "volatilities": np.sqrt(np.diag(covariance)).tolist(),
     "t_statistics": np.mean(t_values, axis=0).tolist(),
     "significant": np.mean(np.array(t_values) > 2, axis=0).tolist(),
+    "attribution": attribution,
     "r_squared": float(np.mean(shares_explained)),
     "covariance": (now @ covariance @ now.T + np.diag(specific)).tolist(),
 }

@@ -353,6 +353,16 @@ class Operations:
         """
         return cast("c.RiskDecomposition", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-risk", query={"benchmark": benchmark, "run_id": run_id, "as_of": as_of, "model": model, "factors": factors}))
 
+    def get_factor_attribution(self, index_id: str, *, run_id: Optional[str] = None, model: Optional[Literal["styles", "market_sector"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.FactorAttributionView:
+        """Return of a run by market, sectors and styles.
+
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param model: Market, sectors and styles, or market and sectors.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        """
+        return cast("c.FactorAttributionView", self._transport.json("GET", f"/analytics/{word(index_id)}/factor-attribution", query={"run_id": run_id, "model": model, "start": start, "end": end}))
+
     def get_levels(self, index_id: str, *, run_id: Optional[str] = None, variant: Optional[Literal["price", "total", "net"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LevelsView:
         """Index levels of a run in any return variant, with the divisor.
 

@@ -2230,6 +2230,48 @@ class ExpressionFilterRule(_ExpressionFilterRule, total=False):
 #: A condition on the datapoints of one name.
 ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode"]
 
+class FactorAttributionView(t.TypedDict):
+    #: Null while what is stored is what a run of the same request would give now.
+    stale: t.Optional[StaleState]
+    #: The index, or the strategy where strategies are runs too.
+    index_id: str
+    #: The factor model.
+    model: t.Literal["styles", "market_sector"]
+    #: In the order of the model.
+    factors: t.Sequence[FactorContribution]
+    #: What the factors leave of the returns of the names, linked.
+    specific: float
+    #: Costs, names without a regression, and what is no name, linked.
+    other: float
+    #: Sum of the contributions, specific and other.
+    total_return: float
+    #: Mean share of the gross weight that is in a regression.
+    covered_weight: float
+    #: Number of periods.
+    periods: int
+    #: Whether the residual is within its tolerance.
+    reconciles: bool
+    #: What is left over, at the size of rounding.
+    residual: float
+    #: The query, echoed; the first date of the run when omitted.
+    requested_start: t.Optional[str]
+    #: The query, echoed; the last date of the run when omitted.
+    requested_end: t.Optional[str]
+    #: First date.
+    start: str
+    #: Last date.
+    end: str
+
+
+class FactorContribution(t.TypedDict):
+    #: MARKET, a sector or a style.
+    factor: str
+    #: Mean exposure of the weights held.
+    average_exposure: float
+    #: Exposure times return of the factor, linked.
+    contribution: float
+
+
 class _FactorExposureParams(t.TypedDict):
     #: Datapoint, as of the rebalance date.
     field: str

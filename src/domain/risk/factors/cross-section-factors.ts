@@ -4,7 +4,7 @@ import { LIMITS } from '../../limits.js';
 import type { FactorFit, FactorModel } from '../factor-model.js';
 
 /** The factor every name is exposed to with 1. */
-const MARKET = 'MARKET';
+export const MARKET = 'MARKET';
 
 /** Magnitude of a t-statistic that counts as significant. */
 const SIGNIFICANT = 2;
@@ -42,28 +42,45 @@ export interface CrossSectionFactorsInput {
 export function crossSectionFactors(input: CrossSectionFactorsInput): FactorModel & { readonly fit: FactorFit } {
   const { panel, sectors, styleNames, exposures: own, weights } = input;
   const n = sectors.length;
-  const labels = [...new Set(sectors)].toSorted(compareText);
-  const sectorAt = Int32Array.from(sectors, (sector) => labels.indexOf(sector));
+  const { labels, sectorAt } = labelled(sectors);
   const [S, P] = [labels.length, styleNames.length];
   const K = 1 + S + P;
   const { returns, fit } = factorReturns(input, sectorAt, S);
-  const exposures = new Float64Array(n * K);
-  for (let i = 0; i < n; i++) {
-    exposures[i * K] = exposures[i * K + 1 + sectorAt[i]!] = 1;
-    for (let k = 0; k < P; k++) exposures[i * K + 1 + S + k] = own[i * P + k]!;
-  }
   return {
-    factors: [MARKET, ...labels.map((label) => (label === MARKET ? `SECTOR ${label}` : label)), ...styleNames],
-    exposures,
+    factors: factorNames(labels, styleNames),
+    exposures: exposuresOf(sectorAt, own, S, P),
     covariance: weightedCovariance(returns, K, weights),
     specific: weightedVariances(panel, n, weights),
     fit,
   };
 }
 
-/** Returns of market, sectors and styles, [T x K], and how well they explain. */
-function factorReturns(
-  { panel, styleNames: { length: P }, spans }: CrossSectionFactorsInput,
+/** Labels of sectors, ascending, and the place of each name's among them. */
+export function labelled(sectors: readonly string[]): { readonly labels: string[]; readonly sectorAt: Int32Array } {
+  const labels = [...new Set(sectors)].toSorted(compareText);
+  const placeOf = new Map(labels.map((label, place) => [label, place]));
+  return { labels, sectorAt: Int32Array.from(sectors, (sector) => placeOf.get(sector)!) };
+}
+
+export function factorNames(sectors: readonly string[], styles: readonly string[]): string[] {
+  const others = new Set([MARKET, ...styles]);
+  return [MARKET, ...sectors.map((label) => (others.has(label) ? `SECTOR ${label}` : label)), ...styles];
+}
+
+/** Exposures to market, sectors and styles, [n x (1 + S + P)]. */
+export function exposuresOf(sectorAt: Int32Array, styles: Float64Array, S: number, P: number): Float64Array {
+  const K = 1 + S + P;
+  const exposures = new Float64Array(sectorAt.length * K);
+  sectorAt.forEach((sector, i) => {
+    exposures[i * K] = exposures[i * K + 1 + sector] = 1;
+    exposures.set(styles.subarray(i * P, (i + 1) * P), i * K + 1 + S);
+  });
+  return exposures;
+}
+
+/** Returns of market, sectors and styles, [T x K], and how well they explain; the panel becomes the residuals. */
+export function factorReturns(
+  { panel, styleNames: { length: P }, spans }: Pick<CrossSectionFactorsInput, 'panel' | 'styleNames' | 'spans'>,
   sectorAt: Int32Array,
   S: number,
 ): { readonly returns: Float64Array; readonly fit: FactorFit } {

@@ -143,7 +143,7 @@ function spansOf(
   return spans;
 }
 
-function monthOf(day: Day): number {
+export function monthOf(day: Day): number {
   const { year, month } = civilOf(day);
   return 12 * year + month;
 }
@@ -154,7 +154,7 @@ const KEPT_MAX = 480;
 const kept = new WeakMap<CrossSections, Map<number, CrossSection>>();
 
 /** The cross-section of a session, which has what was read of it before. */
-function crossSectionAt(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
+export function crossSectionAt(datapoints: CrossSections, session: number, columns: Int32Array): CrossSection {
   const known = kept.get(datapoints) ?? new Map<number, CrossSection>();
   kept.set(datapoints, known);
   const cross = known.get(session) ?? datapoints.at(session, columns);
@@ -164,7 +164,7 @@ function crossSectionAt(datapoints: CrossSections, session: number, columns: Int
 }
 
 /** Roots of the market capitalisation, with mean 1; that of a name without one is the mean. Ones without the datapoint. */
-function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {
+export function weightsAt(cross: CrossSection, columns: Int32Array): Float64Array {
   const field = latest('MARKET_CAP');
   if ('missing' in resolve(cross.market.market, field)) return new Float64Array(columns.length).fill(1);
   const roots = cross.numbers(field, columns).map((value) => (value > 0 ? Math.sqrt(value) : 0));

@@ -1,73 +1,15 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { RiskEstimator } from '#domain/documents/risk-estimator.js';
-import { growthTerms } from '#domain/market/growth-terms.js';
-import { growthOf } from '#domain/market/growth.js';
-import type { MarketData } from '#domain/market/market-data.js';
 import { estimateRisk } from '#domain/optimisation/covariance.js';
 import { metricProduct } from '#domain/optimisation/metric-product.js';
 import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { crossSectionsOf } from '#domain/rules/decide.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
-import { aligned, marketOf } from '../../rules/rule-market.js';
+import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 import { covarianceByDefinition, randomReturns, windowOf } from '../window.js';
-
-interface Golden {
-  readonly volatilities: number[];
-  readonly t_statistics: number[];
-  readonly significant: number[];
-  readonly r_squared: number;
-  readonly covariance: number[][];
-}
-
-const file = new URL('../../../../../test/golden/factor-models/factor-models.json', import.meta.url);
-const golden = JSON.parse(readFileSync(file, 'utf8')) as Golden; // Our own file.
-
-const [T, N, FROM] = [420, 14, 300];
-const names = Array.from({ length: N }, (_, i) => i);
-
-/** The market of the golden file, by its formulas; `change` alters what is known after a session. */
-function styleMarket(change: { readonly after: number } | null = null): MarketData {
-  const levels = names.map(() => 50);
-  const close = Array.from({ length: T }, (_, t) =>
-    names.map((i) => {
-      const moved = 0.012 * Math.sin(12.9898 * t + 78.233 * i + 0.37 * t * i) + 0.004 * Math.sin(0.9 * t);
-      const sign = change !== null && t > change.after ? -2 : 1;
-      return (levels[i]! *= t === 0 ? 1 : 1 + sign * moved);
-    }),
-  );
-  return marketOf({
-    identifiers: names.map((i) => `N${String(i).padStart(2, '0')}`),
-    fields: {
-      CLOSE: close,
-      VOLUME: close.map((_, t) => names.map((i) => 1e4 * (2 + Math.sin(5.1 * i + 0.3 * t)))),
-      SHARES_OUTSTANDING: close.map(() => names.map((i) => 1e6 * (1 + 3 * Math.sin(i) ** 2))),
-    },
-    reference: {
-      SECTOR: names.map((i) => `Sector ${i % 3}`),
-      RETURN_ON_EQUITY: names.map((i) => Math.cos(3 * i) / 5),
-      BOOK_TO_PRICE: names.map((i) => (i === 4 ? null : 1 + Math.sin(2 * i) / 2)),
-    },
-  });
-}
-
-function styleWindow(market: MarketData, [from, to]: readonly [number, number] = [FROM, T - 1]): ReturnWindow {
-  const sm = aligned(market);
-  const treatment = TreatmentSpec.parse({});
-  const first = sm.sessions.indexOf(market.dates[0]!);
-  return {
-    sm,
-    growth: growthOf(sm, growthTerms(treatment, 'USD', 'total')),
-    datapoints: crossSectionsOf({ market: sm, treatment, currency: 'USD' }),
-    from: first + from,
-    to: first + to,
-  };
-}
 
 function estimated(window: ReturnWindow, settings: Partial<RiskModelRequest>, asked: readonly number[] = names) {
   const { covariance, factors } = estimateRiskModel(wasmEngine(), window, asked, RiskModelRequest.parse(settings));

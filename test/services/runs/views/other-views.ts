@@ -6,6 +6,25 @@ import { service, sum } from './set-up.js';
 
 export function describeOtherViews(): void {
   describe('other views of a run', () => {
+    test('attribution to market, sectors and styles adds up to the return of the window', async () => {
+      const window = 'start=2022-02-05&end=2022-11-26';
+      const { body: names } = await service.checked('getAttribution', `/analytics/MAIN/attribution?${window}`);
+      for (const model of ['styles', 'market_sector']) {
+        const { body } = await service.checked(
+          'getFactorAttribution',
+          `/analytics/MAIN/factor-attribution?model=${model}&${window}`,
+        );
+        expect(body, JSON.stringify(body.error)).toMatchObject({ model, reconciles: true, periods: names.periods });
+        expect(body.total_return).toBe(names.total_return);
+        const factors = sum(body.factors.map((row: { contribution: number }) => row.contribution));
+        expect(factors + body.specific + body.other).toBeCloseTo(body.total_return, 12);
+        expect(body.covered_weight).toBeGreaterThan(0.5);
+        const [market] = body.factors;
+        expect(market.factor).toBe('MARKET');
+        expect(market.average_exposure).toBeCloseTo(body.covered_weight, 12);
+      }
+    });
+
     test('attribution of a window links to its return', async () => {
       const { body } = await service.checked(
         'getAttribution',

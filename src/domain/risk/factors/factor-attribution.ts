@@ -1,0 +1,196 @@
+import { linkContributions, type Attribution, type AttributionInput } from '../../analytics/attribution.js';
+import { compareText } from '../../findings.js';
+import { growthRow } from '../../market/growth.js';
+import { barHistory } from '../bar-history.js';
+import type { ReturnWindow } from '../return-panel.js';
+import { exposuresOf, factorNames, factorReturns, labelled, MARKET } from './cross-section-factors.js';
+import { crossSectionAt, monthOf, weightsAt } from './estimate-factors.js';
+import { sectorOf } from './sectors.js';
+import { STYLE_NAMES, styleExposures, stylesIn } from './styles.js';
+
+/** Factor models that returns can be attributed to. */
+export const ATTRIBUTION_MODELS = ['styles', 'market_sector'] as const;
+export type AttributionModel = (typeof ATTRIBUTION_MODELS)[number];
+
+export interface FactorAttributionInput extends Pick<AttributionInput, 'returns' | 'days'> {
+  /** Market of every name; its sessions are the days of the run. */
+  readonly window: Required<ReturnWindow>;
+  readonly model: AttributionModel;
+  /** Session of the market on which each period ends, [n]. */
+  readonly sessions: Int32Array;
+  /** Column of the market of each name of the run, -1 for none, [H]. */
+  readonly columns: Int32Array;
+  /** Weights held at the beginning of a period, [H]. Read before the next period. */
+  weightsBefore(period: number): Float64Array;
+}
+
+export interface FactorAttribution extends Pick<Attribution, 'totalReturn' | 'residual' | 'reconciles'> {
+  readonly factors: readonly string[];
+  /** Mean exposures at the beginning of the periods, [K]. */
+  readonly exposures: Float64Array;
+  /** Linked contributions, [K]. */
+  readonly contributions: Float64Array;
+  /** Of what the factors leave of the returns of names. */
+  readonly specific: number;
+  /** Of costs, of names without a regression, and of what is no name. */
+  readonly other: number;
+  /** Mean share of the gross weight that is in a regression. */
+  readonly coveredWeight: number;
+}
+
+/** The regressions of one calendar month. */
+interface Month {
+  readonly first: number;
+  readonly factors: readonly string[];
+  /** [n x K] */
+  readonly exposures: Float64Array;
+  /** [sessions x K] */
+  readonly returns: Float64Array;
+  /** [sessions x n] */
+  readonly residuals: Float64Array;
+  /** Row of each column of the market, -1 for none. */
+  readonly rowOf: Int32Array;
+}
+
+/** What a period earned by factor. */
+interface Earned {
+  readonly exposures: ReadonlyMap<string, number>;
+  readonly contributions: ReadonlyMap<string, number>;
+  readonly specific: number;
+  readonly covered: number;
+}
+
+/**
+ * Attributes the return of a run to factors. In every calendar month the names of the market with a return on each of its
+ * sessions are regressed on exposures known at the close before it; a factor earns its return times the exposure of the
+ * weights held. Periods are linked, so that factors, specific and other returns add up to the total return.
+ * @throws Refusal TOTAL_LOSS
+ * @cost of the regressions: S N (sectors + styles)
+ */
+export function factorAttribution(input: FactorAttributionInput): FactorAttribution {
+  const earned = earnedByPeriod(input);
+  const factors = factorsOf(earned);
+  const K = factors.length;
+  const rowOf = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
+    Float64Array.from([...factors.map((factor) => values.get(factor) ?? 0), ...rest]);
+  const linked = linkContributions({
+    names: K + 2,
+    returns: input.returns,
+    days: input.days,
+    weightsBefore: (period) => rowOf(earned[period]!.exposures, 0, 0),
+    contributionsOf(period) {
+      const { contributions, specific } = earned[period]!;
+      const explained = [...contributions.values()].reduce((sum, value) => sum + value, specific);
+      return rowOf(contributions, specific, input.returns[period]! - explained);
+    },
+    costOf: () => 0,
+    hasCosts: false,
+  });
+  const { totalReturn, residual, reconciles } = linked;
+  return {
+    factors,
+    exposures: linked.averageWeights.subarray(0, K),
+    contributions: linked.contributions.subarray(0, K),
+    specific: linked.contributions[K]!,
+    other: linked.contributions[K + 1]!,
+    coveredWeight: earned.reduce((sum, { covered }) => sum + covered, 0) / earned.length,
+    totalReturn,
+    residual,
+    reconciles,
+  };
+}
+
+/** Factors of all periods in the order of a model: the market, sectors, styles. */
+function factorsOf(earned: readonly Earned[]): string[] {
+  const found = new Set(earned.flatMap(({ exposures }) => [...exposures.keys()]));
+  const styles = STYLE_NAMES.filter((name) => found.delete(name));
+  const hasMarket = found.delete(MARKET);
+  return [...(hasMarket ? [MARKET] : []), ...[...found].toSorted(compareText), ...styles];
+}
+
+function earnedByPeriod(input: FactorAttributionInput): Earned[] {
+  const { sessions: days } = input.window.sm;
+  let month: Month | null = null;
+  let of = -1;
+  return Array.from(input.sessions, (session, period) => {
+    const key = monthOf(days[session]!);
+    if (key !== of) month = regressedMonth(input, session);
+    of = key;
+    return earnedOver(input, month, { period, session });
+  });
+}
+
+const NOTHING: ReadonlyMap<string, number> = new Map();
+
+function earnedOver(
+  { columns, weightsBefore }: FactorAttributionInput,
+  month: Month | null,
+  { period, session }: { readonly period: number; readonly session: number },
+): Earned {
+  const weights = weightsBefore(period);
+  if (month === null) return { exposures: NOTHING, contributions: NOTHING, specific: 0, covered: 0 };
+  const K = month.factors.length;
+  const n = month.exposures.length / K;
+  const at = session - month.first;
+  const exposures = new Float64Array(K);
+  let specific = 0;
+  let gross = 0;
+  let covered = 0;
+  for (let h = 0; h < columns.length; h++) {
+    const weight = weights[h]!;
+    if (weight === 0) continue;
+    gross += Math.abs(weight);
+    const row = columns[h]! < 0 ? -1 : month.rowOf[columns[h]!]!;
+    if (row < 0) continue;
+    covered += Math.abs(weight);
+    specific += weight * month.residuals[at * n + row]!;
+    for (let k = 0; k < K; k++) exposures[k]! += weight * month.exposures[row * K + k]!;
+  }
+  return {
+    exposures: new Map(month.factors.map((factor, k) => [factor, exposures[k]!])),
+    contributions: new Map(month.factors.map((factor, k) => [factor, exposures[k]! * month.returns[at * K + k]!])),
+    specific,
+    covered: gross > 0 ? covered / gross : 0,
+  };
+}
+
+/** The regressions of the month that a session is in; null where too few names have returns. */
+function regressedMonth({ window, model }: FactorAttributionInput, session: number): Month | null {
+  const { sm, growth, datapoints } = window;
+  const [first, last] = monthAround(window, session);
+  const history = barHistory(sm, growth);
+  const known = Math.max(0, first - 1);
+  const columns = Int32Array.from(sm.identifiers.keys()).filter(
+    (column) => history.returns(column, known, last) === last - first + 1,
+  );
+  const n = columns.length;
+  const cross = crossSectionAt(datapoints, known, columns);
+  const styleNames = model === 'styles' ? stylesIn(cross) : [];
+  const { labels, sectorAt } = labelled(Array.from(columns, (column) => sectorOf({ sm, to: known }, column)));
+  const factors = factorNames(labels, styleNames);
+  if (n <= factors.length) return null;
+  const styles = model === 'styles' ? styleExposures(cross, styleNames, columns) : new Float64Array(0);
+  const weights = model === 'styles' ? weightsAt(cross, columns) : new Float64Array(n).fill(1);
+  const sessions = last - first + 1;
+  const residuals = new Float64Array(sessions * n);
+  for (let t = 0; t < sessions; t++) {
+    const row = growthRow(sm, first + t);
+    for (let i = 0; i < n; i++) residuals[t * n + i] = growth[row + columns[i]!]! - 1;
+  }
+  const spans = [{ from: 0, to: sessions, styles, weights }];
+  const { returns } = factorReturns({ panel: residuals, styleNames, spans }, sectorAt, labels.length);
+  const rowOf = new Int32Array(sm.names).fill(-1);
+  columns.forEach((column, i) => (rowOf[column] = i));
+  const exposures = exposuresOf(sectorAt, styles, labels.length, styleNames.length);
+  return { first, factors, exposures, returns, residuals, rowOf };
+}
+
+/** First and last session of the month around one, within the window; the first session of a market has no return. */
+function monthAround({ sm: { sessions }, to }: ReturnWindow, session: number): readonly [number, number] {
+  const month = monthOf(sessions[session]!);
+  let first = session;
+  let last = session;
+  while (first > 1 && monthOf(sessions[first - 1]!) === month) first--;
+  while (last < to && monthOf(sessions[last + 1]!) === month) last++;
+  return [first, last];
+}

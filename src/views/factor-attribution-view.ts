@@ -1,0 +1,55 @@
+import type { FactorAttributionView } from '#contract/analytics/attribution.js';
+import { returnsOf } from '#domain/analytics/series.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { formatDay, formatDayTimestamp } from '#domain/days.js';
+import type { ReturnWindow } from '#domain/risk/return-panel.js';
+import { factorAttribution, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import { lastAtMost } from '#domain/search.js';
+import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
+
+/**
+ * A window of a stored run by factors.
+ * @param market the market that the run is on, with its datapoints
+ * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS
+ */
+export function factorAttributionView(
+  run: RunColumns,
+  market: Required<ReturnWindow>,
+  { start, end, model }: AskedWindow & { readonly model: AttributionModel },
+): FactorAttributionView {
+  const { header } = run;
+  const days = run.i32('days');
+  const { from, to } = windowWithin(days, { start, end });
+  const held = readWindow(run, { from, to }, { follow: false });
+  const { sm } = market;
+  const ends = days.subarray(from + 1, to + 1);
+  const attribution = factorAttribution({
+    window: market,
+    model,
+    sessions: ends.map((day) => lastAtMost(sm.sessions, day)),
+    columns: Int32Array.from(header.names, (name) => sm.columnOf(name)),
+    returns: returnsOf(run.f64('level', from, to + 1)),
+    days: ends,
+    weightsBefore: (period) => held.weightsAt(period),
+  });
+  return {
+    index_id: header.run_id,
+    model,
+    factors: attribution.factors.map((factor, k) => ({
+      factor,
+      average_exposure: attribution.exposures[k]!,
+      contribution: attribution.contributions[k]!,
+    })),
+    specific: attribution.specific,
+    other: attribution.other,
+    total_return: attribution.totalReturn,
+    covered_weight: attribution.coveredWeight,
+    periods: to - from,
+    reconciles: attribution.reconciles,
+    residual: attribution.residual,
+    requested_start: start ?? formatDay(days[0]!),
+    requested_end: end ?? formatDay(days.at(-1)!),
+    start: formatDayTimestamp(days[from + 1]!),
+    end: formatDayTimestamp(days[to]!),
+  };
+}

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { factorAttribution, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
+
+const market = styleMarket();
+const window = styleWindow(market, [0, T - 1]);
+const first = window.sm.sessions.indexOf(market.dates[0]!);
+const close = market.fields.get('CLOSE')!;
+const returnOf = (t: number, i: number) => close[t * N + i]! / close[(t - 1) * N + i]! - 1;
+/** Weights of the golden file. */
+const held = Float64Array.from(names, (i) => Math.sin(i + 1) / 10 + 1 / N);
+const heldReturn = (t: number) => names.reduce((sum, i) => sum + held[i]! * returnOf(t, i), 0);
+
+/** Periods that end on consecutive sessions, with the same weights at the beginning of each. */
+function attributed(model: AttributionModel, [from, to]: readonly [number, number], cost = 0) {
+  const ends = Array.from({ length: to - from + 1 }, (_, p) => from + p);
+  return factorAttribution({
+    window,
+    model,
+    sessions: Int32Array.from(ends, (t) => first + t),
+    columns: Int32Array.from(names),
+    returns: Float64Array.from(ends, (t) => heldReturn(t) - cost),
+    days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
+    weightsBefore: () => held,
+  });
+}
+
+const sum = (values: Iterable<number>) => [...values].reduce((a, b) => a + b, 0);
+
+describe('the return of a session', () => {
+  test('is earned by styles as numpy finds their returns', () => {
+    const { factors, contributions, specific, other, coveredWeight } = attributed('styles', [400, 400]);
+    expect(factors.slice(0, 5)).toEqual(['MARKET', 'Sector 0', 'Sector 1', 'Sector 2', 'SIZE']);
+    // Nobody pays a dividend, so that the style has no return.
+    expect(factors.at(-1)).toBe('DIVIDEND');
+    const expected = [...golden.attribution.contributions, 0];
+    expect(contributions).toHaveLength(expected.length);
+    expected.forEach((value, k) => expect(contributions[k], factors[k]!).toBeCloseTo(value, 12));
+    expect(specific).toBeCloseTo(golden.attribution.specific, 12);
+    expect(other).toBeCloseTo(0, 14);
+    expect(coveredWeight).toBe(1);
+  });
+
+  test('is earned by market and sectors as the means of their names have it', () => {
+    const t = 310;
+    const sectors = [0, 1, 2].map((s) => {
+      const members = names.filter((i) => i % 3 === s);
+      return {
+        weight: sum(members.map((i) => held[i]!)),
+        mean: sum(members.map((i) => returnOf(t, i))) / members.length,
+      };
+    });
+    const mean = sum(sectors.map((sector) => sector.mean)) / 3;
+    const { contributions, exposures, specific } = attributed('market_sector', [t, t]);
+    expect(contributions[0]).toBeCloseTo(sum(held) * mean, 12);
+    sectors.forEach((sector, s) => {
+      expect(exposures[1 + s]).toBeCloseTo(sector.weight, 12);
+      expect(contributions[1 + s]).toBeCloseTo(sector.weight * (sector.mean - mean), 12);
+    });
+    const left = names.map((i) => held[i]! * (returnOf(t, i) - sectors[i % 3]!.mean));
+    expect(specific).toBeCloseTo(sum(left), 12);
+  });
+});
+
+test('factors, specific and other returns of months add up to the total return, and costs are other', () => {
+  const [plain, costly] = [0, 0.0005].map((cost) => attributed('styles', [300, 360], cost));
+  for (const one of [plain!, costly!]) {
+    expect(one.reconciles).toBe(true);
+    expect(sum(one.contributions) + one.specific + one.other).toBeCloseTo(one.totalReturn, 12);
+  }
+  expect(plain!.other).toBeCloseTo(0, 12);
+  expect(costly!.other).toBeLessThan(-0.02);
+});
+
+test('a name without a regression is other, and counts as not covered', () => {
+  const absent = factorAttribution({
+    window,
+    model: 'market_sector',
+    sessions: Int32Array.of(first + 310),
+    columns: Int32Array.from(names, (i) => (i === 0 ? -1 : i)),
+    returns: Float64Array.of(heldReturn(310)),
+    days: Int32Array.of(window.sm.sessions[first + 310]!),
+    weightsBefore: () => held,
+  });
+  expect(absent.other).toBeCloseTo(held[0]! * returnOf(310, 0), 12);
+  const gross = sum(held.map(Math.abs));
+  expect(absent.coveredWeight).toBeCloseTo(1 - Math.abs(held[0]!) / gross, 12);
+});

@@ -1,4 +1,4 @@
-import { finished, type RunningService } from '../http/service.js';
+import { finished, type RunningService } from '../service.js';
 import { get, job, send, type SharedMarket, type Work } from './work.js';
 
 const INDEX = 'BENCH';

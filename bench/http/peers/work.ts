@@ -1,4 +1,4 @@
-import { finished, processorTime, type RunningService } from '../http/service.js';
+import { finished, processorTime, type RunningService } from '../service.js';
 import type { Done, PythonPeer } from './python-peer.js';
 
 /** The panels that both sides read: a folder of float64 files, and the store of the service with the same values. */

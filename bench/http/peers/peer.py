@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "domain" / "backtest"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "domain" / "backtest"))
 from simulate import read_panels, simulate  # noqa: E402
 
 SESSIONS_A_YEAR = 252

@@ -5,11 +5,11 @@ import { formatDay } from '#domain/days.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { writeMarket } from '#market/content/write-market.js';
 import { seededMarket, writePanels } from '../domain/seeded-market.js';
-import { settled, startService, type RunningService } from '../http/service.js';
+import { settled, startService, type RunningService } from './service.js';
 import { percentile } from '../percentiles.js';
-import { startPython, type Done, type PythonPeer } from './python-peer.js';
-import { byPeer, byService, send, type SharedMarket, type Work } from './work.js';
-import { WORKS } from './works.js';
+import { startPython, type Done, type PythonPeer } from './peers/python-peer.js';
+import { byPeer, byService, send, type SharedMarket, type Work } from './peers/work.js';
+import { WORKS } from './peers/works.js';
 
 /**
  * The same work in the running service and by numpy and cvxopt, in turns: submitted to finished, all threads counted.

@@ -29,7 +29,7 @@ export interface PythonPeer {
 export async function startPython(): Promise<PythonPeer | string> {
   const own = join(process.env['BENCH_PEERS'] ?? '', 'bin', 'python3');
   // The script lies beside the sources: only TypeScript is compiled.
-  const script = fileURLToPath(new URL('../../../bench/peers/peer.py', import.meta.url));
+  const script = fileURLToPath(new URL('../../../../bench/http/peers/peer.py', import.meta.url));
   const child = spawn(process.env['BENCH_PEERS'] !== undefined && existsSync(own) ? own : 'python3', [script], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' },

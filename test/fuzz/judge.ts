@@ -20,9 +20,8 @@ export function createJudge(): Judge {
     const { status, headers } = answer;
     const faults = [...headerFaults(answer)];
     if (status >= 500 && status !== 501 && status !== 503) faults.push(`status ${status}`);
-    const isEmpty = answer.body.length === 0;
-    const type = isEmpty ? null : String(headers['content-type']);
-    const isJson = type?.startsWith('application/json') === true;
+    const type = headers['content-type'] === undefined ? null : String(headers['content-type']);
+    const isJson = type?.startsWith('application/json') === true && request.method !== 'HEAD';
     const body = isJson && !answer.isCut ? parsed(answer.body, faults) : answer.body;
     if (status >= 400 && request.method !== 'HEAD') faults.push(...envelopeFaults(status, body));
     const operation = operationOf(request);

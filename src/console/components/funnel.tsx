@@ -22,6 +22,12 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
   const last = steps.at(-1)?.remaining ?? 0;
   return (
     <ol class="funnel">
+      <li class="funnel-head quiet" aria-hidden="true">
+        <span>Step</span>
+        <span />
+        <span>Kept</span>
+        <span>Fell</span>
+      </li>
       {steps.map(({ position, remaining, excluded, rule_id: id, rule_type: type }) => (
         <li key={position}>
           <button
@@ -37,8 +43,12 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
             <span class="funnel-ground" aria-hidden="true">
               <span style={{ width: `${(remaining / most) * 100}%` }} />
             </span>
-            <span class="number funnel-kept">{count(remaining)}</span>
-            <span class="number funnel-fell">{excluded.length > 0 && count(-excluded.length)}</span>
+            <span class="number funnel-kept" title="Names kept by this step">
+              {count(remaining)}
+            </span>
+            <span class="number funnel-fell" title="Names that fell at this step">
+              {excluded.length > 0 && count(-excluded.length)}
+            </span>
           </button>
           {open === position && <Fallen names={excluded} onName={onName} />}
         </li>

@@ -119,6 +119,9 @@ export function describeIndices(desk: () => Desk): void {
       `Constituents${rebalance.body.constituents}`,
     );
     await page.getByRole('button', { name: /^Universe/ }).waitFor();
+    // This run was made without costs.
+    expect(await page.getByLabel('Figures of the rebalance').textContent()).toContain('Costnone');
+    expect(await page.getByRole('columnheader', { name: 'Traded USD' }).count()).toBe(1);
     await picture(page, 'rebalance');
     const [, , date] = path.split('/');
     const orders = { aum: 1_000_000, accounts: [], as_of: date };
@@ -179,6 +182,8 @@ export function describeIndices(desk: () => Desk): void {
     const figures = page.getByLabel('Figures of the limits');
     await figures.getByText(body.sessions.toLocaleString('en-GB'), { exact: true }).waitFor();
     expect(await figures.textContent()).toContain(`Beyond a bound${body.breached_sessions.toLocaleString('en-GB')}`);
+    await follow(page, '/console/indices/CORE?tab=risk&from=2020-01-02&to=2020-06-30');
+    await page.getByText('The range 2020-01-02 to 2020-06-30 is not used here').waitFor();
     await page.getByRole('link', { name: 'Scenarios' }).click();
     await page.getByRole('button', { name: 'Window' }).click();
     await page.getByLabel('Start *').fill('2020-02-20');

@@ -46,6 +46,16 @@ export interface TableProps<R> {
   readonly openKey?: string | null;
 }
 
+/** Columns with the currency beside the titles of those of money. */
+export const inCurrency = <R>(
+  columns: readonly Column<R>[],
+  money: readonly string[],
+  currency: string,
+): readonly Column<R>[] =>
+  columns.map((column) =>
+    money.includes(column.id) ? { ...column, title: `${column.title} ${currency}`.trim() } : column,
+  );
+
 /** The columns for which there is room. */
 export function fitting<R>(columns: readonly Column<R>[], width: number): readonly Column<R>[] {
   let kept = columns;

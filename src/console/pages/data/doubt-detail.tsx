@@ -14,6 +14,21 @@ import { figure, percent } from '../../words/numbers.js';
 /** Months shown before the doubted day, and as many after it. */
 const AROUND_MONTHS = 4;
 
+/** Evidence that is a fraction: moves of prices, and the yield of a dividend. */
+const FRACTIONS: ReadonlySet<string> = new Set([
+  'move',
+  'usual_move',
+  'other_move',
+  'market_move',
+  'besides_market',
+  'yield',
+]);
+
+function evidenceText(name: string, value: number | string): string {
+  if (typeof value === 'string') return value;
+  return FRACTIONS.has(name) ? percent(value) : figure(value);
+}
+
 interface DoubtDetailProps {
   readonly doubt: DataDoubt;
   readonly store: DataStore;
@@ -32,7 +47,7 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
         facts={[
           ['Certain', percent(confidence, 0)],
           ...Object.entries(evidence).map(
-            ([name, value]) => [name.replaceAll('_', ' '), typeof value === 'number' ? figure(value) : value] as const,
+            ([name, value]) => [name.replaceAll('_', ' '), evidenceText(name, value)] as const,
           ),
           ['Repair', repair === null ? 'the data does not say what is right' : repairText(repair)],
         ]}

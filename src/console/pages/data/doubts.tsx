@@ -67,6 +67,10 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
           {counted(total, 'doubt')}, {count(repairable.length)} with a repair
           {total > doubts.length && `; the ${count(doubts.length)} most certain are shown`}
         </p>
+        <p class="quiet">
+          A PRICE_JUMP among the findings is any move of a close by more than half; a doubt weighs it against the
+          market, the volume and the actions around it.
+        </p>
         {may('data') && repairable.length > 0 && (
           <div class="form-actions">
             <label>

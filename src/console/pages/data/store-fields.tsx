@@ -13,7 +13,7 @@ const COMMON: readonly FieldSpec[] = [
     kind: 'choice',
     choices: ['none', 'splits', 'total'],
     isRequired: true,
-    help: 'CLOSE as traded, divided by later splits, or with dividends too.',
+    help: 'CLOSE as traded, divided by later splits, or with dividends too. No calendar is asked for: each index names its own, and NOT_A_SESSION reports bars outside of those in use.',
   },
   {
     name: 'currency',

@@ -97,7 +97,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'trace',
     title: 'Last year',
-    width: 112,
+    width: 100,
     priority: 4,
     value: ({ run }) => run?.total_return ?? null,
     show: ({ run }) => run && <Sparkline values={run.trace.data} label={`${run.index_id}, the last year`} />,
@@ -110,6 +110,14 @@ const COLUMNS: readonly Column<Row>[] = [
     align: 'right',
     value: ({ run }) => run?.level ?? null,
     show: ({ run }) => <span class="number">{decimal(run?.level)}</span>,
+  },
+  {
+    id: 'end',
+    title: 'As of',
+    help: 'Last date of the run: level and returns are as of it',
+    width: 96,
+    priority: 3,
+    value: ({ run }) => run?.end ?? null,
   },
   {
     id: 'day',
@@ -128,7 +136,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 80,
     align: 'right',
     value: ({ run }) => run?.year_to_date ?? null,
-    show: ({ run }) => <span title={run === null ? undefined : `As of ${run.end}`}>{signed(run?.year_to_date)}</span>,
+    show: ({ run }) => signed(run?.year_to_date),
   },
   {
     id: 'volatility',

@@ -16,6 +16,7 @@ import type { PageProps } from '../../shell/pages.js';
 import { activateStore, cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
+import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
 import { addressOf } from '../../state/place.js';
@@ -246,10 +247,25 @@ function RunParts({ id, tab }: { readonly id: string; readonly tab: string }) {
       {(run) => (
         <>
           {run.stale !== null && <Stale id={id} stale={run.stale} />}
+          {!OF_RANGE.has(tab) && <WholeRun run={run} />}
           <Part tab={tab} id={id} run={run} />
         </>
       )}
     </Answered>
+  );
+}
+
+/** Parts of a range of dates, which they show. */
+const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits']);
+
+/** Said where a range was chosen on another part and is not that of this one. */
+function WholeRun({ run: { start, end } }: { readonly run: OverviewView }) {
+  const range = chosenRange();
+  if (range === null) return null;
+  return (
+    <p class="quiet">
+      The range {range.from} to {range.to} is not used here: this part is of the whole run, {start} to {end}.
+    </p>
   );
 }
 

@@ -8,7 +8,7 @@ import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { rebalanceAddress } from '../../words/addresses.js';
-import { count, percent } from '../../words/numbers.js';
+import { costText, count, percent } from '../../words/numbers.js';
 
 /** Every rebalance of the run, and those to come. */
 export function Rebalances({ id }: { readonly id: string }) {
@@ -121,12 +121,12 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
   {
     id: 'cost',
     title: 'Cost',
-    help: 'Fraction of the value the close before',
-    width: 84,
+    help: 'Of the value at the close before, in basis points; none where the run was made without costs',
+    width: 92,
     priority: 4,
     align: 'right',
     value: (row) => row.cost_fraction,
-    show: (row) => percent(row.cost_fraction, 4),
+    show: (row) => costText(row.cost_fraction),
   },
   {
     id: 'capped',

@@ -10,7 +10,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { inCurrency, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
@@ -29,24 +29,26 @@ const FIRST: JsonObject = { aum: 1_000_000, accounts: [] };
 
 interface OrdersProps {
   readonly id: string;
+  /** Of money. */
+  readonly currency: string;
   /** Session whose closes price the orders. */
   readonly asOf: string;
 }
 
 /** The orders that bring accounts to the index as of this rebalance; nothing is stored. */
-export function Orders({ id, asOf }: OrdersProps) {
+export function Orders({ id, asOf, currency }: OrdersProps) {
   const [isOpen, setOpen] = useState(parameter('orders') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <h2>Orders of accounts</h2>
       </summary>
-      {isOpen && <Pack id={id} asOf={asOf} />}
+      {isOpen && <Pack id={id} asOf={asOf} currency={currency} />}
     </details>
   );
 }
 
-function Pack({ id, asOf }: OrdersProps) {
+function Pack({ id, asOf, currency }: OrdersProps) {
   const [asked, setAsked] = useAddressedObject('orders', FIRST);
   const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service says what is wrong with it.
   const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
@@ -61,7 +63,7 @@ function Pack({ id, asOf }: OrdersProps) {
       <SchemaForm
         schema="RebalancePackRequest"
         names={['aum', 'participation', 'adv_sessions', 'lot_sizes']}
-        changes={{ aum: { label: 'AUM' }, adv_sessions: { label: 'Sessions of volume' } }}
+        changes={{ aum: { label: 'AUM', unit: currency }, adv_sessions: { label: 'Sessions of volume' } }}
         value={asked}
         findings={findings}
         onChange={setAsked}
@@ -97,7 +99,7 @@ function Pack({ id, asOf }: OrdersProps) {
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
         {isBehind && <Wait what="the orders" />}
         {!isEmpty && trouble !== null && <Problem trouble={trouble} />}
-        {!isEmpty && data !== undefined && trouble === null && <Packed pack={data} />}
+        {!isEmpty && data !== undefined && trouble === null && <Packed pack={data} currency={currency} />}
       </div>
     </div>
   );
@@ -109,7 +111,7 @@ const FORMATS = [
   { text: 'JSON', ending: 'json', media: 'application/json' },
 ] as const;
 
-interface FilesProps extends OrdersProps {
+interface FilesProps extends Omit<OrdersProps, 'currency'> {
   readonly body: RebalancePackRequest;
 }
 
@@ -193,7 +195,12 @@ function Account({ account, findings, at, onChange }: AccountProps) {
 
 type Packing = RebalancePack['accounts'][number];
 
-function Packed({ pack }: { readonly pack: RebalancePack }) {
+interface PackedProps {
+  readonly pack: RebalancePack;
+  readonly currency: string;
+}
+
+function Packed({ pack, currency }: PackedProps) {
   const chosen = parameter('account');
   const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
   const { days_to_trade: days, liquidation, capacity, findings, basis, effective } = pack;
@@ -216,7 +223,7 @@ function Packed({ pack }: { readonly pack: RebalancePack }) {
             help: 'Share of the value held that is sold within so many days',
           })),
           ...capacity.map(({ days: within, aum }) => ({
-            term: `Capacity ${within} d`,
+            term: `Capacity ${within} d, ${currency}`,
             value: count(aum),
             help: 'AUM whose full purchase takes at most so many days for every name',
           })),
@@ -230,7 +237,7 @@ function Packed({ pack }: { readonly pack: RebalancePack }) {
           onChoose={(name) => setParameters({ account: name })}
         />
       )}
-      {account !== undefined && <Trades account={account} />}
+      {account !== undefined && <Trades account={account} currency={currency} />}
     </>
   );
 }
@@ -241,22 +248,22 @@ function untilAll(liquidation: RebalancePack['liquidation']): RebalancePack['liq
   return all < 0 ? liquidation : liquidation.slice(0, all + 1);
 }
 
-function Trades({ account }: { readonly account: Packing }) {
+function Trades({ account, currency }: { readonly account: Packing; readonly currency: string }) {
   return (
     <Section title={`Orders of ${account.name}`}>
       <Metrics
         label={`Figures of ${account.name}`}
         metrics={[
-          { term: 'Value', value: count(account.value), help: 'Before the trades, in the currency of the index' },
+          { term: `Value, ${currency}`, value: count(account.value), help: 'Before the trades' },
           { term: 'Turnover', value: percent(account.turnover), help: 'Half the value traded over the value' },
-          { term: 'Cost', value: decimal(account.cost), help: 'Expected, in the currency of the index' },
-          { term: 'Cash after', value: decimal(account.cash_after) },
+          { term: `Cost, ${currency}`, value: decimal(account.cost), help: 'Expected' },
+          { term: `Cash after, ${currency}`, value: decimal(account.cash_after) },
           { term: 'Drift after', value: percent(account.drift_after), help: 'What lots leave' },
         ]}
       />
       <Table
         label={`orders of ${account.name}`}
-        columns={COLUMNS}
+        columns={inCurrency(COLUMNS, ['value', 'cost'], currency)}
         rows={account.trades}
         keyOf={({ identifier }) => identifier}
         addressOf={({ identifier }) => nameAddress(identifier)}
@@ -283,7 +290,6 @@ const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
   {
     id: 'value',
     title: 'Value',
-    help: 'In the currency of the index',
     width: 100,
     align: 'right',
     value: ({ value }) => value,
@@ -329,7 +335,8 @@ const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
   {
     id: 'cost',
     title: 'Cost',
-    width: 80,
+    help: 'Expected',
+    width: 92,
     priority: 6,
     align: 'right',
     value: ({ cost }) => cost,

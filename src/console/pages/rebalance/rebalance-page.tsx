@@ -8,7 +8,7 @@ import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { inCurrency, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { useNames } from '../../state/names.js';
@@ -17,6 +17,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
+import { costText } from '../../words/numbers.js';
 import { count, counted, decimal, percent, signClass } from '../../words/numbers.js';
 import { Explanation } from '../index/explanation.js';
 import '../designer/designer.css';
@@ -30,7 +31,7 @@ export function RebalancePage({ params }: PageProps) {
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // A strategy is traded by its own terms, and has no orders of an index.
-  const isIndex = indices.data?.indices.some(({ id: known }) => known === id) === true;
+  const index = indices.data?.indices.find(({ id: known }) => known === id);
   const open = parameter('name');
   return (
     <Page
@@ -47,9 +48,11 @@ export function RebalancePage({ params }: PageProps) {
           <>
             <Figures view={rebalance} />
             <Rules id={id} view={rebalance} />
-            <Names view={rebalance} open={open} />
-            <Notes view={rebalance} />
-            {isIndex && <Orders id={id} asOf={rebalance.decision_date ?? rebalance.date} />}
+            <Names view={rebalance} open={open} currency={index?.currency ?? ''} />
+            <Notes view={rebalance} currency={index?.currency ?? ''} />
+            {index !== undefined && (
+              <Orders id={id} currency={index.currency} asOf={rebalance.decision_date ?? rebalance.date} />
+            )}
             {open !== null && (
               <Explanation
                 id={id}
@@ -90,7 +93,7 @@ function Figures({ view }: { readonly view: RebalanceView }) {
           ? [{ term: 'Turnover', value: 'first composition', help: 'Nothing was held before: no trade is counted' }]
           : [
               { term: 'Turnover', value: percent(turnover), help: 'One-way' },
-              { term: 'Cost', value: percent(cost, 4), help: 'Fraction of the value the close before' },
+              { term: 'Cost', value: costText(cost), help: 'Of the value at the close before, in basis points' },
             ]),
         { term: 'At the cap', value: count(capped), note: cap === null ? 'no cap' : `cap ${percent(cap)}` },
       ]}
@@ -152,7 +155,14 @@ const IS_SHOWN: Readonly<Record<Shown, (name: RebalancedName) => boolean>> = {
   capped: ({ capped }) => capped,
 };
 
-function Names({ view, open }: { readonly view: RebalanceView; readonly open: string | null }) {
+interface NamesProps {
+  readonly view: RebalanceView;
+  readonly open: string | null;
+  /** Of money; empty where it is not known. */
+  readonly currency: string;
+}
+
+function Names({ view, open, currency }: NamesProps) {
   const facts = useNames(
     view.names.map(({ identifier }) => identifier),
     view.date,
@@ -177,7 +187,7 @@ function Names({ view, open }: { readonly view: RebalanceView; readonly open: st
       <Table
         label="names of the rebalance"
         name="names"
-        columns={COLUMNS}
+        columns={inCurrency(COLUMNS, ['trade'], currency)}
         rows={rows}
         keyOf={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}
@@ -246,7 +256,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'trade',
     title: 'Traded',
     help: 'Money bought, negative for a sale, in the currency of the index',
-    width: 100,
+    width: 116,
     priority: 3,
     align: 'right',
     value: ({ trade }) => trade,
@@ -255,6 +265,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'price',
     title: 'Price',
+    help: 'As stored, in the currency of the name',
     width: 90,
     priority: 7,
     align: 'right',
@@ -264,7 +275,7 @@ const COLUMNS: readonly Column<Row>[] = [
 ];
 
 /** Trades at old prices, and orders that were not filled. */
-function Notes({ view: { stale_fills: stale, unfilled } }: { readonly view: RebalanceView }) {
+function Notes({ view: { stale_fills: stale, unfilled }, currency }: Omit<NamesProps, 'open'>) {
   if (stale.length + unfilled.length === 0) return null;
   return (
     <Section title="To know">
@@ -277,7 +288,7 @@ function Notes({ view: { stale_fills: stale, unfilled } }: { readonly view: Reba
         ))}
         {unfilled.map(({ asset_id: name, side, reason, notional, filled_on: filled }) => (
           <li key={`${name} ${side}`}>
-            <Badge kind="warning">not filled</Badge> {side} {name} for {decimal(notional, 0)}:{' '}
+            <Badge kind="warning">not filled</Badge> {side} {name} for {decimal(notional, 0)} {currency}:{' '}
             {reason.replace('_', ' ')}
             {filled === null ? ', never filled.' : `, filled on ${filled}.`}
           </li>

@@ -174,6 +174,27 @@ test('the orders of a pack are the same as a table, for accounts that begin like
   expect(sheet!.rows.slice(1).map((row) => row[0])).toEqual(orders.map(({ account }) => account));
 });
 
+test('a pack carried out at the close of a rebalance holds what the index holds after it, up to a lot', async () => {
+  const { rebalances } = await client.call('listRebalances', { params });
+  const { date } = rebalances.at(-1)!;
+  const held = await client.call('getWeights', { params, query: { as_of: date } });
+  const weightOf = new Map(held.weights.map(({ identifier, weight }) => [identifier, weight]));
+  const value = 1e9;
+  const pack = await client.call('packRebalance', {
+    params,
+    body: { as_of: date, aum: value, cost: { spread_bps: 0, impact_bps: 0 } },
+  });
+  const [account] = pack.accounts;
+  expect(new Set(account!.trades.map(({ identifier }) => identifier))).toEqual(new Set(weightOf.keys()));
+  const lots = account!.trades.reduce((sum, { price }) => sum + price, 0);
+  for (const { identifier, price, weight_target, weight_after } of account!.trades) {
+    expect(weight_target).toBeCloseTo(weightOf.get(identifier)!, 12);
+    expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual(price / value + 1e-12);
+  }
+  expect(account!.cash_after).toBeGreaterThanOrEqual(0);
+  expect(account!.cash_after).toBeLessThanOrEqual(lots);
+});
+
 test('of one name, level and points over the level before are the total return', async () => {
   const index_id = 'ONE';
   const universe = { kind: 'list', identifiers: [await payerWithin('2022-06-02', '2022-12-30')] } as const;

@@ -14,7 +14,20 @@ Lists the processes that work on a database: their role, what they run, and how 
 Exit statuses: 0 done; 75 the database cannot be reached; 78 it has no tables of this version.
 `;
 
-const TITLES = ['node', 'role', 'version', 'started', 'silent', 'heavy', 'light', 'market', 'stale', 'jobs'];
+const TITLES = [
+  'node',
+  'role',
+  'version',
+  'started',
+  'silent',
+  'heavy',
+  'light',
+  'market',
+  'stale',
+  'schema',
+  'lacks',
+  'jobs',
+];
 
 /** `divisor nodes`: who works on a database. */
 export async function nodes(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
@@ -33,6 +46,8 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     String(entry.places.light),
     entry.market?.slice(0, 12) ?? '-',
     String(entry.stale),
+    String(entry.protocol),
+    entry.lacks.join(' ') || '-',
     entry.jobs.join(' ') || '-',
   ]);
   process.stdout.write(

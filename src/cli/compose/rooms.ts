@@ -84,6 +84,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const calendars = openCalendars();
   const metrics = openMetrics({ version, home, store, work: () => ({ jobs, pool }) });
   let warmUp: WarmUp | undefined;
+  const checks = () => [disk.check, numerics, awaitedMarket(market.markets), readMarket(market.markets)];
   const { pool, jobs } = openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
     role,
@@ -97,6 +98,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     onEnded: metrics.jobEnded,
     onStale: metrics.staleFinish,
     market: () => market.markets.served()?.identity.contentHash ?? null,
+    lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
   open.push({ close: () => jobs.stop() });
   const deliveries = openDeliveries({ settings, documents, log });
@@ -122,7 +124,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     states: createRunStates({ documents, artifacts, markets, engineVersion: version }),
     metrics,
     deliveries,
-    checks: [disk.check, numerics, awaitedMarket(markets), readMarket(markets)],
+    checks: checks(),
   };
 }
 
@@ -157,6 +159,8 @@ interface WorkInput {
   readonly onStale: () => void;
   /** Content of the market that is served; null without one. */
   readonly market: () => string | null;
+  /** What its health lacks. */
+  readonly lacks: () => readonly string[];
 }
 
 /** The threads, and the jobs that run on them. */
@@ -199,7 +203,13 @@ function openWork(input: WorkInput): {
           log,
           onEnded,
           onStale: input.onStale,
-          describe: () => ({ role, version: engineVersion(), places: limits.runningMax, market: input.market() }),
+          describe: () => ({
+            role,
+            version: engineVersion(),
+            places: limits.runningMax,
+            market: input.market(),
+            lacks: input.lacks(),
+          }),
         });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log });
   return { pool, jobs };

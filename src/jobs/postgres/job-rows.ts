@@ -1,4 +1,4 @@
-import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
 import type { JobCounts, JobQuery, Lease, WaitingJob } from '../queue.js';
@@ -63,6 +63,8 @@ interface KeyRow {
   readonly attempt: number;
 }
 
+/** Kinds of this version: jobs of a newer one wait for a node that knows them. */
+const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE);
 /** A node that dies with one reserved keeps it from the others for so long. */
 const RESERVED_SECONDS = 10;
 /** Attempts that one look takes up. */
@@ -169,11 +171,11 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
       const [row] = await database.query<KeyRow & { kind: JobKindName; owner: string; estimated_bytes: string }>(
         `UPDATE ${jobs} SET reserved_until = clock_timestamp() + interval '${RESERVED_SECONDS} s'
           WHERE job_id = (
-            SELECT job_id FROM ${jobs} WHERE lane = $1 AND status = 'pending' AND NOT owner = ANY($2)
+            SELECT job_id FROM ${jobs} WHERE lane = $1 AND status = 'pending' AND NOT owner = ANY($2) AND kind = ANY($3)
               AND coalesce(reserved_until < clock_timestamp(), true)
               ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
           ) RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt`,
-        [lane, exceptOwners],
+        [lane, exceptOwners, JOB_KINDS],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, estimated_bytes: bytes } = row;
@@ -191,9 +193,9 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
     },
     async hasWaiting(lanes) {
       const found = await database.query(
-        `SELECT FROM ${jobs} WHERE status = 'pending' AND lane = ANY($1)
+        `SELECT FROM ${jobs} WHERE status = 'pending' AND lane = ANY($1) AND kind = ANY($2)
             AND coalesce(reserved_until < clock_timestamp(), true) LIMIT 1`,
-        [lanes],
+        [lanes, JOB_KINDS],
       );
       return found.length > 0;
     },

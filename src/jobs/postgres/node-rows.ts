@@ -12,7 +12,14 @@ export interface NodeState {
   readonly market: string | null;
   /** Finishes of attempts that had been given up. */
   readonly stale: number;
+  /** Number of the tables that it knows. */
+  readonly protocol: number;
+  /** Names of the checks of its health that fail. */
+  readonly lacks: readonly string[];
 }
+
+/** As a node of any version may have said it. */
+type SaidState = Omit<NodeState, 'protocol' | 'lacks'> & Partial<Pick<NodeState, 'protocol' | 'lacks'>>;
 
 /** A node as the others see it. */
 export interface NodeEntry extends NodeState {
@@ -67,7 +74,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
           FROM ${nodes} AS n ORDER BY node`,
         [],
       );
-      return rows.map(({ state, ...row }) => ({ ...row, ...(JSON.parse(state) as NodeState) })); // As `beat` wrote it.
+      // As `beat` wrote it; earlier versions said less.
+      return rows.map(({ state, ...row }) => ({ ...row, protocol: 1, lacks: [], ...(JSON.parse(state) as SaidState) }));
     },
     async lanes() {
       type Row = {

@@ -37,7 +37,7 @@ export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies,
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
   /** What this node says of itself; it is not listed without. */
-  readonly describe?: (() => Omit<NodeState, 'stale'>) | undefined;
+  readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
 }
 
 export interface SharedQueueDependencies {

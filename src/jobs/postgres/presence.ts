@@ -1,4 +1,5 @@
 import type { Database } from '#store/postgres/database.js';
+import { PROTOCOL } from '#store/postgres/schema.js';
 import type { Lane } from '../compute-pool.js';
 import type { JobRows } from './job-rows.js';
 import { createLookOut } from './look-out.js';
@@ -11,7 +12,7 @@ export interface PresenceOptions {
   /** Name of this node, over restarts. */
   readonly node: string;
   /** What it says of itself; it is not listed without. */
-  readonly describe?: (() => Omit<NodeState, 'stale'>) | undefined;
+  readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
 }
 
 /** A node among the nodes of a database. */
@@ -39,7 +40,7 @@ export function createPresence({ database, schema, node, describe }: PresenceOpt
   let stale = 0;
   return {
     async announce() {
-      if (describe !== undefined) lookOut.nodes = await rows.beat(node, { ...describe(), stale });
+      if (describe !== undefined) lookOut.nodes = await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
     },
     pauseMs: () => lookOut.pauseMs(),
     async hasWork() {

@@ -5,6 +5,7 @@ import type { JobQueue, QueueLimits } from '#jobs/queue.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
+import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
 import { describeJobQueue } from '../queue-port-contract.js';
 import { createQueues, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
@@ -58,7 +59,7 @@ async function openNode(
     limits,
     log: quiet,
     ...(cancellations && { cancellations }),
-    describe: () => ({ role: 'worker', version: '1.2.3', places, market: null }),
+    describe: () => ({ role: 'worker', version: '1.2.3', places, market: null, lacks: ['disk'] }),
   });
   return {
     queue,
@@ -254,7 +255,15 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       const { lease } = await one!.claimed();
       const listed = await listNodes({ url, schema });
       expect(listed).toMatchObject([
-        { node: 'one', role: 'worker', places: { heavy: 3, light: 1 }, stale: 0, jobs: ['backtest:a'] },
+        {
+          node: 'one',
+          role: 'worker',
+          places: { heavy: 3, light: 1 },
+          stale: 0,
+          jobs: ['backtest:a'],
+          protocol: PROTOCOL,
+          lacks: ['disk'],
+        },
         { node: 'other', jobs: [] },
       ]);
       expect((await other!.queue.lanes()).heavy).toMatchObject({ running: 1, places: 6 });
@@ -263,6 +272,19 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       while ((await listNodes({ url, schema }))[0]?.stale !== 1) await pass(2000);
       await other!.queue.close();
       expect((await listNodes({ url, schema })).map(({ node }) => node)).toEqual(['one']);
+    });
+  });
+
+  test('leave jobs of a kind that their version does not know to others', async () => {
+    await withNodes(async ([old], pass, { query }) => {
+      await old!.queue.submit(job('a'));
+      await old!.queue.submit(job('b'));
+      await query(`UPDATE $schema.jobs SET kind = 'of-a-newer-version' WHERE job_id = 'backtest:a'`);
+      expect((await old!.claimed()).lease.jobId).toBe('backtest:b');
+      expect(await old!.claim()).toBeUndefined();
+      const calls = old!.state.calls;
+      await pass(4000);
+      expect([old!.state.calls, await old!.queue.counts()]).toEqual([calls, { pending: 1, running: 1 }]);
     });
   });
 

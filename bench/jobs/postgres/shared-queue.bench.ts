@@ -1,0 +1,146 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { systemClock } from '#jobs/clock.js';
+import { createLocalQueue } from '#jobs/local/local-queue.js';
+import { nodeLimits } from '#jobs/node-limits.js';
+import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
+import type { Ending, JobQueue, NewJob } from '#jobs/queue.js';
+import { openDatabaseDocuments } from '#store/postgres/open-documents.js';
+import { openHome } from '#store/home/home.js';
+import { openStore } from '#store/open-store.js';
+import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
+import { percentile, spread } from '../../percentiles.js';
+
+/**
+ * The queue on PostgreSQL, flushed to disk, from two processes' connections: a job of nothing from its submission to its
+ * end beside the embedded queue; cancellations until another node reads them; reads on one node after writes on another;
+ * PostgreSQL's processor time and write-ahead log a job, with few and with `OLD` ended jobs. Goals: 15 ms more than
+ * embedded; cancelled readable within 100 ms (p99); no stale read.
+ */
+const JOBS = 300;
+const CANCELS = 200;
+const READS = 10_000;
+const BATCH = 1000;
+const OLD = Number(process.env['BENCH_OLD_JOBS'] ?? 100_000);
+
+const quiet = { info: () => {}, warn: () => {}, error: console.error };
+const limits = { ...nodeLimits({ workers: 2, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
+const done: Ending = { type: 'succeed', result: { value: null }, message: '' };
+const job = (name: string): NewJob => ({
+  jobId: `backtest:${name}`,
+  kind: 'backtest',
+  inputHash: name,
+  payload: {},
+  request: null,
+  estimatedBytes: 1,
+  message: undefined,
+  origin: null,
+});
+
+const folder = await mkdtemp(join(tmpdir(), 'bench-'));
+// Flushed: the last of the settings counts.
+const server = await startPostgresql({ settings: ['-c', 'fsync=on'] });
+const connect = () =>
+  openDatabaseDocuments({ place: { url: server.url, migrate: true, isShared: true }, onFailure: console.error });
+const [front, worker] = [await connect(), await connect()];
+const queueOn = (documents: typeof front, node: string) =>
+  createPostgresQueue({ ...documents, documents, node, clock: systemClock, limits, log: quiet });
+const home = await openHome(folder);
+const store = await openStore({ home, onFailure: console.error });
+const embedded = createLocalQueue({ store: store.documents, clock: systemClock, limits, log: quiet });
+const queues = { front: queueOn(front, 'front'), worker: queueOn(worker, 'worker') };
+for (const queue of [embedded, queues.front, queues.worker])
+  await queue.join({ onWork: () => {}, progressOf: () => undefined });
+
+async function once(submitter: JobQueue, runner: JobQueue, name: string): Promise<number> {
+  const start = performance.now();
+  await submitter.submit(job(name));
+  const claim = await runner.claim({ lane: 'heavy', exceptOwners: new Set(), take: () => true });
+  await runner.complete(claim!.lease, done);
+  return performance.now() - start;
+}
+
+async function each(count: number, work: (i: number) => Promise<number>): Promise<number[]> {
+  const times: number[] = [];
+  for (let i = 0; i < count; i++) times.push(await work(i));
+  return times;
+}
+
+const overhead = async (name: string) => {
+  const alone = await each(JOBS, (i) => once(embedded, embedded, `${name}-e${i}`));
+  const shared = await each(JOBS, (i) => once(queues.front, queues.worker, `${name}-s${i}`));
+  console.log(`job of nothing, embedded      ${spread(alone)}`);
+  console.log(`job of nothing, on PostgreSQL ${spread(shared)}`);
+  const median = (times: number[]) =>
+    percentile(
+      times.toSorted((a, b) => a - b),
+      0.5,
+    );
+  console.log(`overhead at the median        ${(median(shared) - median(alone)).toFixed(2)} ms`);
+};
+
+/** Processor time of all processes of the server, ms. */
+async function serverMs(): Promise<number> {
+  let ticks = 0;
+  for (const name of await readdir('/proc')) {
+    if (!/^\d+$/.test(name)) continue;
+    const words = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
+    if (!words.startsWith('postgres:') && !words.includes(`-p\0${server.port}`)) continue;
+    const fields = (await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ') ?? [];
+    ticks += Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+  }
+  return ticks * 10;
+}
+
+const client = new Client(server.url);
+await client.connect();
+const walBytes = async (): Promise<number> =>
+  Number((await client.query(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`)).rows[0].bytes);
+
+async function costs(name: string): Promise<void> {
+  const [ms, bytes] = [await serverMs(), await walBytes()];
+  for (let i = 0; i < BATCH; i += 10)
+    await Promise.all(Array.from({ length: 10 }, (_, j) => once(queues.front, queues.worker, `${name}-${i + j}`)));
+  const [cost, log] = [(await serverMs()) - ms, (await walBytes()) - bytes];
+  console.log(
+    `${name.padEnd(30)}${(cost / BATCH).toFixed(2)} ms of PostgreSQL a job, ${(log / BATCH / 1024).toFixed(1)} KiB of WAL`,
+  );
+}
+
+await overhead('few');
+const cancels = await each(CANCELS, async (i) => {
+  await queues.front.submit(job(`cancel-${i}`));
+  await queues.worker.claim({ lane: 'heavy', exceptOwners: new Set(), take: () => true });
+  const start = performance.now();
+  await queues.front.cancel(`backtest:cancel-${i}`);
+  while ((await queues.worker.find(`backtest:cancel-${i}`))?.status.status !== 'cancelled');
+  return performance.now() - start;
+});
+console.log(`cancelled, read elsewhere     ${spread(cancels)}`);
+let stale = 0;
+const reads = await each(READS, async (i) => {
+  const { etag } = await front.transaction(async (tx) => ({ etag: await tx.put('index', 'read', { n: i }) }));
+  const start = performance.now();
+  const found = await worker.get('index', 'read');
+  if (found === undefined || 'unreadable' in found || found.etag !== etag) stale++;
+  return performance.now() - start;
+});
+console.log(`stale reads after writes      ${stale} of ${READS}; a read takes ${spread(reads)}`);
+await costs('few jobs');
+await client.query(
+  `INSERT INTO divisor.jobs (job_id, kind, lane, owner, status, sequence, attempt, estimated_bytes, turn, revision)
+    SELECT 'old:' || n, 'backtest', 'heavy', '', 'succeeded', -n, 1, 1, 0, 0 FROM generate_series(1, ${OLD}) AS n`,
+);
+await client.query('ANALYZE divisor.jobs');
+await costs(`${OLD} old rows`);
+
+for (const queue of [embedded, queues.front, queues.worker]) await queue.close();
+await client.end();
+await front.close();
+await worker.close();
+await store.close();
+await home.close();
+await server.stop();
+await rm(folder, { recursive: true });

@@ -1,0 +1,110 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import { SETTINGS } from '#cli/settings.js';
+
+interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly envFrom: readonly Readonly<Record<string, { readonly name: string }>>[];
+  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
+  readonly readinessProbe?: Probe;
+  readonly livenessProbe?: Probe;
+  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
+}
+interface Probe {
+  readonly httpGet: { readonly path: string; readonly port: string };
+}
+interface Pod {
+  readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly terminationGracePeriodSeconds?: number;
+    readonly containers: readonly Container[];
+    readonly volumes?: readonly { readonly name: string }[];
+  };
+}
+interface Item {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string };
+  readonly data?: Readonly<Record<string, string>>;
+  readonly stringData?: Readonly<Record<string, string>>;
+  readonly spec?: { readonly [field: string]: unknown; readonly template?: Pod };
+}
+
+const { items } = JSON.parse(readFileSync('data/deploy/kubernetes.json', 'utf8')) as {
+  readonly items: readonly Item[];
+};
+const compose = readFileSync('data/deploy/compose.yaml', 'utf8');
+const item = (kind: string, name: string): Item =>
+  items.find((each) => each.kind === kind && each.metadata.name === name)!;
+const pods = items.flatMap(({ spec }) => (spec?.template === undefined ? [] : [spec.template]));
+const containers = pods.flatMap(({ spec }) => spec.containers);
+
+/** Commands of the image, as both files start it. */
+const commands = [
+  ...containers.map(({ args }) => args),
+  ...[...compose.matchAll(/^ {4}command: (\[.*\])$/gm)].map(([, words]) => JSON.parse(words!) as string[]),
+];
+const flags = new Set(Object.values(SETTINGS).map((setting) => ('flag' in setting ? `--${setting.flag}` : '')));
+const variables = new Set<string>(Object.values(SETTINGS).map(({ variable }) => variable));
+
+test('start commands of this version with settings that it knows', () => {
+  expect([...new Set(commands.map(([verb]) => verb))].toSorted()).toEqual(['migrate', 'serve', 'worker']);
+  for (const [verb, ...words] of commands) {
+    const given = words.filter((word) => word.startsWith('--'));
+    expect(
+      given.filter((flag) => !flags.has(flag)),
+      verb,
+    ).toEqual([]);
+  }
+  const named = items.flatMap(({ data = {}, stringData = {} }) => [...Object.keys(data), ...Object.keys(stringData)]);
+  expect(named.filter((name) => !variables.has(name))).toEqual([]);
+  expect(named).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
+});
+
+test('of Kubernetes name what is there: labels, volumes, ports, configurations', () => {
+  for (const { metadata, spec } of pods) {
+    const volumes = (spec.volumes ?? []).map(({ name }) => name);
+    for (const container of spec.containers) {
+      for (const { name } of container.volumeMounts ?? []) expect(volumes).toContain(name);
+      for (const from of container.envFrom)
+        for (const [kind, { name }] of Object.entries(from))
+          expect(item(kind === 'secretRef' ? 'Secret' : 'ConfigMap', name)).toBeDefined();
+    }
+    expect(metadata.labels).toMatchObject({ app: 'divisor' });
+  }
+  for (const name of ['divisor-front', 'divisor-worker']) {
+    const { spec } = item('Deployment', name);
+    expect(spec?.['selector']).toEqual({ matchLabels: spec?.template?.metadata.labels });
+  }
+  const front = item('Deployment', 'divisor-front').spec!.template!.metadata.labels;
+  expect(item('Service', 'divisor').spec).toMatchObject({ selector: front, ports: [{ targetPort: 'http' }] });
+  expect(item('PodDisruptionBudget', 'divisor-front').spec).toMatchObject({ selector: { matchLabels: front } });
+});
+
+test('of Kubernetes ask the health of both roles, and let a stop come to its end', () => {
+  const paths = Object.values(API).map(({ path }) => path as string);
+  for (const name of ['divisor-front', 'divisor-worker']) {
+    const { spec } = item('Deployment', name).spec!.template!;
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(25);
+    for (const { readinessProbe, livenessProbe, ports, args } of spec.containers) {
+      expect(readinessProbe!.httpGet).toEqual({ path: '/health/ready', port: ports![0]!.name });
+      expect(livenessProbe!.httpGet).toEqual({ path: '/health/live', port: ports![0]!.name });
+      expect(args.slice(1)).toEqual(['--host', '0.0.0.0', '--port', String(ports![0]!.containerPort)]);
+      for (const { httpGet } of [readinessProbe!, livenessProbe!]) expect(paths).toContain(httpGet.path);
+    }
+  }
+});
+
+test('of Kubernetes scale workers by a figure that every process tells', () => {
+  const { scaleTargetRef, metrics } = item('HorizontalPodAutoscaler', 'divisor-worker').spec as unknown as {
+    scaleTargetRef: { kind: string; name: string };
+    metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];
+  };
+  expect(item(scaleTargetRef.kind, scaleTargetRef.name).spec).not.toHaveProperty('replicas');
+  const [{ external }] = metrics as [(typeof metrics)[number]];
+  expect(readFileSync('src/http/metrics.ts', 'utf8')).toContain(`'${external.metric.name}'`);
+  expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
+});

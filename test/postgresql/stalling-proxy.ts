@@ -1,0 +1,55 @@
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+
+/** A way to a server on which nothing passes for a while, as when a network is down: no side is told. */
+export interface StallingProxy {
+  /** URL of the server, by this way. */
+  readonly url: string;
+  stall(): void;
+  /** What was under way passes now. */
+  pass(): void;
+  close(): Promise<void>;
+}
+
+/** @param url of a server that listens on a port of loopback */
+export async function openStallingProxy(url: string): Promise<StallingProxy> {
+  const target = new URL(url);
+  const sockets = new Set<Socket>();
+  let isStalled = false;
+  const server = createServer((client) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    const end = (): void => {
+      client.destroy();
+      upstream.destroy();
+    };
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', end).on('close', () => {
+        sockets.delete(socket);
+        end();
+      });
+      socket.setNoDelay(true).on('data', (bytes) => void other.write(bytes));
+      if (isStalled) socket.pause();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const own = new URL(url);
+  own.port = String((server.address() as AddressInfo).port);
+  return {
+    url: own.href,
+    stall() {
+      isStalled = true;
+      for (const socket of sockets) socket.pause();
+    },
+    pass() {
+      isStalled = false;
+      for (const socket of sockets) socket.resume();
+    },
+    close() {
+      for (const socket of sockets) socket.destroy();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}

@@ -1,3 +1,5 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 import type { Task } from '#jobs/tasks.js';
 import { exportPart } from '#views/exports/export-part.js';
 import { openedMarket } from './open-markets.js';
@@ -8,14 +10,25 @@ import { workbookPart } from './workbook-part.js';
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
   const { exportId, files, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = sinkInto(new Uint8Array(room));
-  const open = () => ({ columns: openFiles(files), market: market && openedMarket(market) });
+  const columns = columnsOf(exportId, files);
+  const open = () => ({ columns, market: market && openedMarket(market) });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
     format === 'xlsx'
       ? await workbookPart({ ...common, exportId, open })
       : exportPart({ ...common, ...open(), format });
+  if (next === null) latest = undefined;
   return { ...written(), next };
 };
+
+/** The columns of the export that this thread wrote a part of last: the parts of one follow each other. */
+let latest: { readonly exportId: string; readonly columns: RunColumns } | undefined;
+
+/** Files of an export stay open, and the same, as long as it is read. */
+function columnsOf(exportId: string, files: OpenRunFiles): RunColumns {
+  if (latest?.exportId !== exportId) latest = { exportId, columns: openFiles(files) };
+  return latest.columns;
+}
 
 /** Fills a room; what has none in it is kept beside it. */
 function sinkInto(room: Uint8Array) {

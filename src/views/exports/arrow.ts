@@ -32,7 +32,6 @@ const TYPES = { date: DateDay, text: Utf8, number: Float64, count: Int32 } as co
 export function createArrowWriter({ runId, table, columns, from, sink }: PartInput): PartWriter {
   const schema = schemaOf({ runId, table }, columns);
   const head = streamOf(schema, []).length - END_BYTES;
-  const encoded = createEncoded();
   let length = 0;
   const add = (piece: Uint8Array): void => {
     sink.append(piece);
@@ -41,7 +40,7 @@ export function createArrowWriter({ runId, table, columns, from, sink }: PartInp
   if (from.at === 0) add(streamOf(schema, []).subarray(0, head));
   return {
     rows(named, count) {
-      const stream = streamOf(schema, [recordBatch(schema, { columns: named, count, encoded })]);
+      const stream = streamOf(schema, [recordBatch(schema, { columns: named, count })]);
       add(stream.subarray(head, -END_BYTES));
     },
     length: () => length,
@@ -75,19 +74,18 @@ function schemaOf(
 interface BatchInput {
   readonly columns: readonly NamedColumn[];
   readonly count: number;
-  readonly encoded: Encoded;
 }
 
-function recordBatch(schema: Schema, { columns, count, encoded }: BatchInput): RecordBatch {
-  const children = columns.map((column) => dataOf(column, count, encoded));
+function recordBatch(schema: Schema, { columns, count }: BatchInput): RecordBatch {
+  const children = columns.map((column) => dataOf(column, count));
   return new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length: count, nullCount: 0, children }));
 }
 
-function dataOf({ type, values }: NamedColumn, length: number, encoded: Encoded): Data {
+function dataOf({ type, values }: NamedColumn, length: number): Data {
   // The values of a column are those of its type.
   switch (type) {
     case 'text':
-      return texts(values as TextValues, length, encoded);
+      return texts(values as TextValues, length);
     case 'date':
       return whole(new DateDay(), values as Int32Array, length);
     case 'count':
@@ -111,48 +109,79 @@ interface Validity {
   readonly nullCount: number;
 }
 
-/** All values but NaN and one. */
+/** All values but NaN and one; no bitmap where all are. */
 function validity(data: Int32Array | Float64Array, length: number, none: number): Validity {
+  let row = 0;
+  while (row < length && isValue(data[row]!, none)) row++;
+  if (row === length) return { nullBitmap: ALL_VALID, nullCount: 0 };
   const nullBitmap = new Uint8Array(Math.ceil(length / 8));
-  let valid = 0;
-  for (let row = 0; row < length; row++) {
-    const value = data[row]!;
-    if (value === none || value !== value) continue;
+  let valid = row;
+  for (let before = 0; before < row; before++) nullBitmap[before >> 3]! |= 1 << (before & 7);
+  for (; row < length; row++) {
+    if (!isValue(data[row]!, none)) continue;
     nullBitmap[row >> 3]! |= 1 << (row & 7);
     valid++;
   }
   return { nullBitmap, nullCount: length - valid };
 }
 
-/** Bytes of the texts of a list, each made when a row first has it. */
-type Encoded = (list: readonly string[]) => (Uint8Array | undefined)[];
+const ALL_VALID = new Uint8Array(0);
 
-function createEncoded(): Encoded {
-  const lists = new Map<readonly string[], (Uint8Array | undefined)[]>();
-  return (list) => {
-    const known = lists.get(list) ?? [];
-    lists.set(list, known);
-    return known;
-  };
+const isValue = (value: number, none: number): boolean => value !== none && value === value;
+
+/** The texts of a list as UTF-8, each from a word of four bytes on. */
+interface EncodedTexts {
+  /** Bytes of each. */
+  readonly lengths: Int32Array;
+  /** First word of each, and the words, little endian; the last of a text is filled with zeros. */
+  readonly starts: Int32Array;
+  readonly words: Uint32Array;
 }
 
-const ENCODER = new TextEncoder();
+/** Of lists that several parts of an export have. */
+const known = new WeakMap<readonly string[], EncodedTexts>();
 
-function texts({ codes, texts: list }: TextValues, length: number, encoded: Encoded): Data<Utf8> {
-  const known = encoded(list);
+const ENCODER = new TextEncoder();
+const WORD = 4;
+
+function encodedTexts(list: readonly string[]): EncodedTexts {
+  const before = known.get(list);
+  if (before !== undefined) return before;
+  const texts = list.map((text) => ENCODER.encode(text));
+  const lengths = Int32Array.from(texts, ({ length }) => length);
+  const starts = new Int32Array(texts.length);
+  let end = 0;
+  for (const [i, { length }] of texts.entries()) {
+    starts[i] = end;
+    end += Math.ceil(length / WORD);
+  }
+  const bytes = new Uint8Array(end * WORD);
+  for (const [i, text] of texts.entries()) bytes.set(text, starts[i]! * WORD);
+  const view = new DataView(bytes.buffer);
+  const words = Uint32Array.from({ length: end }, (_, word) => view.getUint32(word * WORD, true));
+  const encoded = { lengths, starts, words };
+  known.set(list, encoded);
+  return encoded;
+}
+
+function texts({ codes, texts: list }: TextValues, length: number): Data<Utf8> {
+  const { lengths, starts, words } = encodedTexts(list);
   const valueOffsets = new Int32Array(length + 1);
   let end = 0;
   for (let row = 0; row < length; row++) {
     const code = codes[row]!;
-    if (code >= 0) end += (known[code] ??= ENCODER.encode(list[code]!)).length;
+    if (code >= 0) end += lengths[code]!;
     valueOffsets[row + 1] = end;
   }
-  const data = new Uint8Array(end);
-  for (let row = 0, at = 0; row < length; row++) {
+  // Words are written over the end of each text, and the next text over that.
+  const room = new DataView(new ArrayBuffer(end + WORD));
+  for (let row = 0; row < length; row++) {
     const code = codes[row]!;
     if (code < 0) continue;
-    const bytes = known[code]!;
-    for (let i = 0; i < bytes.length; i++) data[at++] = bytes[i]!; // Short: a call would take longer.
+    const stop = valueOffsets[row + 1]!;
+    for (let at = valueOffsets[row]!, word = starts[code]!; at < stop; at += WORD)
+      room.setUint32(at, words[word++]!, true);
   }
+  const data = new Uint8Array(room.buffer, 0, end);
   return makeData({ type: new Utf8(), length, valueOffsets, data, ...validity(codes, length, -1) });
 }

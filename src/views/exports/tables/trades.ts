@@ -10,13 +10,12 @@ const SIDES = ['buy', 'sell'] as const;
 
 /** Positions are those of trades in the window. @throws Refusal DOCUMENT_UNREADABLE of a run of version 0.1.0 */
 export const trades: Producer<'trades'> = function* ({ columns, window }, from) {
-  const { identifiers, transactions, costRate } = recordParts(columns);
-  const all = transactions();
+  const { identifiers, all, costRate } = tradesOf(columns);
   const days = columns.i32('days');
   const span = spanOf(days, window);
   const first = firstAtLeast(all.at, span.from);
   const end = firstAtLeast(all.at, span.to);
-  const source = { all, days, costRate: costRate(), moves: weightMoves(columns, identifiers) };
+  const source = { all, days, costRate, moves: weightMoves(columns, identifiers) };
   const rows = roomFor(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
   for (let row = first + from; row < end; row += BATCH_ROWS) {
     const to = Math.min(end, row + BATCH_ROWS);
@@ -24,6 +23,25 @@ export const trades: Producer<'trades'> = function* ({ columns, window }, from) 
     yield batchOf(rows, { count: to - row, end: to - first, identifiers });
   }
 };
+
+/** The trades of a run. */
+interface RunTrades {
+  readonly identifiers: readonly string[];
+  readonly all: RecordedTransactions;
+  readonly costRate: number;
+}
+
+/** Of the runs that are open: each part of an export needs them. */
+const known = new WeakMap<RunColumns, RunTrades>();
+
+function tradesOf(columns: RunColumns): RunTrades {
+  const before = known.get(columns);
+  if (before !== undefined) return before;
+  const { identifiers, transactions, costRate } = recordParts(columns);
+  const trades = { identifiers, all: transactions(), costRate: costRate() };
+  known.set(columns, trades);
+  return trades;
+}
 
 interface Rows {
   readonly days: Int32Array;

@@ -52,6 +52,7 @@ export const RiskValidationView = z
     settings: RiskModelRequest.pick({
       estimator: true,
       factors: true,
+      eigenvalue_simulations: true,
       threshold: true,
       lags: true,
       target: true,

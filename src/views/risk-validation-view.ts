@@ -18,11 +18,31 @@ export function riskValidationView(
   { modelId, settings, request: { sessions, horizon }, indexId }: ValidatedModel,
   { days, skipped, portfolios }: RiskValidation,
 ): RiskValidationView {
-  const { estimator, factors, threshold, lags, target, intensity, intensity_method, half_life } = settings;
+  const {
+    estimator,
+    factors,
+    eigenvalue_simulations,
+    threshold,
+    lags,
+    target,
+    intensity,
+    intensity_method,
+    half_life,
+  } = settings;
   const shown = portfolios.map(portfolioView);
   return {
     model_id: modelId,
-    settings: { estimator, factors, threshold, lags, target, intensity, intensity_method, half_life },
+    settings: {
+      estimator,
+      factors,
+      eigenvalue_simulations,
+      threshold,
+      lags,
+      target,
+      intensity,
+      intensity_method,
+      half_life,
+    },
     sessions,
     horizon,
     index_id: indexId,

@@ -1,5 +1,6 @@
 import type { Engine } from '../../engines/engine.js';
 import { demean } from '../demean.js';
+import { adjustEigenvalues, effectiveObservations } from '../eigenvalue-bias.js';
 import { denoise } from './denoise.js';
 import { gerberStatistic } from './gerber.js';
 import { neweyWest } from './newey-west.js';
@@ -16,6 +17,8 @@ export interface StructuredRequest {
   readonly threshold: number;
   /** Autocovariances that count; read by Newey and West. */
   readonly lags: number;
+  /** Samples drawn to adjust eigenvalues, read by Newey and West; none when absent. */
+  readonly simulations?: number | undefined;
   /** [observations] summing to 1, read by Newey and West; equal weights when absent. */
   readonly weights?: Float64Array;
   /** Factor on everything: the periods of a year. */
@@ -39,7 +42,7 @@ export function structuredCovariance(
   engine: Engine,
   panel: Float64Array,
   assets: number,
-  { estimator, threshold, lags, weights, scale }: StructuredRequest,
+  { estimator, threshold, lags, simulations, weights, scale }: StructuredRequest,
   out: Float64Array,
 ): void {
   const returns = estimator === 'gerber' ? panel.slice() : panel;
@@ -61,6 +64,10 @@ export function structuredCovariance(
   if (estimator === 'gerber') {
     gerberStatistic(engine, returns, { deviations, threshold }, out);
     scaleBy(out, deviations, (a, b) => a * b);
+  }
+  if (estimator === 'newey_west' && simulations !== undefined) {
+    const observations = own === undefined ? rowFactors.length : effectiveObservations(own);
+    adjustEigenvalues(engine, out, assets, { observations, simulations });
   }
   for (let k = 0; k < out.length; k++) out[k]! *= scale;
 }

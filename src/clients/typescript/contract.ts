@@ -5308,6 +5308,8 @@ export interface RiskEstimator {
   readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
   /** Principal components, read by statistical; 10 unless given. */
   readonly factors?: number | undefined;
+  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+  readonly eigenvalue_simulations?: number | undefined;
   /** Size of a move in standard deviations, read by gerber. */
   readonly threshold: number;
   /** Autocovariances that count, read by newey_west. */
@@ -5330,6 +5332,8 @@ export interface RiskEstimatorInput {
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Principal components, read by statistical; 10 unless given. */
   readonly factors?: number | undefined;
+  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+  readonly eigenvalue_simulations?: number | undefined;
   /** Size of a move in standard deviations, read by gerber. */
   readonly threshold?: number | undefined;
   /** Autocovariances that count, read by newey_west. */
@@ -5406,6 +5410,8 @@ export interface RiskModelRequest {
   readonly estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined;
   /** Principal components, read by statistical; 10 unless given. */
   readonly factors?: number | undefined;
+  /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+  readonly eigenvalue_simulations?: number | undefined;
   /** Size of a move in standard deviations, read by gerber. */
   readonly threshold?: number | undefined;
   /** Autocovariances that count, read by newey_west. */
@@ -5556,6 +5562,8 @@ export interface RiskValidationView {
     readonly estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles';
     /** Principal components, read by statistical; 10 unless given. */
     readonly factors?: number | undefined;
+    /** Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough. */
+    readonly eigenvalue_simulations?: number | undefined;
     /** Size of a move in standard deviations, read by gerber. */
     readonly threshold: number;
     /** Autocovariances that count, read by newey_west. */

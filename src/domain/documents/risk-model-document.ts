@@ -14,6 +14,9 @@ const LAGS_MAX = 20;
 /** Most principal components of an estimate. */
 const FACTORS_MAX = 100;
 
+/** Most samples behind an adjustment of eigenvalues. */
+const SIMULATIONS_MAX = 1_000;
+
 /** Which estimator, and settings that only some of them read. */
 export const estimatorFields = {
   estimator: z.enum(ESTIMATORS).default('shrinkage').meta({
@@ -26,6 +29,10 @@ export const estimatorFields = {
     .max(FACTORS_MAX)
     .optional()
     .meta({ description: 'Principal components, read by statistical; 10 unless given.' }),
+  eigenvalue_simulations: z.int().min(1).max(SIMULATIONS_MAX).optional().meta({
+    description:
+      'Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.',
+  }),
   threshold: z.number().min(0).max(10).default(0.5).meta({
     description: 'Size of a move in standard deviations, read by gerber.',
   }),

@@ -180,9 +180,9 @@ function asEstimated(
     return { metric: factorMetric(factorLoadings(model), model.specific), means };
   }
   if (estimator !== 'shrinkage') {
-    const { threshold, lags } = settings;
+    const { threshold, lags, eigenvalue_simulations: simulations } = settings;
     const matrix = new Float64Array(n * n);
-    estimateStructured(engine, panel, n, { estimator, threshold, lags, scale, ...weights }, matrix);
+    estimateStructured(engine, panel, n, { estimator, threshold, lags, simulations, scale, ...weights }, matrix);
     return { metric: denseMetric(matrix, n), means };
   }
   const covariance = lowRankCovariance(engine, panel, n, { target, intensity, method, scale, ...weights });

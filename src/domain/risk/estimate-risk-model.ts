@@ -22,7 +22,16 @@ const EARLIER_WEIGHT_MIN = 1e-4;
 
 export type RiskSettings = Pick<
   RiskModelRequest,
-  'estimator' | 'factors' | 'threshold' | 'lags' | 'intensity' | 'target' | 'repair' | 'intensity_method' | 'half_life'
+  | 'estimator'
+  | 'factors'
+  | 'eigenvalue_simulations'
+  | 'threshold'
+  | 'lags'
+  | 'intensity'
+  | 'target'
+  | 'repair'
+  | 'intensity_method'
+  | 'half_life'
 >;
 
 export interface RiskModelEstimate {
@@ -61,7 +70,7 @@ export function estimateRiskModel(
     readReturns(window, coverage, panel, engine);
     const weights =
       settings.half_life === null ? {} : { weights: weightsOf(settings.half_life, coverage.sessions.length) };
-    const { estimator, threshold, lags } = settings;
+    const { estimator, threshold, lags, eigenvalue_simulations: simulations } = settings;
     if (isFactorEstimator(estimator)) {
       tell('moments');
       estimated = estimateFactors(engine, window, coverage, { ...settings, estimator }, panel);
@@ -75,7 +84,7 @@ export function estimateRiskModel(
       tell(stage);
     };
     if (estimator !== 'shrinkage') {
-      const structured = { estimator, threshold, lags, scale: LIMITS.PERIODS_PER_YEAR, ...weights };
+      const structured = { estimator, threshold, lags, simulations, scale: LIMITS.PERIODS_PER_YEAR, ...weights };
       return { intensity: null, ...estimateStructured(engine, panel, n, structured, covariance, onStage) };
     }
     const request = {

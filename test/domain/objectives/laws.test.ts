@@ -79,6 +79,32 @@ describe('the largest Sharpe ratio', () => {
   });
 });
 
+describe('more candidates', () => {
+  const objectives = [
+    { type: 'min_tracking_error' },
+    { type: 'min_variance' },
+    { type: 'max_utility', risk_aversion: 3 },
+    { type: 'max_return' },
+    { type: 'max_sharpe', risk_free_rate: 0.01 },
+    { type: 'max_diversification' },
+    { type: 'max_decorrelation' },
+  ];
+  test.each(objectives)('never worsen $type', (objective) => {
+    const fewer = ['N000', 'N003', 'N007', 'N011'].map((name) => ({
+      type: 'PositionBounds',
+      params: { identifiers: [name], upper: 0 },
+    }));
+    const best = solved(market(objective, { rows: CAPS })).objective;
+    let among = best;
+    for (let count = 1; count <= fewer.length; count++) {
+      const { objective: found } = solved(market(objective, { rows: [...CAPS, ...fewer.slice(0, count)] }));
+      expect(found).toBeGreaterThanOrEqual(among - 1e-12 * Math.abs(among));
+      among = found;
+    }
+    expect(among).toBeGreaterThan(best);
+  });
+});
+
 describe('risk parity', () => {
   test('has equal contributions', () => {
     const problem = market({ type: 'risk_parity' });

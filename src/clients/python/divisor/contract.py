@@ -5858,6 +5858,8 @@ class RiskEstimator(_RiskEstimator, total=False):
 
     #: Principal components, read by statistical; 10 unless given.
     factors: int
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    eigenvalue_simulations: int
 
 
 class RiskEstimatorInput(t.TypedDict, total=False):
@@ -5867,6 +5869,8 @@ class RiskEstimatorInput(t.TypedDict, total=False):
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Principal components, read by statistical; 10 unless given.
     factors: int
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    eigenvalue_simulations: int
     #: Size of a move in standard deviations, read by gerber.
     threshold: float
     #: Autocovariances that count, read by newey_west.
@@ -5943,6 +5947,8 @@ class RiskModelRequest(t.TypedDict, total=False):
     estimator: t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]
     #: Principal components, read by statistical; 10 unless given.
     factors: int
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    eigenvalue_simulations: int
     #: Size of a move in standard deviations, read by gerber.
     threshold: float
     #: Autocovariances that count, read by newey_west.
@@ -6111,6 +6117,8 @@ class _RiskValidationViewSettings(t.TypedDict):
 class RiskValidationViewSettings(_RiskValidationViewSettings, total=False):
     #: Principal components, read by statistical; 10 unless given.
     factors: int
+    #: Samples drawn to adjust eigenvalues for their bias, as USE4 does: of the factor covariance by industries and styles, of the covariance by newey_west. Not adjusted unless given; 200 are enough.
+    eigenvalue_simulations: int
 
 
 class RiskValidationView(t.TypedDict):

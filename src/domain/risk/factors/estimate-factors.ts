@@ -1,5 +1,6 @@
 import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
+import { adjustEigenvalues, effectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
 import { civilOf, type Day } from '../../days.js';
 import { LIMITS } from '../../limits.js';
@@ -25,6 +26,8 @@ export interface FactorSettings {
   /** Principal components. */
   readonly factors?: number | undefined;
   readonly half_life: number | null;
+  /** Samples drawn to adjust the eigenvalues of the factor covariance. */
+  readonly eigenvalue_simulations?: number | undefined;
 }
 
 /** A factor model as it was estimated. */
@@ -46,7 +49,7 @@ export function estimateFactors(
   engine: Engine,
   window: ReturnWindow,
   { columns, sessions }: Pick<Coverage, 'columns' | 'sessions'>,
-  { estimator, factors = DEFAULT_COMPONENTS, half_life: halfLife }: FactorSettings,
+  { estimator, factors = DEFAULT_COMPONENTS, half_life: halfLife, eigenvalue_simulations: simulations }: FactorSettings,
   panel: Float64Array,
 ): EstimatedFactors {
   const n = columns.length;
@@ -69,6 +72,10 @@ export function estimateFactors(
     exposures,
     weights,
   });
+  if (simulations !== undefined) {
+    const observations = effectiveObservations(weights);
+    adjustEigenvalues(engine, model.covariance, model.factors.length, { observations, simulations });
+  }
   return { model, fit, from };
 }
 

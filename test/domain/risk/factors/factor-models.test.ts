@@ -36,6 +36,32 @@ describe('a style model', () => {
     expectAll(covariance, golden.covariance.flat());
   });
 
+  test('with adjusted eigenvalues expects more of what its factors leave nearly without risk', () => {
+    const settings = { estimator: 'styles', eigenvalue_simulations: 20 } as const;
+    const adjusted = estimated(styleWindow(styleMarket()), settings);
+    expect(adjusted.model.specific).toEqual(model.specific);
+    const K = model.factors.length;
+    const least = (matrix: Float64Array) => {
+      const values = new Float64Array(K);
+      referenceEngine.symmetricEigenvalues(matrix, K, values);
+      return values[1]!; // The first is 0: sector returns average zero.
+    };
+    expect(least(adjusted.model.covariance)).toBeGreaterThan(least(model.covariance));
+    const inline = estimateRisk(wasmEngine(), styleWindow(styleMarket()), Int32Array.from(names), {
+      estimator: RiskEstimator.parse(settings),
+    });
+    const product = metricProduct(
+      inline.metric,
+      Float64Array.from(names, () => 1),
+    );
+    names.forEach((_, i) =>
+      expect(product[i]).toBeCloseTo(
+        names.reduce((sum, j) => sum + adjusted.covariance[i * N + j]!, 0),
+        12,
+      ),
+    );
+  });
+
   test('is the same whatever the order of the names', () => {
     const turned = names.toReversed();
     const other = estimated(styleWindow(styleMarket()), { estimator: 'styles' }, turned).covariance;

@@ -6,6 +6,7 @@ import {
   type DivisorClient,
 } from '#clients/typescript/divisor.js';
 import type { Settings } from './settings.js';
+import { takenAtStart } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
 
 /** Exit statuses that scripts branch on; those of sysexits.h where it has one. */
@@ -119,7 +120,10 @@ async function inProcess(
   const running = await start(settings, createLog('error'));
   try {
     await running.service.resumed;
-    return await use(createDivisorClient({ url: running.server.url, key: `dvs_${id}_${secret}` }), settings);
+    const client = createDivisorClient({ url: running.server.url, key: `dvs_${id}_${secret}` });
+    for (const { code, message } of await takenAtStart(client))
+      if (code === 'HISTORY_CHANGED') process.stderr.write(`warning: ${code}: ${message}\n`);
+    return await use(client, settings);
   } finally {
     await stop({ ...running, drainMs: 0 });
   }

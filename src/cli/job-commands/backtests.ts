@@ -1,6 +1,7 @@
 import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
 import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
+import { takenAtStart } from '../taken-at-start.js';
 import { table } from '../terminal.js';
 import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, FAIL_ON, statusOfFindings } from './fields.js';
 
@@ -12,7 +13,7 @@ interface Backtested {
   readonly total_return: number | null;
   /** Why it failed or was refused; null otherwise. */
   readonly error: string | null;
-  /** Findings of the run, where it ran. */
+  /** Findings of the run, where it ran, and of its data that no refresh has told. */
   readonly findings: readonly { readonly code: string; readonly message: string }[];
 }
 
@@ -56,7 +57,9 @@ export const backtests: JobCommand<readonly Backtested[]> = {
       else if (outcome === 'current') result.push({ ...nothing, outcome });
       else result.push({ ...nothing, outcome: 'refused', error: error && `${error.code}: ${error.message}` });
     }
-    return { result };
+    if (!result.some(({ outcome }) => outcome === 'done')) return { result };
+    const taken = await takenAtStart(client);
+    return { result: result.map((row) => ({ ...row, findings: [...row.findings, ...taken] })) };
   },
   show: (result) => table([HEADER, ...rowsOf(result).map((row) => row.map((cell) => String(cell ?? '-')))]),
   lines: (result) => ({ event: 'row', records: result, rest: { rows: result.length } }),

@@ -1377,6 +1377,17 @@ export interface DataStore {
   }[] | undefined;
   /** Doubts about the data at the last load, at most 201; left out of listings. */
   readonly findings?: readonly Finding[] | undefined;
+  /** What starts of the service took of a source that had changed; told by the next refresh, and null after it. */
+  readonly taken_at_start: {
+    /** Dates that were not held before. */
+    readonly dates_added: number;
+    /** Bars; 0 where the history is another, too. */
+    readonly rows_added: number;
+    /** Names that were not held before. */
+    readonly identifiers_added: number;
+    /** HISTORY_CHANGED or DATES_ADDED. */
+    readonly findings: readonly Finding[];
+  } | null;
   /** Why the status is error. */
   readonly error: ErrorDetail | null;
 }

@@ -54,6 +54,18 @@ export const DataStore = z
       .array(Finding)
       .optional()
       .meta({ description: 'Doubts about the data at the last load, at most 201; left out of listings.' }),
+    taken_at_start: z
+      .strictObject({
+        dates_added: z.int().min(0),
+        rows_added: z.int().min(0).meta({ description: 'Bars; 0 where the history is another, too.' }),
+        identifiers_added: z.int().min(0),
+        findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED or DATES_ADDED.' }),
+      })
+      .nullable()
+      .meta({
+        description:
+          'What starts of the service took of a source that had changed; told by the next refresh, and null after it.',
+      }),
     error: ErrorDetail.nullable().meta({ description: 'Why the status is error.' }),
   })
   .meta({ id: 'DataStore' });

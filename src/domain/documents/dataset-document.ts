@@ -40,6 +40,15 @@ const FindingBody = z.looseObject({
 const KeptName = z.string().regex(/^[\w-][\w.-]{0,254}$/);
 const KeptArtifact = z.strictObject({ name: z.string(), bytes: z.int(), sha256: z.string() });
 
+const TakenAtStart = z.strictObject({
+  dates_added: z.int(),
+  /** Bars beyond those that were served before, where history is as it was; 0 otherwise. */
+  rows_added: z.int(),
+  identifiers_added: z.int(),
+  findings: z.array(FindingBody),
+});
+export type TakenAtStart = z.infer<typeof TakenAtStart>;
+
 export const DatasetDocument = z.strictObject({
   store_id: Id,
   name: z.string(),
@@ -82,6 +91,11 @@ export const DatasetDocument = z.strictObject({
    * from stores of one home.
    */
   kept: z.array(z.strictObject({ name: KeptName, artifact: KeptArtifact })).optional(),
+  /**
+   * What starts took of its source since a refresh or a load told of it: a start reads the source as it is. Null where
+   * they found it as it was; absent from documents of earlier versions.
+   */
+  taken_at_start: TakenAtStart.nullable().default(null),
   /** The request that synthetic data was made by. */
   synthetic: z.record(z.string(), z.unknown()).nullable(),
 });

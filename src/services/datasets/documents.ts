@@ -71,6 +71,7 @@ export function toDataStore(
     source,
     error,
     findings,
+    taken_at_start: taken,
     ...shown
   } = document;
   return {
@@ -83,6 +84,7 @@ export function toDataStore(
     // Both were written by this engine; the document knows their codes only as text.
     error: error as DataStore['error'],
     findings: findings as DataStore['findings'],
+    taken_at_start: taken as DataStore['taken_at_start'],
   };
 }
 
@@ -110,6 +112,7 @@ export const blankDataset = {
   content_hash: null,
   rows: null,
   derived_actions: null,
+  taken_at_start: null,
   files: [],
   error: null,
   findings: [],

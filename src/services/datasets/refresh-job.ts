@@ -10,6 +10,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { requireDataset } from './documents.js';
 import { type Addition, type Source, loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
+import { withTaken } from './served-content.js';
 import { createExtension } from './extend-synthetic.js';
 import type { RefreshPayload } from '#domain/jobs/payloads.js';
 import type { DatasetJobsDependencies } from './job-terms.js';
@@ -34,7 +35,8 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   ): Promise<Completion> {
     const held = servedVersion(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
-    const lastHeld = formatDay(held.market.dates.at(-1)!);
+    const takenDates = document.taken_at_start?.dates_added ?? 0;
+    const heldBefore = formatDay(held.market.dates.at(-1 - takenDates) ?? held.market.dates[0]!);
     const lastDay = until === null ? null : dayFrom(until);
     const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute(
       'refresh-market',
@@ -50,6 +52,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const changes: Partial<DatasetDocument> = {
       ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...warnings]) }, at),
       last_refreshed_at: at,
+      taken_at_start: null,
       location: document.source,
       identifiers,
       start: report.start,
@@ -64,12 +67,13 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
     const version = await versions.prepare(served, 'refresh');
     await activations.prepare(served);
+    const told = withTaken(report, document.taken_at_start);
     return {
       result: {
         value: {
           store_id: datasetId,
-          ...report,
-          findings: orderFindings([...report.findings, ...newPartialDates(warnings, lastHeld, report.end)]),
+          ...told,
+          findings: orderFindings([...told.findings, ...newPartialDates(warnings, heldBefore, report.end)]),
         },
       },
       async effect(tx) {
@@ -114,9 +118,9 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
 }
 
 /** Warnings of partial dates that a refresh brought, and of the last date of the store. */
-function newPartialDates(warnings: readonly Finding[], lastHeld: string, end: string): Finding[] {
+function newPartialDates(warnings: readonly Finding[], heldBefore: string, end: string): Finding[] {
   return warnings.filter(
-    ({ code, path }) => code === 'PARTIAL_DATE' && (path > `market[${lastHeld}]` || path === `market[${end}]`),
+    ({ code, path }) => code === 'PARTIAL_DATE' && (path > `market[${heldBefore}]` || path === `market[${end}]`),
   );
 }
 

@@ -1,14 +1,18 @@
 import { formatDay } from '#domain/days.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { DatasetDocument, TakenAtStart } from '#domain/documents/dataset-document.js';
 import { orderFindings, type Finding, type FindingCode } from '#domain/findings.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
+import type { RefreshReport } from '#market/content/refresh-report.js';
 import { prefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { loadedFields } from './loading.js';
 
 /** Codes of findings about a content that is another than was served before. */
 const CHANGE_CODES: ReadonlySet<string> = new Set<FindingCode>(['HISTORY_CHANGED', 'DATES_ADDED']);
+
+/** Findings that are kept of starts. */
+const TOLD_MAX = 20;
 
 /**
  * What a store's document remembers of the market that is served of it.
@@ -19,32 +23,82 @@ export function servedFields({ market, handle: { digests } }: ServedMarket): Pic
   return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
 }
 
+interface Reloaded {
+  readonly summary: ContentSummary;
+  readonly served: ServedMarket;
+}
+
 /** The document of a store after it was read again; findings report a change of content. */
 export function reloadedFields(
   before: DatasetDocument,
-  { summary, served }: { readonly summary: ContentSummary; readonly served: ServedMarket },
+  { summary, served }: Reloaded,
   at: string,
 ): Partial<DatasetDocument> {
   const change = changeOf(before, summary, served);
-  return loadedFields(
-    { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
-    at,
-  );
+  return {
+    ...loadedFields(
+      { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
+      at,
+    ),
+    taken_at_start: null,
+  };
 }
 
 /**
- * As `reloadedFields`, with what was found about changes before while nothing else has changed: a restart must not make
- * anyone miss it.
+ * As `reloadedFields` at a start, which nobody asked to take changes: what it took is kept for the next refresh, and
+ * findings of earlier changes stay while nothing else has changed.
  */
-export function resumedFields(
-  before: DatasetDocument,
-  loaded: { readonly summary: ContentSummary; readonly served: ServedMarket },
-  at: string,
-): Partial<DatasetDocument> {
+export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: string): Partial<DatasetDocument> {
   const fields = reloadedFields(before, loaded, at);
   const { findings = [] } = fields;
-  if (findings.some(({ code }) => CHANGE_CODES.has(code))) return fields;
-  return { ...fields, findings: [...before.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings] };
+  const changes = findings.filter(({ code }) => CHANGE_CODES.has(code));
+  if (changes.length > 0)
+    return { ...fields, taken_at_start: takenWith(before.taken_at_start, takenNow(before, loaded, changes)) };
+  return {
+    ...fields,
+    findings: [...before.findings.filter(({ code }) => CHANGE_CODES.has(code)), ...findings],
+    taken_at_start: before.taken_at_start,
+  };
+}
+
+function takenNow(
+  before: DatasetDocument,
+  { summary, served: { market } }: Reloaded,
+  findings: TakenAtStart['findings'],
+): TakenAtStart {
+  const lastDay = before.served?.day ?? Infinity;
+  const hasGrown = findings.every(({ code }) => code === 'DATES_ADDED');
+  return {
+    dates_added: market.dates.reduce((count, day) => (day > lastDay ? count + 1 : count), 0),
+    rows_added: hasGrown ? Math.max(0, summary.rows.market - (before.rows?.['market'] ?? 0)) : 0,
+    identifiers_added: Math.max(0, summary.identifiers - (before.identifiers ?? 0)),
+    findings,
+  };
+}
+
+/** What several starts took. */
+function takenWith(earlier: TakenAtStart | null, now: TakenAtStart): TakenAtStart {
+  if (earlier === null) return now;
+  return {
+    dates_added: earlier.dates_added + now.dates_added,
+    rows_added: earlier.rows_added + now.rows_added,
+    identifiers_added: earlier.identifiers_added + now.identifiers_added,
+    findings: [...earlier.findings, ...now.findings].slice(-TOLD_MAX),
+  };
+}
+
+/** The report of a refresh with what starts took since the one before. */
+export function withTaken(report: RefreshReport, taken: TakenAtStart | null): RefreshReport {
+  if (taken === null) return report;
+  const { market } = report.datasets;
+  return {
+    ...report,
+    dates_added: report.dates_added + taken.dates_added,
+    rows_added: report.rows_added + taken.rows_added,
+    identifiers_added: report.identifiers_added + taken.identifiers_added,
+    datasets: { ...report.datasets, market: { ...market, added: market.added + taken.rows_added } },
+    findings: orderFindings([...(taken.findings as Finding[]), ...report.findings]), // As this engine wrote them.
+  };
 }
 
 function changeOf(
@@ -78,6 +132,6 @@ function changeOf(
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }
   const upTo = mark === undefined ? '' : ` up to ${formatDay(mark.day)}`;
-  const message = `The history${upTo} is not what it was when the source was last read: ${counts}. What is served is what the source holds now; run again what was computed before.`;
+  const message = `The history${upTo} is not what it was when the source was last read: ${counts}. What is served is what the source holds now, how many of the earlier rows differ is not known; run again what was computed before.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
 }

@@ -21,6 +21,7 @@ export function writingDataset({ store_id, name, created_at, request }: Generate
     tables: {},
     mapping: null,
     derived_actions: null,
+    taken_at_start: null,
     adjustment: 'none',
     currency: request.currency,
     created_at,

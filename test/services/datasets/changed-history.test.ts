@@ -230,8 +230,12 @@ describe('a restart', () => {
     await service.restart();
     await desk.closeOf('A');
     expect((await desk.store()).findings).toEqual(after.findings);
-    await desk.refresh();
+    const taken = { dates_added: 0, rows_added: 0, identifiers_added: 0 };
+    expect((await desk.store()).taken_at_start).toMatchObject({ ...taken, findings: [{ code: 'HISTORY_CHANGED' }] });
+    // The next refresh tells what starts took, and it alone.
+    expect(changesOf(await desk.refresh())).toEqual(['warning HISTORY_CHANGED market']);
     expect(changesOf(await desk.store())).toEqual([]);
+    expect(await desk.refresh()).toMatchObject({ rows_added: 0, findings: [] });
   });
 
   test('that finds later days alone says that the history is what it was', async () => {
@@ -240,6 +244,18 @@ describe('a restart', () => {
     await service.restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
     expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
+    await desk.write({ 'market/3.csv': bars(['A,2024-01-05,13', 'B,2024-01-05,23']) });
+    await service.restart();
+    expect(await desk.closeOf('A')).toEqual([10, 11, 12, 13]);
+    await desk.write({ 'market/4.csv': bars(['A,2024-01-08,14']) });
+    expect(await desk.refresh()).toMatchObject({
+      dates_added: 3,
+      rows_added: 4,
+      identifiers_added: 0,
+      datasets: { market: { added: 4, changed: 0, removed: 0 } },
+      end: '2024-01-08',
+    });
+    expect(await desk.store()).toMatchObject({ taken_at_start: null, rows: { market: 8 } });
   });
 
   test('that finds what was served says nothing', async () => {

@@ -50,6 +50,7 @@ const documentOf = (datasetId: string, active: boolean): DatasetDocument => ({
   tables: {},
   mapping: null,
   derived_actions: null,
+  taken_at_start: null,
   adjustment: 'none',
   currency: null,
   created_at: AT,

@@ -34,6 +34,7 @@ const documentOf = (datasetId: string, location: string): DatasetDocument => ({
   tables: {},
   mapping: null,
   derived_actions: null,
+  taken_at_start: null,
   adjustment: 'none',
   currency: null,
   created_at: AT,

@@ -18,6 +18,7 @@ const DOCUMENT: DatasetDocument = {
   tables: {},
   mapping: null,
   derived_actions: null,
+  taken_at_start: null,
   adjustment: 'none',
   currency: null,
   created_at: AT,

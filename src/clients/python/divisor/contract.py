@@ -1457,6 +1457,17 @@ class DataSourceStatus(t.TypedDict):
     identifiers: int
 
 
+class DataStoreTakenAtStart(t.TypedDict):
+    #: Dates that were not held before.
+    dates_added: int
+    #: Bars; 0 where the history is another, too.
+    rows_added: int
+    #: Names that were not held before.
+    identifiers_added: int
+    #: HISTORY_CHANGED or DATES_ADDED.
+    findings: t.Sequence[Finding]
+
+
 class DataStoreFiles(t.TypedDict):
     #: Name of the file.
     label: str
@@ -1511,6 +1522,8 @@ class _DataStore(t.TypedDict):
     content_hash: t.Optional[str]
     #: Rows per dataset at the last load: those read, and actions derived from adjusted closes.
     rows: t.Optional[t.Mapping[str, int]]
+    #: What starts of the service took of a source that had changed; told by the next refresh, and null after it.
+    taken_at_start: t.Optional[DataStoreTakenAtStart]
     #: Why the status is error.
     error: t.Optional[ErrorDetail]
 

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { EXPORT_NAMES } from '#domain/exports/catalogue.js';
+import { IS_SOAK } from '../soak.js';
 import { hasModule, pythonUser, reportMissing, type PythonUser } from './python-user.js';
 
 const hasPandas = hasModule('pandas');
@@ -9,10 +10,13 @@ const hasArrow = hasPandas && hasModule('pyarrow');
 reportMissing("the Python client's frames", { pandas: hasPandas, pyarrow: hasArrow });
 
 const NOTEBOOKS = resolve('data/notebooks');
-const hasJupyter = hasPandas && hasModule('nbclient', 'ipykernel');
-if (hasPandas && !hasJupyter) console.log('The notebooks are run as scripts: this machine has no nbclient.');
+/** A kernel costs more than what is in the notebooks. */
+const hasJupyter = IS_SOAK && hasPandas && hasModule('nbclient', 'ipykernel');
+if (IS_SOAK && hasPandas && !hasJupyter) console.log('The notebooks are run as scripts: this machine has no nbclient.');
 
 interface Notebook {
+  /** Version of the format. */
+  readonly nbformat: number;
   readonly cells: readonly {
     readonly cell_type: string;
     readonly source: readonly string[];
@@ -176,15 +180,14 @@ print(json.dumps([len({answer["store"]["content_hash"] for answer in stores}), b
   const notebooks = readdirSync(NOTEBOOKS).filter((name) => name.endsWith('.ipynb'));
   test.each(notebooks.map((name, i) => [name, i] as const))('%s runs to its end', async (name, i) => {
     const file = `${NOTEBOOKS}/${name}`;
-    const { cells } = JSON.parse(readFileSync(file, 'utf8')) as Notebook;
+    const { cells, nbformat } = JSON.parse(readFileSync(file, 'utf8')) as Notebook;
     const code = cells.filter((cell) => cell.cell_type === 'code');
-    // One by Jupyter shows that they are notebooks; a kernel for each costs more than what is in them.
     const script =
       hasJupyter && i === 0
         ? `import nbclient, nbformat\nnbclient.NotebookClient(nbformat.read(${JSON.stringify(file)}, 4), timeout=120).execute()`
         : code.map(({ source }) => source.join('')).join('\n\n');
     const { status, err } = await user.python(['-c', script]);
-    expect(status, err).toBe(0);
+    expect([status, nbformat], err).toEqual([0, 4]);
     // What a cell answered is of the day it ran.
     expect(code.filter(({ outputs }) => outputs!.length > 0)).toEqual([]);
   });

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { API } from '#contract/api.js';
 import { GLOSSARY } from '#contract/glossary.js';
-import { openApiDocument } from '#contract/openapi.js';
+import { apiDocument } from './api-document.js';
 
-const { schemas } = openApiDocument(API, '1').components;
+const { schemas } = apiDocument().components;
 
 interface Field {
   readonly schema: string;

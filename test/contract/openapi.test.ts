@@ -5,12 +5,13 @@ import { API } from '#contract/api.js';
 import { errorCodesOf, openApiDocument, type OpenApiDocument } from '#contract/openapi.js';
 import { routes, type Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusal.js';
+import { apiDocument } from './api-document.js';
 
 const api: Readonly<Record<string, Route>> = API;
 let document: OpenApiDocument;
 
 beforeAll(() => {
-  document = JSON.parse(JSON.stringify(openApiDocument(API, '1.2.3'))) as OpenApiDocument;
+  document = JSON.parse(JSON.stringify(apiDocument())) as OpenApiDocument;
 });
 
 /** Every value under a key, anywhere. */

@@ -1,11 +1,11 @@
 import { fc } from '../fast-check.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
 import { createJudge } from './judge.js';
 import { createRequests } from './request-arbitrary.js';
 import { openScene, type Scene } from './scene.js';
 import { openWire, type Wire, type WireRequest } from './wire.js';
+import { apiDocument } from '../contract/api-document.js';
 
 /**
  * Requests made from the OpenAPI document, valid, nearly valid and hostile, against a whole service: every answer is one the
@@ -36,10 +36,7 @@ test(
   { timeout: 120_000 + REQUESTS * 40 },
   async () => {
     const judge = createJudge();
-    const requests = createRequests(
-      JSON.parse(JSON.stringify(openApiDocument(API, '0.0.0'))) as never,
-      scene.vocabulary,
-    );
+    const requests = createRequests(JSON.parse(JSON.stringify(apiDocument())) as never, scene.vocabulary);
     const tally = new Map<number, number>();
     const reached = new Set<string>();
     const slowest: { readonly ms: number; readonly request: WireRequest }[] = [];

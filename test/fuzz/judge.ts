@@ -2,11 +2,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { API } from '#contract/api.js';
 import { ErrorEnvelope } from '#contract/common.js';
-import { openApiDocument } from '#contract/openapi.js';
 import type { Route } from '#contract/route.js';
 import { ERRORS } from '#domain/refusal.js';
 import { createConformity } from '../http/conformity.js';
 import type { WireAnswer, WireRequest } from './wire.js';
+import { apiDocument } from '../contract/api-document.js';
 
 /** What is wrong with an answer; empty when it is as the document of the service says. */
 export type Judge = (request: WireRequest, answer: WireAnswer) => readonly string[];
@@ -15,7 +15,7 @@ export type Judge = (request: WireRequest, answer: WireAnswer) => readonly strin
 const NOWHERE = new Set([400, 401, 403, 404, 405]);
 
 export function createJudge(): Judge {
-  const conforms = createConformity(openApiDocument(API, '0.0.0'));
+  const conforms = createConformity(apiDocument());
   return (request, answer) => {
     const { status, headers } = answer;
     const faults = [...headerFaults(answer)];

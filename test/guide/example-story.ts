@@ -1,15 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { API } from '#contract/api.js';
-import { openApiDocument } from '#contract/openapi.js';
 import type { JobStatus } from '#jobs/status.js';
 import { exampleRequest, operationsOf, type ExampleRequest, type Operation } from '#views/documentation/operation.js';
 import type { Answer, LiveService } from '../real/live.js';
+import { apiDocument } from '../contract/api-document.js';
 
 /** The examples of every operation, sent to one service in an order in which each can succeed. */
 
 export const OPERATIONS: ReadonlyMap<string, Operation> = new Map(
-  operationsOf(openApiDocument(API, '0.0.0')).map((operation) => [operation.operationId, operation]),
+  operationsOf(apiDocument()).map((operation) => [operation.operationId, operation]),
 );
 
 /** What makes the market and the index of the examples, before anything reads them. */

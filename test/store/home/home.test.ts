@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
-import { readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, utimesSync } from 'node:fs';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
@@ -101,7 +101,7 @@ test('a lock from another boot or container is taken over once nobody touches it
 test('a lock from another container is respected while its holder touches it', async () => {
   const path = await newFolder();
   await leaveLock(path, { pid: 1, started: '100', world: 'another boot pid:[1]' });
-  const touching = setInterval(() => void utimes(join(path, 'lock'), new Date(), new Date()), 5);
+  const touching = setInterval(() => utimesSync(join(path, 'lock'), new Date(), new Date()), 5);
   await expect(lockHome(path, WATCH_MS)).rejects.toMatchObject({ exitStatus: 75 });
   clearInterval(touching);
 });

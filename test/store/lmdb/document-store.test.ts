@@ -138,7 +138,7 @@ describe('a damaged file', () => {
     const folder = await folderWithDocuments();
     const sound = await readFile(data(folder));
     const random = seeded(4);
-    for (let mutant = 0; mutant < 10; mutant++) {
+    for (let mutant = 0; mutant < 6; mutant++) {
       const file = Buffer.from(sound);
       for (let flip = 0; flip < 3; flip++) file[Math.floor(random() * file.length)]! ^= 1 << Math.floor(random() * 8);
       await writeFile(data(folder), file);

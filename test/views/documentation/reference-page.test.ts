@@ -7,9 +7,10 @@ import { ERRORS } from '#domain/refusal.js';
 import { PAGE_POLICY } from '#views/documentation/page.js';
 import { guidePage } from '#views/documentation/guide-page.js';
 import { referencePage } from '#views/documentation/reference-page.js';
+import { apiDocument } from '../../contract/api-document.js';
 
 const textOf = ({ bytes }: { readonly bytes: Uint8Array }) => new TextDecoder().decode(bytes);
-const document = openApiDocument(API, '1.2.3');
+const document = apiDocument();
 const page = textOf(
   referencePage(document, [
     { name: '', title: 'Guide', html: '' },

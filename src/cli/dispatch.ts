@@ -96,7 +96,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   completion: {
     summary: 'Print what makes a shell complete commands and flags: bash, zsh, fish.',
     help: async () => (await import('./completion.js')).COMPLETION_HELP,
-    run: async (argv) => (await import('./completion.js')).completion(argv, completions()),
+    run: async (argv) => (await import('./completion.js')).completion(argv, await completions()),
   },
   demo: {
     summary: 'Run the main job end to end on a generated market, and keep serving it.',
@@ -172,18 +172,20 @@ async function explain(failure: unknown): Promise<number> {
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 
-/** Every command with the flags that may follow it. */
-function completions(): Record<string, readonly string[]> {
+/** Words that may follow each command: its flags, of an export its tables too. */
+async function completions(): Promise<Record<string, readonly string[]>> {
+  const { EXPORT_NAMES } = await import('#domain/exports/catalogue.js');
   const common = ['--help', '--url', '--home', '--data-roots', '--out', '--json'];
-  return Object.fromEntries(
-    Object.keys(COMMANDS).map((name) => {
-      const asked = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
-      return [
-        name,
-        asked === undefined ? ['--help'] : [...Object.keys(asked.flags).map((flag) => `--${flag}`), ...common],
-      ];
-    }),
-  );
+  const words = async ([name, command]: [string, Command]): Promise<readonly [string, readonly string[]]> => {
+    const asked = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
+    if (asked !== undefined) {
+      const flags = Object.keys(asked.flags).map((flag) => `--${flag}`);
+      return [name, [...flags, ...common, ...(asked.csv === undefined ? [] : ['--csv'])]];
+    }
+    const told = (await commandHelp(name, command)).match(/--[a-z][a-z-]*/g) ?? [];
+    return [name, [...new Set([...(name === 'export' ? EXPORT_NAMES : []), ...told, '--help'])]];
+  };
+  return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(words)));
 }
 
 function help(names: readonly string[]): string {

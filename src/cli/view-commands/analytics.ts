@@ -45,7 +45,7 @@ export const weights = viewCommand({
 });
 
 export const compare = viewCommand({
-  summary: 'Stored runs side by side on their common dates.',
+  summary: 'Stored runs side by side on their common dates: figures, and correlations of their returns.',
   words: [{ name: 'INDICES', help: 'Ids with commas between them.', isList: true }],
   flags: {
     ...RANGE,
@@ -64,7 +64,12 @@ export const compare = viewCommand({
         end: flags.text('end'),
       },
     }),
-  records: (view) => view.entries,
+  records: ({ entries, correlations }) =>
+    entries.map(({ stale, level: _through, ...figures }, k) => ({
+      ...figures,
+      is_stale: stale !== null,
+      ...Object.fromEntries(entries.map(({ index_id }, j) => [`correlation_${index_id}`, correlations[k]![j] ?? null])),
+    })),
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 

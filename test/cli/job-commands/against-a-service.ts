@@ -168,6 +168,8 @@ export function describeAgainstAService(): void {
         expect([words, status, err]).toEqual([words, 0, '']);
         expect(linesOf(out).at(-1)?.event).toBe('result');
       }
+      const [own, other] = linesOf((await asked(['compare', 'EVEN', '--benchmark', 'A'])).out);
+      expect(own).toMatchObject({ index_id: 'EVEN', correlation_EVEN: 1, correlation_A: other!['correlation_EVEN'] });
       // The store has no reference data to group by.
       expect(await asked(['attribution', 'EVEN', '--by', 'SECTOR'])).toMatchObject({
         status: 2,

@@ -19,6 +19,10 @@ export function describeWithoutAService(): void {
       ['index sho', 'show'],
       ['impor', 'import'],
       ['backtest EVEN --if-', '--if-stale'],
+      ['weights EVEN --c', '--csv'],
+      ['export weights --ind', '--index'],
+      ['export constit', 'constituents'],
+      ['serve --drain', '--drain-ms'],
     ])('bash completes %s', async (line, word) => {
       const script = (await finishedHere(['completion', 'bash'])).out;
       const words = line.split(' ');

@@ -8,11 +8,13 @@ import { IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { rebalancesView } from '#views/rebalances-view.js';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
 import { fc } from '../../fast-check.js';
 import { cut, extend, opened } from './extend/extended.js';
 import { buildMarket } from './market-builder.js';
 import { FIRST_DAY, HOLIDAYS, randomMarket } from './random-market.js';
 import { randomDocument, run, tryRun } from './random-run.js';
+import { plainDecider } from './test-deciders.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 25);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
@@ -158,6 +160,68 @@ const watchedDocument = randomDocument.map((document) =>
     },
   }),
 );
+
+/** Sessions of decisions, as they are made. */
+const inOrder = (sessions: number[]): DeciderFactory => {
+  return (document, composer) => {
+    const decider = plainDecider(document, composer);
+    return {
+      decide(session, incumbents) {
+        sessions.push(session);
+        return decider.decide(session, incumbents);
+      },
+    };
+  };
+};
+
+test('decisions are made in the order of their sessions, a breach between decision and effect of a review included', () => {
+  let between = 0;
+  fc.assert(
+    fc.property(randomPrices, fc.constantFrom(2, 3), (prices, lag) => {
+      const sessions: number[] = [];
+      const document = indexOn(lag, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' });
+      const found = run(marketOf(prices), document, { createDecider: inOrder(sessions) });
+      expect(sessions).toEqual(sessions.toSorted((a, b) => a - b));
+      const { list } = found.index.compositions;
+      between += list.filter(
+        ({ cause, decision }) =>
+          cause === 'breach' &&
+          list.some((other) => other.cause === undefined && other.decision < decision && decision < other.session),
+      ).length;
+    }),
+    { numRuns: RUNS },
+  );
+  expect(between).toBeGreaterThan(0);
+});
+
+/** Weights by risk, whose decider keeps what it measured from one decision to the next. */
+test('with weights by risk, too, what comes later changes no rebalance', () => {
+  let called = 0;
+  fc.assert(
+    fc.property(randomPrices, fc.integer({ min: 36, max: 44 }), (prices, rows) => {
+      const market = marketOf(prices);
+      const document = IndexDocument.parse({
+        ...indexOn(2, 'weekly', { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' }),
+        base_date: '2024-01-31',
+        pipeline: {
+          treatment: { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
+          weighting: { type: 'EqualRiskWeight', params: { window: 20 } },
+        },
+      });
+      const runOf = (of: MarketData) => tryRun(of, document, { createDecider: indexDecider });
+      const [whole, short] = [runOf(market), runOf(cut(market, rows))];
+      if (whole === undefined || short === undefined) return;
+      const { book } = short.index;
+      expect(compositionsOf(short, book.from + book.length - 1)).toEqual(
+        compositionsOf(whole, book.from + book.length - 1),
+      );
+      expect([...book.value]).toEqual([...whole.index.book.value.subarray(0, book.length)]);
+      called += short.index.compositions.list.filter(({ cause }) => cause === 'breach').length;
+    }),
+    { numRuns: RUNS },
+  );
+  expect(called).toBeGreaterThan(0);
+});
 
 const compositionsOf = (found: Run, until: number) =>
   found.index.compositions.list

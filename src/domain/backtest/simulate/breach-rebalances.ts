@@ -51,13 +51,14 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
   while (at < last) {
     tick?.((at - first + 1) / (last - first + 1));
     const next = due[position];
-    if (next !== undefined && next.session <= at + 1) {
+    // Decisions are made in the order of their sessions: what deciders carry from one to the next is of earlier ones.
+    if (next !== undefined && next.decision <= at + 1) {
       decide(next);
       position++;
       continue;
     }
-    const to = Math.min(at + SPAN_SESSIONS, (next?.session ?? Infinity) - 1, last);
-    const span: Span = { stored, at, to, known, decide, due: due.slice(position) };
+    const to = Math.min(at + SPAN_SESSIONS, (next?.decision ?? Infinity) - 1, last);
+    const span: Span = { stored, at, to, known, decide };
     const book = watchSpan(composer, input, span, state);
     stored = stored === null ? storedBook(book) : storedAfter(stored, book);
     at = to;
@@ -73,15 +74,13 @@ interface WatchState {
   isCalled: boolean;
 }
 
-/** Sessions between two decisions of the schedule. */
+/** Sessions between two decisions of the schedule: one that is decided may take effect within them. */
 interface Span {
   /** Where the book stands at the close of `at`; null before the first session. */
   readonly stored: StoredBook | null;
   readonly at: number;
   readonly to: number;
   readonly known: readonly Composition[];
-  /** Those of the schedule after the span. */
-  readonly due: readonly DueRebalance[];
   readonly decide: (rebalance: DueRebalance) => Composition | undefined;
 }
 
@@ -99,7 +98,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
     const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
     state.calledUntil = session;
     state.isCalled = session > input.last;
-    const isScheduled = span.due.some((one) => one.session === session);
+    const isScheduled = input.due.some((one) => one.session === session);
     if (state.isCalled || isScheduled) continue;
     const composition = decide({
       date: sm.sessions[session]!,

@@ -76,7 +76,7 @@ export const compositionErrors = [
   'NUMERIC_FAILURE',
 ] as const satisfies readonly ErrorCode[];
 
-export const ParameterSpec = z
+const MemberSpec = z
   .strictObject({
     name: z.string(),
     label: z.string(),
@@ -103,7 +103,14 @@ export const ParameterSpec = z
           'Values of other parameters with which this one is read, by name: any of these entries; null for always.',
       }),
   })
-  .meta({ id: 'ParameterSpec' });
+  .meta({ id: 'MemberSpec' });
+
+export const ParameterSpec = MemberSpec.extend({
+  fields: z
+    .array(MemberSpec)
+    .nullable()
+    .meta({ description: 'Members of an object, or of each entry of a list of objects; null of other values.' }),
+}).meta({ id: 'ParameterSpec' });
 
 export const TypeSpec = z
   .strictObject({

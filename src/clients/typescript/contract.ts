@@ -1792,7 +1792,7 @@ export interface EqualRiskWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -1807,7 +1807,7 @@ export interface EqualWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -2224,7 +2224,7 @@ export interface FieldWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -2268,7 +2268,7 @@ export interface FixedWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -2570,20 +2570,20 @@ export interface GroupBoundsRow {
 }
 
 export interface GroupCap {
-  /** Datapoint or reference column. */
+  /** Reference column. */
   readonly field: string;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a group. */
   readonly cap: number;
-  /** Groups concerned; null means each one. */
+  /** Those that are capped; each of them unless given. */
   readonly groups: readonly string[] | null;
 }
 
 export interface GroupCapInput {
-  /** Datapoint or reference column. */
+  /** Reference column. */
   readonly field: string;
-  /** Largest weight of a name; null without one. */
+  /** Largest weight of a group. */
   readonly cap: number;
-  /** Groups concerned; null means each one. */
+  /** Those that are capped; each of them unless given. */
   readonly groups?: readonly string[] | null | undefined;
 }
 
@@ -2651,7 +2651,7 @@ export interface GroupWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -3128,7 +3128,7 @@ export interface InverseVolatilityWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -3603,7 +3603,7 @@ export interface MarketCapWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -3634,6 +3634,31 @@ export interface MaxUtilityObjective {
   /** Price of a unit of variance, halved. */
   readonly risk_aversion?: number | undefined;
   readonly type: 'max_utility';
+}
+
+export interface MemberSpec {
+  /** Display name. */
+  readonly name: string;
+  /** Human-readable name. */
+  readonly label: string;
+  /** Class name. */
+  readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
+  /** Whether the call is rejected without it. */
+  readonly required: boolean;
+  /** Value used when omitted. */
+  readonly default?: unknown | undefined;
+  /** Position in a form. */
+  readonly order: number;
+  /** Accepted values; null means any of the type. */
+  readonly choices: readonly string[] | null;
+  /** What it does, in a sentence or two. */
+  readonly help: string | null;
+  /** Component schema the value must satisfy. */
+  readonly ref: string | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | null;
+  /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
+  readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
 
 export interface Methodology {
@@ -3698,7 +3723,7 @@ export interface MinimumVarianceWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -4132,10 +4157,12 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
+  /** Members of an object, or of each entry of a list of objects; null of other values. */
+  readonly fields: readonly MemberSpec[] | null;
 }
 
 export interface ParentPayload {
@@ -4407,7 +4434,7 @@ export interface PriceWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -4553,7 +4580,7 @@ export interface RankWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -6683,7 +6710,7 @@ export interface TiltWeightWeighting {
   readonly cap?: number | null | undefined;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor?: number | null | undefined;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
@@ -7308,7 +7335,7 @@ export interface WeightingSpec {
   readonly cap: number | null;
   /** Least weight of a name; none unless given. Unit: fraction. */
   readonly floor: number | null;
-  /** Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`. */
+  /** Largest weights of groups. */
   readonly group_caps: readonly GroupCap[];
 }
 

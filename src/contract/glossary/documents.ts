@@ -69,7 +69,6 @@ export const DOCUMENTS_WORDS: Readonly<Record<string, string>> = {
   missing_prices: 'Carry the last price, leave the name out until the next rebalance, or fail.',
   field: 'Datapoint or reference column.',
   group: 'The group.',
-  groups: 'Groups concerned; null means each one.',
   'GroupAttributionView.groups': 'One row a group.',
   aggregate: 'How a window becomes one value.',
   operand: 'What must not be true.',

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 
 /** One parameter of a catalogue class as forms and clients read it. */
-export interface ParameterSpec {
+export interface ParameterSpec extends MemberSpec {
+  /** Members of an object, or of each entry of a list of objects; null of other values. */
+  readonly fields: readonly MemberSpec[] | null;
+}
+
+/** What is said of any value by its name. */
+export interface MemberSpec {
   readonly name: string;
   readonly label: string;
   readonly type: 'number' | 'integer' | 'boolean' | 'string' | 'json';
@@ -26,6 +32,9 @@ export const FORMATS = {
   prose: 'text of several lines',
   texts: 'a list of texts',
   integers: 'a list of whole numbers',
+  numbers: 'numbers by name',
+  object: 'an object with the members in `fields`',
+  rows: 'a list of objects with the members in `fields`',
   calendar: 'a calendar of /indices/calendars',
   universe: 'a universe of the market, or an index',
   watchlist: 'a stored watchlist',
@@ -83,31 +92,57 @@ export function typeSpec(entry: CatalogueEntry): TypeSpec {
  * a unit is reported at the end of the help, `ref` names the component schema of a `json` parameter.
  */
 export function parameterSpecs(params: z.ZodObject): ParameterSpec[] {
-  return Object.entries(params.shape).map(([name, schema], order) => {
+  return Object.entries(memberSpecs(params)).map(([name, spec]) => {
+    const { inner } = unwrap(params.shape[name] as z.ZodType);
+    const members = inner instanceof z.ZodArray ? unwrap(inner.element as z.ZodType).inner : inner;
+    return { ...spec, fields: members instanceof z.ZodObject ? Object.values(memberSpecs(members)) : null };
+  });
+}
+
+function memberSpecs(params: z.ZodObject): Readonly<Record<string, MemberSpec>> {
+  const specs = Object.entries(params.shape).map(([name, schema], order) => {
     const { inner, meta, fallback } = unwrap(schema as z.ZodType);
     const help = [meta.help ?? meta.description, meta.unit === undefined ? undefined : `Unit: ${meta.unit}.`].filter(
       (part) => part !== undefined,
     );
-    return {
+    const spec: MemberSpec = {
       name,
       label: meta.label ?? labelOf(name),
       type: displayType(inner),
       required: fallback === undefined,
       ...(fallback === undefined ? {} : { default: fallback.value }),
       order,
-      choices: inner instanceof z.ZodEnum ? inner.options.map(String) : null,
+      choices: choicesOf(inner),
       help: help.length === 0 ? null : help.join(' '),
       ref: meta.ref ?? null,
       format: meta.format ?? formatOf(inner),
       when: meta.when ?? null,
     };
+    return [name, spec] as const;
   });
+  return Object.fromEntries(specs);
+}
+
+/** Values of an enumeration, or of a union of numbers. */
+function choicesOf(schema: z.ZodType): string[] | null {
+  if (schema instanceof z.ZodEnum) return schema.options.map(String);
+  return literals(schema)?.map(String) ?? null;
+}
+
+function literals(schema: z.ZodType): number[] | null {
+  if (!(schema instanceof z.ZodUnion)) return null;
+  const values = schema.options.map((option) => (option instanceof z.ZodLiteral ? option.value : null));
+  return values.every((value) => typeof value === 'number') ? values : null;
 }
 
 /** What the schema itself says of its texts and lists. */
 function formatOf(schema: z.ZodType): Format | null {
+  if (schema instanceof z.ZodObject) return 'object';
+  if (schema instanceof z.ZodRecord)
+    return unwrap(schema.valueType as z.ZodType).inner instanceof z.ZodNumber ? 'numbers' : null;
   if (!(schema instanceof z.ZodArray)) return null;
-  const { element } = schema;
+  const { inner: element } = unwrap(schema.element as z.ZodType);
+  if (element instanceof z.ZodObject) return 'rows';
   if (element instanceof z.ZodString) return 'texts';
   return element instanceof z.ZodNumber ? 'integers' : null;
 }
@@ -150,6 +185,7 @@ function unwrap(schema: z.ZodType): Unwrapped {
 function displayType(schema: z.ZodType): ParameterSpec['type'] {
   if (schema instanceof z.ZodNumber)
     return schema.format === 'safeint' || schema.format === 'int32' ? 'integer' : 'number';
+  if (literals(schema) !== null) return 'integer';
   if (schema instanceof z.ZodBoolean) return 'boolean';
   // A text that may be an object with more: forms offer the text.
   if (schema instanceof z.ZodUnion && schema.options.some((option) => option instanceof z.ZodObject)) return 'string';

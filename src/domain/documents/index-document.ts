@@ -70,9 +70,13 @@ export type RuleSpec = z.infer<typeof RuleSpec>;
 
 export const GroupCap = z
   .strictObject({
-    field: z.string().min(1),
-    cap: z.number().gt(0).max(1),
-    groups: z.array(z.string()).nullable().default(null),
+    field: z.string().min(1).meta({ label: 'Grouped by', description: 'Reference column.' }),
+    cap: z.number().gt(0).max(1).meta({ label: 'Cap', description: 'Largest weight of a group.', unit: 'fraction' }),
+    groups: z
+      .array(z.string())
+      .nullable()
+      .default(null)
+      .meta({ label: 'Groups', description: 'Those that are capped; each of them unless given.' }),
   })
   .meta({ id: 'GroupCap' });
 export type GroupCap = z.infer<typeof GroupCap>;
@@ -97,7 +101,7 @@ export const WeightingSpec = z
       .meta({ label: 'Floor', help: 'Least weight of a name; none unless given.', unit: 'fraction' }),
     group_caps: z.array(GroupCap).max(100).default([]).meta({
       label: 'Caps of groups',
-      help: 'Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.',
+      help: 'Largest weights of groups.',
     }),
   })
   .meta({ id: 'WeightingSpec' });

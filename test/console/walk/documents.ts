@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
+import type { AttributionView, IndexDocument, StoredStrategy, Watchlist } from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
 /** Documents beside indices, each in forms of the contract: strategies, templates, watchlists, constraint sets. */
@@ -56,6 +56,36 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('heading', { name: 'Indices' }).waitFor();
     expect((await service.ask('GET', '/strategies/CORE-FUND')).status).toBe(404);
+    expect(complaints).toEqual([]);
+  });
+
+  test('an overlay is written in the form of its kind, run, and its own part told beside the names beneath', async () => {
+    const { page, service, complaints } = desk();
+    await follow(page, '/console/indices/CORE');
+    await page.getByRole('link', { name: 'Overlay' }).click();
+    const form = page.getByRole('region', { name: 'Overlay' });
+    await form.getByText('overlay.percent is required').first().waitFor();
+    // A blend has rows, and a schedule of its own.
+    await form.getByRole('combobox', { name: 'Overlay' }).selectOption('blend');
+    await form.getByRole('button', { name: 'Add to Parts' }).click();
+    await form.getByRole('group', { name: 'Parts, row 2' }).getByLabel('Index').fill('CORE-OPT');
+    await form.getByRole('group', { name: 'Rebalance' }).getByLabel('Frequency').selectOption('monthly');
+    await form.getByRole('combobox', { name: 'Overlay' }).selectOption('fee');
+    await form.getByLabel('Percent').fill('0.5');
+    await form.getByLabel('Basis').selectOption('360');
+    await page.getByRole('button', { name: 'Save the index', disabled: false }).click();
+    await page.getByRole('button', { name: 'Run CORE-NET' }).click();
+    await page.getByLabel(/^Figures from/).waitFor();
+    const { body } = await service.ask<IndexDocument>('GET', '/indices/CORE-NET');
+    expect(body).toMatchObject({ source_index_id: 'CORE', overlay: { type: 'fee', percent: 0.5, basis: 360 } });
+    const { body: told } = await service.ask<AttributionView>('GET', '/analytics/CORE-NET/attribution');
+    const [part] = told.overlay_parts!;
+    expect(part).toMatchObject({ index_id: 'CORE-NET', part: 'fee' });
+    await page.getByRole('link', { name: 'Attribution', exact: true }).click();
+    const text = `−${Math.abs(100 * part!.contribution).toFixed(2)}%`;
+    await page.getByText('fee of CORE-NET').first().waitFor();
+    await page.getByText(text, { exact: true }).first().waitFor();
+    await service.ask('DELETE', '/indices/CORE-NET');
     expect(complaints).toEqual([]);
   });
 

@@ -16,6 +16,10 @@ describe('parameterSpecs', () => {
       .nullable()
       .default(null)
       .meta({ when: [{ reference: ['previous'] }] }),
+    caps: z.array(z.strictObject({ field: z.string(), cap: z.number().meta({ unit: 'fraction' }) })).default([]),
+    rates: z.strictObject({ domestic: z.string() }),
+    weights: z.record(z.string(), z.number()),
+    basis: z.union([z.literal(360), z.literal(365)]).default(360),
   });
   const specs = Object.fromEntries(parameterSpecs(params).map((spec) => [spec.name, spec]));
 
@@ -31,6 +35,7 @@ describe('parameterSpecs', () => {
       ref: null,
       format: null,
       when: null,
+      fields: null,
     });
   });
 
@@ -43,6 +48,17 @@ describe('parameterSpecs', () => {
       label: 'Limit',
       order: 1,
     });
+  });
+
+  test('an object, and each entry of a list of objects, has members that are told as parameters are', () => {
+    expect(specs.caps).toMatchObject({ type: 'json', format: 'rows', fields: [{ name: 'field' }, { name: 'cap' }] });
+    expect(specs.caps!.fields![1]).toMatchObject({ type: 'number', required: true, help: 'Unit: fraction.' });
+    expect(specs.rates).toMatchObject({ type: 'json', format: 'object', fields: [{ name: 'domestic' }] });
+    expect(specs.weights).toMatchObject({ type: 'json', format: 'numbers', fields: null });
+  });
+
+  test('a union of numbers is a whole number with choices', () => {
+    expect(specs.basis).toMatchObject({ type: 'integer', choices: ['360', '365'], default: 360 });
   });
 
   test('an enumeration is a string with choices', () => {

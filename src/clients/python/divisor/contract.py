@@ -1980,7 +1980,7 @@ class EqualRiskWeightWeighting(_EqualRiskWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -1998,7 +1998,7 @@ class EqualWeightWeighting(_EqualWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -2469,7 +2469,7 @@ class FieldWeightWeighting(_FieldWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -2524,7 +2524,7 @@ class FixedWeightWeighting(_FixedWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -2857,23 +2857,23 @@ class GroupBoundsRow(_GroupBoundsRow, total=False):
 
 
 class GroupCap(t.TypedDict):
-    #: Datapoint or reference column.
+    #: Reference column.
     field: str
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a group.
     cap: float
-    #: Groups concerned; null means each one.
+    #: Those that are capped; each of them unless given.
     groups: t.Optional[t.Sequence[str]]
 
 
 class _GroupCapInput(t.TypedDict):
-    #: Datapoint or reference column.
+    #: Reference column.
     field: str
-    #: Largest weight of a name; null without one.
+    #: Largest weight of a group.
     cap: float
 
 
 class GroupCapInput(_GroupCapInput, total=False):
-    #: Groups concerned; null means each one.
+    #: Those that are capped; each of them unless given.
     groups: t.Optional[t.Sequence[str]]
 
 
@@ -2962,7 +2962,7 @@ class GroupWeightWeighting(_GroupWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -3489,7 +3489,7 @@ class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -4011,7 +4011,7 @@ class MarketCapWeightWeighting(_MarketCapWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -4053,6 +4053,34 @@ class MaxUtilityObjective(_MaxUtilityObjective, total=False):
 
     #: Price of a unit of variance, halved.
     risk_aversion: float
+
+
+class _MemberSpec(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Human-readable name.
+    label: str
+    #: Class name.
+    type: t.Literal["number", "integer", "boolean", "string", "json"]
+    #: Whether the call is rejected without it.
+    required: bool
+    #: Position in a form.
+    order: int
+    #: Accepted values; null means any of the type.
+    choices: t.Optional[t.Sequence[str]]
+    #: What it does, in a sentence or two.
+    help: t.Optional[str]
+    #: Component schema the value must satisfy.
+    ref: t.Optional[str]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model"]]
+    #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
+    when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
+
+
+class MemberSpec(_MemberSpec, total=False):
+    #: Value used when omitted.
+    default: t.Any
 
 
 class MethodologySentences(t.TypedDict):
@@ -4132,7 +4160,7 @@ class MinimumVarianceWeightWeighting(_MinimumVarianceWeightWeighting, total=Fals
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -4592,10 +4620,12 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "calendar", "universe", "watchlist", "risk_model"]]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model"]]
     #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
+    #: Members of an object, or of each entry of a list of objects; null of other values.
+    fields: t.Optional[t.Sequence[MemberSpec]]
 
 
 class ParameterSpec(_ParameterSpec, total=False):
@@ -4895,7 +4925,7 @@ class PriceWeightWeighting(_PriceWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -5055,7 +5085,7 @@ class RankWeightWeighting(_RankWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -7273,7 +7303,7 @@ class TiltWeightWeighting(_TiltWeightWeighting, total=False):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCapInput]
 
 
@@ -7978,7 +8008,7 @@ class WeightingSpec(t.TypedDict):
     cap: t.Optional[float]
     #: Least weight of a name; none unless given. Unit: fraction.
     floor: t.Optional[float]
-    #: Largest weights of groups: `[{"field": "SECTOR", "cap": 0.3}]`.
+    #: Largest weights of groups.
     group_caps: t.Sequence[GroupCap]
 
 

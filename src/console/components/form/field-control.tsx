@@ -45,7 +45,9 @@ export function FieldControl(props: ControlProps) {
           class="control"
           {...common}
           value={value === undefined || value === null ? '' : String(value)}
-          onChange={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value)}
+          onChange={({ currentTarget: { value: chosen } }) =>
+            onChange(chosen === '' ? undefined : spec.isNumeric === true ? Number(chosen) : chosen)
+          }
         >
           {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
           {(spec.choices ?? []).map((choice) => (

@@ -1,4 +1,4 @@
-import type { ParameterSpec } from '#clients/typescript/divisor.js';
+import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
 import { valueAt, type Json } from '../../words/paths.js';
 
 export type FieldKind =
@@ -23,6 +23,9 @@ export type FieldKind =
   | 'pairs'
   /** Names with a number each. */
   | 'numbers'
+  /** An object, or a list of objects, with members of their own. */
+  | 'object'
+  | 'rows'
   | 'json';
 
 /** One field of a form. */
@@ -34,19 +37,23 @@ export interface FieldSpec {
   /** What is taken without a value. */
   readonly otherwise?: unknown;
   readonly choices?: readonly string[];
+  /** Whether its choices are numbers. */
+  readonly isNumeric?: boolean;
   /** What may be typed, besides anything else. */
   readonly suggestions?: readonly string[];
   readonly help?: string | null;
   readonly unit?: string | null;
   /** Where what may be chosen is made. */
   readonly link?: { readonly address: string; readonly text: string };
+  /** Members of an object, or of each row. */
+  readonly members?: readonly MemberSpec[];
   /** Whether it has a line of its own. */
   readonly isWide?: boolean;
 }
 
 /** What the catalogues say of a parameter, as a field. */
-export function fieldOf(parameter: ParameterSpec): FieldSpec {
-  const { name, label, required, choices, help, default: otherwise } = parameter;
+export function fieldOf(parameter: MemberSpec & Partial<Pick<ParameterSpec, 'fields'>>): FieldSpec {
+  const { name, label, required, choices, help, default: otherwise, fields: members = null } = parameter;
   const [words = '', unit = null] = (help ?? '').split(/(?:^| )Unit: /);
   return {
     name,
@@ -54,14 +61,15 @@ export function fieldOf(parameter: ParameterSpec): FieldSpec {
     kind: kindOf(parameter),
     isRequired: required,
     otherwise,
-    ...(choices === null ? {} : { choices }),
+    ...(choices === null ? {} : { choices, isNumeric: parameter.type === 'integer' }),
+    ...(members === null ? {} : { members }),
     help: words === '' ? null : words,
     unit: unit?.replace(/\.$/, '') ?? null,
   };
 }
 
 /** Whether a parameter is read beside the values of others, defaults included. */
-export function isRead({ when }: ParameterSpec, others: readonly ParameterSpec[], value: Json | undefined): boolean {
+export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], value: Json | undefined): boolean {
   const read = (name: string) =>
     valueAt(value, [name]) ?? others.find((other) => other.name === name)?.default ?? undefined;
   return (
@@ -72,14 +80,17 @@ export function isRead({ when }: ParameterSpec, others: readonly ParameterSpec[]
 /** Names of parameters that name a column or a datapoint. */
 const DATAPOINTS = /(?:^|_)field$|^group_by$/;
 
-const FORMATS: Partial<Record<NonNullable<ParameterSpec['format']>, FieldKind>> = {
+const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {
   date: 'date',
   prose: 'prose',
   texts: 'list',
   integers: 'integers',
+  numbers: 'numbers',
+  object: 'object',
+  rows: 'rows',
 };
 
-function kindOf({ name, type, choices, ref, format }: ParameterSpec): FieldKind {
+function kindOf({ name, type, choices, ref, format }: MemberSpec): FieldKind {
   if (choices !== null) return 'choice';
   const formatted = format === null ? undefined : FORMATS[format];
   if (formatted !== undefined) return formatted;

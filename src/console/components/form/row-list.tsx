@@ -5,6 +5,7 @@ import { Badge } from '../badge.js';
 import { Button } from '../button.js';
 import { Select } from '../choice.js';
 import { Icon } from '../icon.js';
+import { AnyField } from './any-field.js';
 import { Field, FieldGrid } from './field.js';
 import { fieldOf } from './field-spec.js';
 import './row-list.css';
@@ -126,11 +127,12 @@ function Row({ id, row, at, spec, path, findings, datapoints, isDragged, ...act 
       {spec?.help && <p class="quiet">{spec.help}</p>}
       <FieldGrid>
         {(spec?.parameters ?? []).map((parameter) => (
-          <Field
+          <AnyField
             key={parameter.name}
             spec={fieldOf(parameter)}
             value={params[parameter.name]}
-            findings={findingsOf(`params.${parameter.name}`)}
+            findings={findings}
+            path={[...path, 'params', parameter.name]}
             datapoints={datapoints}
             onChange={(value) => setParameter(parameter.name, value)}
           />

@@ -11,7 +11,7 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { go, setParameters } from '../../state/place.js';
+import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { changed, useResource } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
@@ -31,6 +31,7 @@ import {
   type Draft,
 } from './draft.js';
 import { bodyOf, Live } from './live.js';
+import { Overlay, overlayOn } from './overlay.js';
 import { Identity, Schedule, Treatment, Universe } from './parts.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
@@ -46,9 +47,13 @@ interface Opened {
 /** A definition written in forms, with everything it comes to beside it. */
 export function DesignerPage({ params }: PageProps) {
   const id = params['id'] ?? null;
-  const opened = useResource(`designer ${id}`, (signal) => (id === null ? newIndex(signal) : storedIndex(id, signal)), {
-    follows: false,
-  });
+  const beneath = id === null ? parameter('beneath') : null;
+  const opened = useResource(
+    `designer ${id} ${beneath}`,
+    (signal) =>
+      id !== null ? storedIndex(id, signal) : beneath === null ? newIndex(signal) : newOverlay(beneath, signal),
+    { follows: false },
+  );
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
@@ -77,6 +82,11 @@ async function newIndex(signal: AbortSignal): Promise<Opened> {
   const served = stores.find(({ active }) => active);
   const document = newDocument(new Set(indices.map(({ id }) => id)), served?.start ?? null);
   return { document, etag: null, isStored: false };
+}
+
+async function newOverlay(beneath: string, signal: AbortSignal): Promise<Opened> {
+  const { document } = await storedIndex(beneath, signal);
+  return { document: overlayOn(document), etag: null, isStored: false };
 }
 
 interface DesignerProps {
@@ -126,7 +136,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         {left && isChanged && <Left onDiscard={discard} />}
         <Saved saving={saving} mine={document} note={note} onDocument={(both) => draft.replace(both)} />
         <div class="designer">
-          <Forms isDerived={document['derivation'] !== null && document['derivation'] !== undefined} />
+          <Forms document={document} />
           <Extent findings={findings} isValid={isValid} />
         </div>
       </Page>
@@ -220,11 +230,14 @@ function useNames() {
   };
 }
 
-function Forms({ isDerived }: { readonly isDerived: boolean }) {
+function Forms({ document }: { readonly document: JsonObject }) {
+  const isDerived = document['derivation'] !== null && document['derivation'] !== undefined;
   return (
     <div class="designer-forms">
       <Identity />
-      {isDerived ? (
+      {document['overlay'] !== undefined ? (
+        <Overlay />
+      ) : isDerived ? (
         <Derivation />
       ) : (
         <>

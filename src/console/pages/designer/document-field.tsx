@@ -1,7 +1,7 @@
-import { Field } from '../../components/form/field.js';
+import { AnyField } from '../../components/form/any-field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import type { Path } from '../../words/paths.js';
-import { findingsAt, findingsWithin, useWorkshop } from './draft.js';
+import { useWorkshop } from './draft.js';
 
 interface DocumentFieldProps {
   readonly spec: FieldSpec;
@@ -14,12 +14,12 @@ interface DocumentFieldProps {
 export function DocumentField({ spec, within, isDisabled = false }: DocumentFieldProps) {
   const { draft, findings, datapoints } = useWorkshop();
   const path = [...within, spec.name];
-  const isWhole = spec.kind === 'list' || spec.kind === 'json';
   return (
-    <Field
+    <AnyField
       spec={spec}
       value={draft.at(path)}
-      findings={isWhole ? findingsWithin(findings, path) : findingsAt(findings, path)}
+      findings={findings}
+      path={path}
       datapoints={datapoints}
       isDisabled={isDisabled}
       onChange={(value) => draft.set(path, value)}

@@ -71,12 +71,6 @@ export function useWorkshop(): Workshop {
 export const findingsAt = (findings: readonly Finding[], path: Path): readonly Finding[] =>
   findings.filter((finding) => finding.path === pathText(path));
 
-/** What it says of a place and of everything in it. */
-export function findingsWithin(findings: readonly Finding[], path: Path): readonly Finding[] {
-  const text = pathText(path);
-  return findings.filter(({ path: own }) => own === text || own.startsWith(`${text}.`) || own.startsWith(`${text}[`));
-}
-
 /** What a new index begins with: the whole market by size, from a year into the data, so that rules find the history they ask for. */
 export const newDocument = (taken: ReadonlySet<string>, start: string | null): JsonObject => {
   let number = 1;

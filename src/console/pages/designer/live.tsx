@@ -38,7 +38,8 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
   const view = views.find(({ value }) => value === parameter('view'))?.value ?? 'preview';
   const document = draft.document.value;
   const asOf = parameter('on') ?? end;
-  const canPreview = isValid && asOf !== null;
+  const isOverlay = document['overlay'] !== undefined;
+  const canPreview = isValid && asOf !== null && !isOverlay;
   const isCurrent = !findings.some(({ severity }) => severity === 'error');
   const text = JSON.stringify(document);
   const preview = useOneAtATime(canPreview && view === 'preview' ? `${asOf} ${text}` : null, () =>
@@ -73,6 +74,12 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
       </div>
       {findings.length > 0 && view !== 'json' && <Findings findings={findings} shown={4} />}
       {asOf === null && view !== 'json' && <p class="quiet">No data is served: there is nothing to preview on.</p>}
+      {isOverlay && view !== 'json' && (
+        <p class="quiet">
+          An overlay selects nothing of its own: its run shows what it does. Change and preview are those of the index
+          beneath.
+        </p>
+      )}
       {view === 'preview' && (
         <Answer latest={preview} isCurrent={isCurrent}>
           {(data) => <Preview preview={data} />}

@@ -19,7 +19,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
-import { change, count, percent, signClass } from '../../words/numbers.js';
+import { change, count, figure, percent, signClass } from '../../words/numbers.js';
 
 interface AttributionProps {
   readonly id: string;
@@ -121,7 +121,7 @@ function Total({ view }: { readonly view: AttributionView }) {
             term: 'Adds up',
             value: reconciles ? 'yes' : 'no',
             help: 'Whether the contributions sum to the return',
-            note: `residual ${residual.toExponential(1)}`,
+            note: `residual ${figure(residual)}`,
           },
         ]}
       />
@@ -133,7 +133,12 @@ function Total({ view }: { readonly view: AttributionView }) {
 }
 
 /** The largest contributions at both ends, everything in between, costs, and the total. */
-function stepsOf({ contributions, cost_drag: cost, total_return: total }: AttributionView): readonly Bar[] {
+function stepsOf({
+  contributions,
+  cost_drag: cost,
+  total_return: total,
+  overlay_parts: parts,
+}: AttributionView): readonly Bar[] {
   const gains = contributions.slice(0, STEPS).filter(({ contribution }) => contribution > 0);
   const losses = contributions.slice(-STEPS).filter((row) => row.contribution < 0 && !gains.includes(row));
   const rest = contributions.filter((row) => !gains.includes(row) && !losses.includes(row));
@@ -143,6 +148,10 @@ function stepsOf({ contributions, cost_drag: cost, total_return: total }: Attrib
     ...gains.map(bar),
     ...(rest.length > 0 ? [{ label: `${rest.length} others`, value: sum }] : []),
     ...losses.map(bar),
+    ...(parts ?? []).map(({ index_id: id, part, contribution }) => ({
+      label: `${part} of ${id}`,
+      value: contribution,
+    })),
     ...(cost === null ? [] : [{ label: 'costs', value: cost }]),
     { label: 'total', value: total, isTotal: true },
   ];

@@ -16,7 +16,6 @@ import type { PageProps } from '../../shell/pages.js';
 import { activateStore, cancelJob } from '../../state/actions.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
-import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
 import { addressOf } from '../../state/place.js';
@@ -32,6 +31,7 @@ import { Risk } from './risk.js';
 import { runAgain, runAsAsked, RunSettings } from './run-settings.js';
 import { Scenarios } from './scenarios.js';
 import { Weights } from './weights.js';
+import { WholeRun } from './whole-run.js';
 import './index-page.css';
 
 const Versions = lazy<Versioned>(
@@ -150,7 +150,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
 }
 
 function IndexOf({ index }: { readonly index: IndexDocument }) {
-  const { id, name, currency, calendar, description, derivation } = index;
+  const { id, name, currency, calendar, description, derivation, overlay, source_index_id: beneath } = index;
   const tab = openTab(TABS);
   return (
     <Page
@@ -161,6 +161,12 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
           <span>{name}</span>
           <Badge>{currency}</Badge>
           <Badge>{calendar}</Badge>
+          {overlay !== undefined && <Badge>overlay: {overlay.type.replaceAll('_', ' ')}</Badge>}
+          {beneath !== undefined && (
+            <span>
+              on <a href={indexAddress(beneath)}>{beneath}</a>
+            </span>
+          )}
           {derivation !== null && (
             <span>
               optimised from <a href={indexAddress(derivation.source_index_id)}>{derivation.source_index_id}</a>
@@ -169,7 +175,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
           {description !== null && <span class="index-description">{description}</span>}
         </>
       }
-      actions={<Actions id={id} />}
+      actions={<Actions id={id} isOverlay={overlay !== undefined} />}
     >
       <RunState id={id} />
       <RunSettings id={id} isStrategy={false} />
@@ -185,7 +191,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
   );
 }
 
-function Actions({ id }: { readonly id: string }) {
+function Actions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
   return (
     <>
       {may('write') && (
@@ -193,8 +199,13 @@ function Actions({ id }: { readonly id: string }) {
           <Icon name="edit" /> Edit
         </LinkButton>
       )}
-      {may('write') && <LinkButton href={addressOf('/console/optimise', { index: id })}>Optimise</LinkButton>}
-      {may('write') && <LinkButton href={addressOf('/console/strategies/new', { index: id })}>Follow</LinkButton>}
+      {may('write') && !isOverlay && (
+        <>
+          <LinkButton href={addressOf('/console/optimise', { index: id })}>Optimise</LinkButton>
+          <LinkButton href={addressOf('/console/strategies/new', { index: id })}>Follow</LinkButton>
+        </>
+      )}
+      {may('write') && <LinkButton href={addressOf('/console/indices/new', { beneath: id })}>Overlay</LinkButton>}
       <RunActions id={id} isStrategy={false} />
     </>
   );
@@ -247,25 +258,11 @@ function RunParts({ id, tab }: { readonly id: string; readonly tab: string }) {
       {(run) => (
         <>
           {run.stale !== null && <Stale id={id} stale={run.stale} />}
-          {!OF_RANGE.has(tab) && <WholeRun run={run} />}
+          <WholeRun tab={tab} run={run} />
           <Part tab={tab} id={id} run={run} />
         </>
       )}
     </Answered>
-  );
-}
-
-/** Parts of a range of dates, which they show. */
-const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits']);
-
-/** Said where a range was chosen on another part and is not that of this one. */
-function WholeRun({ run: { start, end } }: { readonly run: OverviewView }) {
-  const range = chosenRange();
-  if (range === null) return null;
-  return (
-    <p class="quiet">
-      The range {range.from} to {range.to} is not used here: this part is of the whole run, {start} to {end}.
-    </p>
   );
 }
 

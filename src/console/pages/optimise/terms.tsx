@@ -1,4 +1,5 @@
 import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
+import { AnyField } from '../../components/form/any-field.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import { fieldOf } from '../../components/form/field-spec.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
@@ -148,10 +149,7 @@ function Classed({ label, otherwise, types, value, findings, path, datapoints, o
   const given: JsonObject = typeof value === 'string' ? { type: value } : isObject(value) ? value : {};
   const type = typeof given['type'] === 'string' ? given['type'] : undefined;
   const spec = types.find((known) => known.type === (type ?? otherwise));
-  const at = (name?: string) => {
-    const text = pathText(name === undefined ? path : [...path, name]);
-    return findings.filter(({ path: own }) => own === text || (name !== undefined && own.startsWith(`${text}.`)));
-  };
+  const text = pathText(path);
   const put = (name: string, own: Json | undefined) => {
     const whole: JsonObject = { ...given, type: type ?? otherwise ?? '' };
     const { [name]: _, ...others } = whole;
@@ -169,15 +167,16 @@ function Classed({ label, otherwise, types, value, findings, path, datapoints, o
           help: spec?.help ?? null,
         }}
         value={type}
-        findings={at()}
+        findings={findings.filter(({ path: own }) => own === text)}
         onChange={(chosen) => onChange(typeof chosen === 'string' ? { type: chosen } : undefined)}
       />
       {(spec?.parameters ?? []).map((parameter) => (
-        <Field
+        <AnyField
           key={parameter.name}
           spec={fieldOf(parameter)}
           value={given[parameter.name]}
-          findings={at(parameter.name)}
+          findings={findings}
+          path={[...path, parameter.name]}
           datapoints={datapoints}
           onChange={(own) => put(parameter.name, own)}
         />

@@ -1,0 +1,101 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { Button } from '../button.js';
+import { Icon } from '../icon.js';
+import { Field, FieldGrid } from './field.js';
+import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
+
+interface AnyFieldProps {
+  readonly spec: FieldSpec;
+  readonly value: Json | undefined;
+  /** Of the whole document, or of this place alone. */
+  readonly findings: readonly Finding[];
+  /** Where the value lies, as findings name it. */
+  readonly path: Path;
+  readonly datapoints: readonly string[];
+  readonly isDisabled?: boolean;
+  onChange(value: Json | undefined): void;
+}
+
+/** A field, or those of an object or of a list of them. */
+export function AnyField(props: AnyFieldProps) {
+  const { spec, path, findings } = props;
+  const text = pathText(path);
+  const isWhole = spec.kind !== 'text' && spec.kind !== 'choice';
+  const own = findings.filter(
+    ({ path: one }) => one === text || (isWhole && (one.startsWith(`${text}.`) || one.startsWith(`${text}[`))),
+  );
+  if (spec.members === undefined) return <Field {...props} findings={own} />;
+  return (
+    <fieldset class="field-group">
+      <legend>{spec.label}</legend>
+      {spec.help != null && <p class="field-help">{spec.help}</p>}
+      {own
+        .filter(({ path: one }) => one === text)
+        .map(({ code, message }) => (
+          <p key={code} class="down">
+            {message}
+          </p>
+        ))}
+      {spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />}
+    </fieldset>
+  );
+}
+
+/** The members that are read with the values of the others. */
+function Members({ spec, value, path, findings, datapoints, isDisabled = false, onChange }: AnyFieldProps) {
+  const members = spec.members ?? [];
+  const object: JsonObject = isObject(value) ? value : {};
+  const put = (name: string, own: Json | undefined) => {
+    const { [name]: _, ...others } = object;
+    onChange(own === undefined ? others : { ...object, [name]: own });
+  };
+  return (
+    <FieldGrid>
+      {members
+        .filter((member) => isRead(member, members, object))
+        .map((member) => (
+          <AnyField
+            key={member.name}
+            spec={fieldOf(member)}
+            value={object[member.name]}
+            findings={findings}
+            path={[...path, member.name]}
+            datapoints={datapoints}
+            isDisabled={isDisabled}
+            onChange={(own) => put(member.name, own)}
+          />
+        ))}
+    </FieldGrid>
+  );
+}
+
+function Rows(props: AnyFieldProps) {
+  const { spec, value, path, onChange } = props;
+  const rows = Array.isArray(value) ? (value as readonly Json[]) : [];
+  const put = (next: readonly Json[]) => onChange(next.length === 0 ? undefined : next);
+  return (
+    <>
+      {rows.map((row, at) => (
+        <div key={at} class="field-row" role="group" aria-label={`${spec.label}, row ${at + 1}`}>
+          <Members
+            {...props}
+            value={row}
+            path={[...path, at]}
+            onChange={(own) => put(rows.map((other, i) => (i === at ? (own ?? {}) : other)))}
+          />
+          <Button
+            kind="bare"
+            aria-label={`Remove row ${at + 1} of ${spec.label}`}
+            onClick={() => put(rows.filter((_, i) => i !== at))}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <Button aria-label={`Add to ${spec.label}`} onClick={() => put([...rows, {}])}>
+        <Icon name="plus" /> Add
+      </Button>
+    </>
+  );
+}

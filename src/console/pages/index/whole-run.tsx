@@ -1,0 +1,21 @@
+import type { OverviewView } from '#clients/typescript/divisor.js';
+import { chosenRange } from '../../state/range.js';
+
+/** Parts of a range of dates, which they show. */
+const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits']);
+
+interface WholeRunProps {
+  readonly tab: string;
+  readonly run: OverviewView;
+}
+
+/** Said where a range was chosen on another part and is not that of this one. */
+export function WholeRun({ tab, run: { start, end } }: WholeRunProps) {
+  const range = chosenRange();
+  if (range === null || OF_RANGE.has(tab)) return null;
+  return (
+    <p class="quiet">
+      The range {range.from} to {range.to} is not used here: this part is of the whole run, {start} to {end}.
+    </p>
+  );
+}

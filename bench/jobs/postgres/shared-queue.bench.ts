@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -82,21 +83,25 @@ const overhead = async (name: string) => {
   console.log(`overhead at the median        ${(median(shared) - median(alone)).toFixed(2)} ms`);
 };
 
-/** Processor time of all processes of the server, ms. */
+/** Processor time of the processes of the server, ms; those of the benchmark's connections live until its end. */
 async function serverMs(): Promise<number> {
   let ticks = 0;
   for (const name of await readdir('/proc')) {
     if (!/^\d+$/.test(name)) continue;
-    const words = await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '');
-    if (!words.startsWith('postgres:') && !words.includes(`-p\0${server.port}`)) continue;
+    // State, parent and so on: what comes after the name of the program.
     const fields = (await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ') ?? [];
-    ticks += Number(fields[11] ?? 0) + Number(fields[12] ?? 0);
+    if (fields[1] === serverPid) ticks += Number(fields[11]) + Number(fields[12]);
   }
   return ticks * 10;
 }
 
 const client = new Client(server.url);
 await client.connect();
+const serverPid = readFileSync(
+  (await client.query<{ data: string }>(`SELECT current_setting('data_directory') AS data`)).rows[0]!.data +
+    '/postmaster.pid',
+  'utf8',
+).split('\n')[0];
 const walBytes = async (): Promise<number> =>
   Number((await client.query(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`)).rows[0].bytes);
 

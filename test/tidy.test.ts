@@ -85,15 +85,12 @@ test('nothing waits to be done', () => {
   expect(promises).toEqual([]);
 });
 
-/** Jobs of a whole service beside programs of others: of no room alone. */
-const BESIDE_OTHERS = 'peers';
-
 test('a benchmark stands where the code it measures stands', () => {
   const benches = sources('bench').filter((file) => file.endsWith('.bench.ts'));
   const astray = benches.filter((file) => {
     const mirrored = file.replace('bench/', '').replace('.bench.ts', '');
     const folder = dirname(mirrored);
-    return folder !== BESIDE_OTHERS && !existsSync(folder) && !existsSync(`src/${folder}`);
+    return !existsSync(folder) && !existsSync(`src/${folder}`);
   });
   expect(astray).toEqual([]);
 });

@@ -43,6 +43,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
   const { weights: _weights, ...about } = composition;
   return {
     index_id: indexId,
+    index_version: question.version,
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,

@@ -4603,6 +4603,8 @@ export interface RebalanceList {
 export interface RebalancePack {
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Version of the definition; null of one without versions. */
+  readonly index_version: number | null;
   /** Session whose close prices the orders: the latest with data. */
   readonly as_of: string;
   /** Effective date of the rebalance on or after it; null where the calendar has none. */

@@ -6,6 +6,7 @@ const number = (description: string) => z.number().meta({ description });
 export const RebalancePack = z
   .strictObject({
     index_id: z.string(),
+    index_version: z.int().nullable().meta({ description: 'Version of the definition; null of one without versions.' }),
     as_of: z.string().meta({ description: 'Session whose close prices the orders: the latest with data.' }),
     effective: z
       .string()

@@ -23,6 +23,8 @@ export interface IndexQuestion {
 
 /** Trades that bring accounts to an index. */
 export interface RebalancePackQuestion extends IndexQuestion {
+  /** Of the index document; null where it has none. */
+  readonly version: number | null;
   readonly request: RebalancePackRequest;
   /** JSON is the whole pack, a table its orders. */
   readonly format: ExportFormat;

@@ -16,6 +16,7 @@ import { methodologyOf } from '#domain/rules/methodology.js';
 import { checkShape } from '#domain/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
+import { headOf } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { modelFiles } from '../risk/used-models.js';
@@ -172,7 +173,8 @@ export function createIndexQuestions({
       const { handle, market } = markets.require();
       await checked(document);
       await onMarket(document, market);
-      const question = { market: handle, ...(await reached(document)), indexId, ...asked };
+      const version = (await headOf(documents, { kind: 'index', id: indexId }))?.latest ?? null;
+      const question = { market: handle, ...(await reached(document)), indexId, version, ...asked };
       const { bytes } = await jobs.query('rebalancePack', question, signal);
       return bytes;
     },

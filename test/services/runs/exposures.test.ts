@@ -186,6 +186,7 @@ test('a pack carried out at the close of a rebalance holds what the index holds 
   });
   const [account] = pack.accounts;
   expect(new Set(account!.trades.map(({ identifier }) => identifier))).toEqual(new Set(weightOf.keys()));
+  expect(pack.index_version).toBe(1);
   const lots = account!.trades.reduce((sum, { price }) => sum + price, 0);
   for (const { identifier, price, weight_target, weight_after } of account!.trades) {
     expect(weight_target).toBeCloseTo(weightOf.get(identifier)!, 12);

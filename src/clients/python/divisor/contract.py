@@ -5123,6 +5123,8 @@ class RebalancePackCapacity(t.TypedDict):
 class RebalancePack(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
+    #: Version of the definition; null of one without versions.
+    index_version: t.Optional[int]
     #: Session whose close prices the orders: the latest with data.
     as_of: str
     #: Effective date of the rebalance on or after it; null where the calendar has none.

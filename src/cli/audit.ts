@@ -2,11 +2,11 @@ import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AUDITED_KINDS, type AuditedKind } from '#domain/documents/audit-document.js';
-import { verifyAudit } from '#store/audit/verify-audit.js';
+import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
 import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { table } from './terminal.js';
-import { entriesOf } from './verify-published.js';
+import { entriesOf, readKeys, valueOf } from './verify-published.js';
 import { writeWhole } from './write-whole.js';
 
 const LINES = 'application/x-ndjson';
@@ -19,7 +19,12 @@ const GRAMMAR: Grammar = {
     kind: { type: 'string', value: 'KIND', choices: AUDITED_KINDS, help: AUDITED_KINDS.join(', ') },
     id: { type: 'string', value: 'ID', help: 'Id of a document.' },
     author: { type: 'string', value: 'NAME', help: 'Who wrote.' },
-    check: { type: 'string', value: 'FILE', help: 'Hold a whole log that was written before to its chain of hashes.' },
+    check: {
+      type: 'string',
+      value: 'FILE',
+      help: 'Hold a whole log that was written before to its chain of hashes and its signatures.',
+    },
+    key: { type: 'string', value: 'FILE', help: 'Keys of its signatures, as GET /audit answers them in JSON.' },
     head: { type: 'string', value: 'HASH', help: 'Hash that the last entry of that log must have.' },
   },
 };
@@ -33,7 +38,11 @@ export const AUDIT_HELP = [
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
   'Exit status 1 of a log that is not as it was written; its first bad entry is named.\n',
-  `Examples\n${table([['divisor audit --out audit.jsonl'], ['divisor audit --check audit.jsonl']])}`,
+  `Examples\n${table([
+    ['divisor audit --out audit.jsonl'],
+    ['divisor audit --check audit.jsonl'],
+    ['divisor audit --check audit.jsonl --key keys.json'],
+  ])}`,
 ].join('\n');
 
 const EXIT_DAMAGED = 1;
@@ -42,7 +51,9 @@ const EXIT_DAMAGED = 1;
 export async function audit(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { flags, common } = readCommandLine('audit', GRAMMAR, argv);
   const file = flags.text('check');
-  if (file !== undefined) return checked(file, flags.text('head') ?? null);
+  const keys = flags.text('key');
+  if (file !== undefined)
+    return checked(file, { head: flags.text('head') ?? null, keys: keys === undefined ? null : await readKeys(keys) });
   return connected(common, environment, async (client) => {
     const { bytes } = await client.stream('getAudit', LINES, { query: queryOf(flags) });
     if (common.out === undefined) await pipeline(Readable.from(bytes), process.stdout, { end: false });
@@ -62,13 +73,26 @@ function queryOf(flags: FlagValues) {
   };
 }
 
-async function checked(file: string, head: string | null): Promise<number> {
-  const verdict = verifyAudit(entriesOf(await readFile(file)), head);
-  const isSound = !('reason' in verdict);
-  process.stdout.write(
-    isSound
-      ? `The chain of hashes holds: ${verdict.seq} entries, the last ${verdict.hash}.\n`
-      : `Entry ${verdict.seq}: ${verdict.reason}.\n`,
-  );
-  return isSound ? EXIT.done : EXIT_DAMAGED;
+async function checked(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
+  const bytes = await readFile(file);
+  const { entries, seals } = partsOf(bytes);
+  const verdict = verifyAudit(entries, { ...terms, seals });
+  if ('reason' in verdict) {
+    process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
+    return EXIT_DAMAGED;
+  }
+  const { seq, hash, sealed } = verdict;
+  const signed = terms.keys == null ? 'signatures were not verified' : `signed up to entry ${sealed}`;
+  process.stdout.write(`The chain of hashes holds, ${signed}: ${seq} entries, the last ${hash}.\n`);
+  return EXIT.done;
+}
+
+/** Entries and seals as they stand in a file, in lines or as one object. */
+function partsOf(bytes: Uint8Array): { readonly entries: readonly unknown[]; readonly seals: readonly unknown[] } {
+  const whole = valueOf(bytes) as { readonly seals?: unknown } | undefined;
+  const items = entriesOf(bytes);
+  if (Array.isArray(whole?.seals)) return { entries: items, seals: whole.seals };
+  const isSeal = (item: unknown): item is { readonly seal: unknown } =>
+    typeof item === 'object' && item !== null && 'seal' in item;
+  return { entries: items.filter((item) => !isSeal(item)), seals: items.filter(isSeal).map(({ seal }) => seal) };
 }

@@ -9,12 +9,14 @@ import { readCommandLine, type FlagValues, type Grammar } from './command-line.j
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { table as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
+import { RUN } from './view-commands/analytics.js';
 import { writeWhole } from './write-whole.js';
 
 const GRAMMAR: Grammar = {
   words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', ') }],
   flags: {
     index: { type: 'string', value: 'ID', help: 'The index or strategy whose run is exported.' },
+    ...RUN,
     start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
     end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
     by: { type: 'string', value: 'COLUMN', help: 'Reference column of the groups of exposures; SECTOR unless given.' },
@@ -70,6 +72,7 @@ interface ExportOrder {
   readonly table: ExportTableName;
   readonly indexId: string;
   readonly format: ExportFormat;
+  readonly run_id: string | undefined;
   readonly start: string | undefined;
   readonly end: string | undefined;
   readonly by: string | undefined;
@@ -86,7 +89,8 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
   if (out === undefined && (format === 'xlsx' || format === 'arrow') && process.stdout.isTTY)
     throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
-  return { table, indexId, format, start: flags.text('start'), end: flags.text('end'), by: flags.text('by') };
+  const [run_id, start, end, by] = [flags.text('run-id'), flags.text('start'), flags.text('end'), flags.text('by')];
+  return { table, indexId, format, run_id, start, end, by };
 }
 
 /** The format that the ending of a file names. */

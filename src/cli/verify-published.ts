@@ -53,7 +53,8 @@ function readArguments(argv: readonly string[]) {
   }
 }
 
-async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
+/** Keys in a file, by id. @throws UsageError */
+export async function readKeys(file: string): Promise<ReadonlyMap<string, PublicKey>> {
   const read = KeyFile.safeParse(valueOf(await bytesOf(file)));
   if (!read.success) throw new UsageError(`${file} holds no keys as GET .../published/keys answers them`);
   return new Map(read.data.keys.map((key) => [key.key_id, key]));
@@ -80,7 +81,8 @@ export function entriesOf(bytes: Uint8Array): unknown[] {
   return lines.map((line) => valueOf(new TextEncoder().encode(line)));
 }
 
-function valueOf(bytes: Uint8Array): unknown {
+/** What a file holds as JSON; undefined where it is none. */
+export function valueOf(bytes: Uint8Array): unknown {
   try {
     return parseJson(bytes).value;
   } catch (thrown) {

@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { AuditEntry, AuditHead, AUDITED_KINDS } from '#domain/documents/audit-document.js';
+import { AuditEntry, AuditHead, AuditSeal, AUDITED_KINDS } from '#domain/documents/audit-document.js';
+import { PublicKey } from '#domain/documents/publication-document.js';
 import { routes } from './route.js';
 import { LOG_MEDIA } from './publication.js';
 
 export const AuditLog = z
   .strictObject({
     head: AuditHead.meta({ description: 'The end of the whole log, to be noted elsewhere.' }),
+    seals: z.array(AuditSeal).meta({
+      description: 'Signatures of the log after `after`: it is signed up to its end whenever it is read.',
+    }),
+    keys: z.array(PublicKey).meta({ description: 'Keys that signed it, oldest first.' }),
     entries: z.array(AuditEntry).meta({ description: 'In the order of the log.' }),
   })
   .meta({ id: 'AuditLog' });
@@ -19,7 +24,7 @@ export const auditRoutes = routes({
     scope: 'admin',
     tag: 'publication',
     summary: 'Every write of a document and every publication: by whom, when, in which request, which version.',
-    description: `A chain of hashes as a published log is: an entry that is changed, moved or left out is found, by \`divisor verify\` in a home and by \`divisor audit --check\` in a file. With \`Accept: ${LOG_MEDIA}\` one entry a line.`,
+    description: `A chain of hashes, signed with Ed25519 as a published log is: an entry that is changed, moved or left out is found, by \`divisor verify\` in a home and by \`divisor audit --check\` in a file. With \`Accept: ${LOG_MEDIA}\` one entry a line, and of a whole log its signatures behind them, as objects with one member, seal.`,
     query: z.strictObject({
       start: moment.optional().meta({ description: 'Entries of this day or time and after it.' }),
       end: moment.optional().meta({ description: 'Entries of this day or time and before it.' }),

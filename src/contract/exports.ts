@@ -5,11 +5,11 @@ import type { ExportTable } from '#domain/exports/export-table.js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { routes } from './route.js';
-import { stale, whichRun } from './run-state.js';
+import { runState, whichRun } from './run-state.js';
 
 export const ExportView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     table: z.enum(EXPORT_NAMES).meta({ description: 'The table, as it was asked for.' }),
     columns: z.array(z.string()).meta({ description: 'Names of the columns.' }),

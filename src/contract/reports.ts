@@ -5,6 +5,7 @@ import { Id } from '#domain/shape.js';
 import { Finding, listingQuery, purgeQuery, skippedFields } from './common.js';
 import { jobStatus } from './jobs.js';
 import { routes } from './route.js';
+import { RunKey } from './run-state.js';
 
 /** A watch list of one desk: at two pages each, well within the pages of a report. */
 const REPORT_INDICES_MAX = 50;
@@ -21,6 +22,9 @@ export const RenderRequest = z
     }),
     index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
       description: 'Several of them in one document, each from a new page; instead of index_id.',
+    }),
+    run_ids: z.record(Id, RunKey).nullable().default(null).meta({
+      description: 'By index or strategy of the report, the run that is shown; the newest of those not named.',
     }),
   })
   .meta({ id: 'RenderRequest' });

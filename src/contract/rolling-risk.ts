@@ -5,11 +5,11 @@ import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
 import { Id } from '#domain/shape.js';
 import { compositionErrors, TableFrame } from './common.js';
 import { routes } from './route.js';
-import { stale, whichRun } from './run-state.js';
+import { runState, whichRun } from './run-state.js';
 
 export const RollingRiskView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     window: z.int().nullable().meta({ description: 'Returns of a window; null with a half-life.' }),
     half_life: z

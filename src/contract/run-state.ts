@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { Id } from '#domain/shape.js';
 
 /** How a stored run differs from what a run of the same request would give now. */
 export const StaleState = z
@@ -14,18 +15,27 @@ export const StaleState = z
   })
   .meta({ id: 'StaleState' });
 
+/** Id of one run. */
+export const RunKey = z.string().regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits');
+
 /** The state of its run, part of every run view. */
-export const stale = {
+export const runState = {
+  index_version: z.int().min(1).nullable().meta({
+    description: 'Version of the index or strategy that was run; null of runs from before there were versions.',
+  }),
   stale: StaleState.nullable().meta({
     description: 'Null while what is stored is what a run of the same request would give now.',
   }),
 };
 
 /** A view as it is computed and cached: the state of its run is added when it is answered. */
-export type Stateless<V extends { readonly stale: unknown }> = Omit<V, 'stale'>;
+export type Stateless<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
 
-/** Id of one run. */
-export const RunKey = z.string().regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits');
+/** An index or strategy, or one run of it. */
+export const RunOf = z.union([Id, z.string().regex(/^[A-Za-z0-9_-]{1,64}@[0-9a-f]{16}$/, 'must be ID@RUN')]).meta({
+  id: 'RunOf',
+  description: 'An index or strategy, whose newest run is meant, or one run of it by ID@RUN.',
+});
 
 /** Which run a view is of. */
 export const whichRun = {

@@ -31,6 +31,7 @@ export const DOCUMENT_KINDS = [
   'data-history',
   'audit',
   'audit-head',
+  'audit-seal',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 

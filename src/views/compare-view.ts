@@ -1,7 +1,7 @@
 import type { CompareEntry, CompareView } from '#contract/analytics/compare.js';
 import { backtestMetrics, type BacktestMetrics, mean, rebase, returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { RunState } from '#domain/backtest/stale.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
@@ -16,13 +16,20 @@ import { daysToken, writeSeriesBody } from './series-json.js';
 export interface Comparison {
   readonly days: Int32Array;
   /** Rebased to 100 on the first of the days. */
-  readonly entries: readonly { readonly id: string; readonly level: Float64Array }[];
+  readonly entries: readonly {
+    /** As it was asked for. */
+    readonly name: string;
+    readonly id: string;
+    readonly level: Float64Array;
+  }[];
   /** Whether the benchmark lacks dates that the runs share. */
   readonly cut: Finding | null;
 }
 
 /** Levels of one that is compared, on days of its own, [T] each. */
 export interface ComparedLevels {
+  /** As it was asked for; its id unless given. */
+  readonly name?: string;
   readonly id: string;
   readonly days: Int32Array;
   readonly level: Float64Array;
@@ -31,10 +38,11 @@ export interface ComparedLevels {
 /** @throws Refusal NO_COMMON_DATES */
 export function compareRuns(
   runs: readonly RunColumns[],
-  window: AskedWindow,
+  { names, ...window }: AskedWindow & { readonly names: readonly string[] },
   benchmark: ComparedLevels | null,
 ): Comparison {
-  const series: ComparedLevels[] = runs.map((columns) => ({
+  const series: ComparedLevels[] = runs.map((columns, k) => ({
+    name: names[k]!,
     id: columns.header.run_id,
     days: columns.i32('days'),
     level: columns.f64('level'),
@@ -55,7 +63,11 @@ export function compareRuns(
   return {
     days,
     cut: benchmark === null || days.length === ofRuns.length ? null : windowCut(benchmark, { ofRuns, days }),
-    entries: series.map((one) => ({ id: one.id, level: rebase(valuesOn(days, one.days, one.level), 100) })),
+    entries: series.map((one) => ({
+      name: one.name ?? one.id,
+      id: one.id,
+      level: rebase(valuesOn(days, one.days, one.level), 100),
+    })),
   };
 }
 
@@ -147,25 +159,31 @@ export function comparisonBytes({ days, entries }: Comparison): number {
   return CELL_BYTES * days.length * entries.length;
 }
 
+interface ComparedState extends RunState {
+  readonly run_id: string | null;
+}
+
 /** State and findings of compared runs. */
 export interface RunNotes {
-  /** State of each run, in their order; the benchmark has none. */
-  readonly stale: readonly (StaleState | null)[];
+  /** Of each run, in their order; the benchmark has none. */
+  readonly states: readonly ComparedState[];
   readonly findings: readonly Finding[];
 }
 
 interface EntrySource {
   readonly entry: Comparison['entries'][number];
-  readonly stale: StaleState | null;
+  readonly state: ComparedState;
   readonly dates: Uint8Array;
   readonly metrics: BacktestMetrics;
 }
 
 const ENTRY = jsonObject<CompareEntry, EntrySource>({
-  stale: valueMember(({ stale }) => stale && { ...stale, reasons: [...stale.reasons] }),
+  run_id: valueMember(({ state }) => state.run_id),
+  index_version: valueMember(({ state }) => state.index_version),
+  stale: valueMember(({ state: { stale } }) => stale && { ...stale, reasons: [...stale.reasons] }),
   index_id: textMember(({ entry }) => entry.id),
-  level: writtenMember((json, { entry: { id, level }, dates }) =>
-    writeSeriesBody(json, { name: id, dates, values: level }),
+  level: writtenMember((json, { entry: { name, level }, dates }) =>
+    writeSeriesBody(json, { name, dates, values: level }),
   ),
   total_return: numberMember(({ entry: { level } }) => level.at(-1)! / level[0]! - 1),
   volatility: numberMember(({ metrics }) => metrics.volatility),
@@ -173,14 +191,17 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
   max_drawdown: numberMember(({ metrics }) => metrics.max_drawdown),
 });
 
+/** What a benchmark has for the state of a run. */
+const NO_RUN: ComparedState = { run_id: null, index_version: null, stale: null };
+
 const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
-  index_ids: valueMember(({ entries }) => entries.map(({ id }) => id)),
-  entries: writtenMember((json, { days, entries, stale }) => {
+  index_ids: valueMember(({ entries }) => entries.map(({ name }) => name)),
+  entries: writtenMember((json, { days, entries, states }) => {
     const dates = daysToken(days);
     json.raw('[');
     entries.forEach((entry, k) => {
       if (k > 0) json.raw(',');
-      ENTRY.write(json, { entry, dates, stale: stale[k] ?? null, metrics: backtestMetrics(entry.level, null) });
+      ENTRY.write(json, { entry, dates, state: states[k] ?? NO_RUN, metrics: backtestMetrics(entry.level, null) });
     });
     json.raw(']');
   }),
@@ -192,11 +213,11 @@ const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
 });
 
 /** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
-export function writeComparison(json: JsonWriter, comparison: Comparison, { stale, findings }: RunNotes): void {
-  COMPARISON.write(json, { ...comparison, stale, findings });
+export function writeComparison(json: JsonWriter, comparison: Comparison, { states, findings }: RunNotes): void {
+  COMPARISON.write(json, { ...comparison, states, findings });
 }
 
 /** The levels as CSV: a row a date, a column a run or benchmark. */
 export function comparisonCsv({ days, entries }: Comparison): string {
-  return datedCsv({ days, columns: entries.map(({ id, level }) => ({ name: id, values: level })) });
+  return datedCsv({ days, columns: entries.map(({ name, level }) => ({ name, values: level })) });
 }

@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { AuditEntry } from '#domain/documents/audit-document.js';
-import { auditBatches, auditHead } from '#store/audit/log.js';
+import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
+import type { SigningKey } from '#domain/documents/publication-document.js';
+import { auditBatches, auditHash, auditHead } from '#store/audit/log.js';
+import { sealAudit } from '#store/audit/seals.js';
 import { createAuditCheck, verifyAudit } from '#store/audit/verify-audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
+import { newSigningKey } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore } from '#store/port.js';
 import { temporaryFolders } from './temporary-folder.js';
@@ -85,7 +88,7 @@ test('a hash is the SHA-256 of the entry as canonical JSON: members in order, wi
 test('every edit, omission, repetition and exchange of entries is found, and where', async () => {
   const { entries, head } = await sixWrites();
   const seqOf = (log: readonly unknown[], last: string | null = head): number => {
-    const verdict = verifyAudit(log, last);
+    const verdict = verifyAudit(log, { head: last });
     return 'reason' in verdict ? verdict.seq : 0;
   };
   expect(seqOf(entries)).toBe(0);
@@ -114,4 +117,94 @@ test('a home whose log lost an entry, or its head, is damaged', async () => {
   expect(faultOf(entries.slice(1), head)).toBe(1);
   expect(faultOf(entries.slice(0, 3), head)).toBe(4);
   expect(faultOf(entries, undefined)).toBe(7);
+});
+
+const [OLD, NEW] = [
+  newSigningKey('2026-01-01T00:00:00.000000+00:00'),
+  newSigningKey('2026-01-02T00:00:00.000000+00:00'),
+];
+const KEYS: readonly SigningKey[] = [{ ...OLD, valid_until: NEW.valid_from }, NEW];
+const keys = new Map(KEYS.map((key) => [key.key_id, key]));
+
+/** A log of six writes that one key signed up to the third, and the next up to the last. */
+async function signedLog(): Promise<{ readonly entries: readonly AuditEntry[]; readonly seals: readonly AuditSeal[] }> {
+  const documents = await opened();
+  for (let i = 1; i <= 6; i++) {
+    await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
+    if (i === 3) await documents.transaction((tx) => sealAudit(tx, OLD, OLD.valid_from));
+    if (i === 6) await documents.transaction((tx) => sealAudit(tx, NEW, NEW.valid_from));
+    if (i === 6) await documents.transaction((tx) => sealAudit(tx, NEW, 'again: it is signed'));
+  }
+  const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
+  const entries = await entriesOf(documents);
+  await documents.close();
+  return { entries, seals };
+}
+
+/** A log as one would write it again who can hash, and has no key. */
+function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
+  let previous = '0'.repeat(64);
+  return entries.map((entry, i) => {
+    const stated = { ...entry, seq: i + 1, previous };
+    previous = auditHash(stated);
+    return { ...stated, hash: previous };
+  });
+}
+
+test('a log that is hashed again after an edit, an omission, an addition or an exchange is not the one that was signed', async () => {
+  const { entries, seals } = await signedLog();
+  const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
+  expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6 });
+  expect(verdictOf(writtenAgain(entries))).toMatchObject({ sealed: 6 });
+  for (const [at, entry] of entries.entries()) {
+    const signedAt = at < 3 ? 3 : 6;
+    const mutants = [
+      entries.map((each, i) => (i === at ? { ...each, author: 'mallory' } : each)),
+      ...(at === 5 ? [] : [[...entries.slice(0, at), entry, ...entries.slice(at)]]),
+      ...(at === 5 ? [] : [entries.toSpliced(at, 2, entries[at + 1]!, entry)]),
+    ];
+    for (const mutant of mutants)
+      expect(verdictOf(writtenAgain(mutant)), `entry ${at + 1}`).toMatchObject({
+        seq: at === 2 ? expect.anything() : signedAt,
+      });
+    expect(verdictOf(writtenAgain(entries.toSpliced(at, 1)))).toHaveProperty('reason');
+  }
+  // The end is missing: nobody has to remember the head.
+  expect(verdictOf(entries.slice(0, 5))).toEqual({ seq: 6, reason: 'it is missing: the log is signed up to entry 6' });
+});
+
+test('each edit of a signature is found, and a key that was not valid then', async () => {
+  const { entries, seals } = await signedLog();
+  const reasonOf = (others: readonly unknown[], known = keys) =>
+    verifyAudit(entries, { head: null, seals: others, keys: known });
+  for (const [at, seal] of seals.entries())
+    for (const [member, value] of Object.entries(seal)) {
+      const other =
+        typeof value === 'number'
+          ? value + 1
+          : `${String(value).slice(0, -1)}${String(value).endsWith('0') ? '1' : '0'}`;
+      const edited = seals.map((each, i) => (i === at ? { ...each, [member]: other } : each));
+      expect(reasonOf(edited), `${member} of seal ${at + 1}`).toHaveProperty('reason');
+    }
+  expect(reasonOf(seals, new Map([[NEW.key_id, NEW]]))).toMatchObject({ seq: 3 });
+  const late = new Map(KEYS.map((key) => [key.key_id, { ...key, valid_until: key.valid_from, valid_from: '2025' }]));
+  expect(reasonOf(seals, new Map([...late, [NEW.key_id, { ...NEW, valid_from: '2027-01-01' }]]))).toMatchObject({
+    seq: 6,
+    reason: expect.stringContaining('was not valid') as string,
+  });
+});
+
+test('a home whose log was written again is damaged by its signatures', async () => {
+  const { entries, seals } = await signedLog();
+  const faultOf = (log: readonly AuditEntry[]): unknown => {
+    const check = createAuditCheck();
+    for (const body of log) check.look({ kind: 'audit', body });
+    check.look({ kind: 'audit-head', body: { seq: log.length, hash: log.at(-1)!.hash } });
+    for (const body of seals) check.look({ kind: 'audit-seal', body });
+    for (const body of KEYS) check.look({ kind: 'signing-key', body });
+    return check.fault();
+  };
+  expect(faultOf(entries)).toBeUndefined();
+  const forged = writtenAgain(entries.map((each) => (each.seq === 2 ? { ...each, author: 'mallory' } : each)));
+  expect(faultOf(forged)).toEqual({ seq: 3, reason: 'it is not the entry that was signed' });
 });

@@ -10,13 +10,13 @@ const level = Float64Array.of(100, 101, 102, 103, 104);
 const run = { header: { run_id: 'RUN' }, i32: () => days, f64: () => level } as unknown as RunColumns; // all that is read
 
 test('a benchmark that lacks dates of the window is told, one that has them all is not', () => {
-  const whole = { start: null, end: null };
+  const whole = { names: ['RUN'], start: null, end: null };
   const late = { id: 'LATE', days: days.subarray(2), level: level.subarray(2) };
   const { cut, days: compared } = compareRuns([run], whole, late);
   expect([...compared]).toEqual([...days.subarray(2)]);
   expect(cut).toMatchObject({ code: 'WINDOW_CUT', severity: 'warning', path: 'benchmark' });
   expect(cut!.message).toContain('LATE has 3 of the 5 dates');
   expect(cut!.message).toContain('2024-01-04 to 2024-01-08, without it 2024-01-02 to 2024-01-08');
-  expect(compareRuns([run], { start: '2024-01-04', end: null }, late).cut).toBeNull();
+  expect(compareRuns([run], { ...whole, start: '2024-01-04' }, late).cut).toBeNull();
   expect(compareRuns([run], whole, null).cut).toBeNull();
 });

@@ -2,17 +2,20 @@ import { createRemovals } from '#http/removals.js';
 import { auditHandlers } from '#http/routes/audit.js';
 import { versionHandlers, type VersionedServices } from '#http/routes/versions.js';
 import { createAudit } from '#services/history/audit.js';
+import { createSigningKeys } from '#services/publication/signing-keys.js';
+import { formatTimestamp } from '#store/timestamp.js';
 import { createVersions } from '#services/history/versions.js';
 import type { Rooms } from './rooms.js';
 
 /** Versions of documents: what others need to delete them, and the handlers, once the services that write them stand. */
 export function composeHistory(rooms: Rooms) {
   const versions = createVersions(rooms);
+  const terms = { ...rooms, timestamp: () => formatTimestamp(Date.now()) };
   return {
     removals: createRemovals(versions),
     handlers: (services: Omit<VersionedServices, 'versions'>) => ({
       ...versionHandlers({ ...services, versions }),
-      ...auditHandlers(createAudit(rooms)),
+      ...auditHandlers(createAudit({ ...terms, signingKeys: createSigningKeys(terms) })),
     }),
   };
 }

@@ -1,5 +1,6 @@
 import type { RenderJobStatus } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
+import { UsageError } from '../usage-error.js';
 import { members } from './fields.js';
 
 type Render = NonNullable<RenderJobStatus['result']>;
@@ -7,11 +8,21 @@ type Render = NonNullable<RenderJobStatus['result']>;
 export const report: JobCommand<Render> = {
   summary: 'Render a PDF report.',
   words: [{ name: 'TEMPLATE', help: 'A stored template or a built-in such as FACTSHEET-A4.' }],
-  flags: { index: { type: 'string', value: 'ID', help: 'The index of a built-in template.' } },
+  flags: {
+    index: { type: 'string', value: 'ID', help: 'The index of a built-in template.' },
+    'run-id': {
+      type: 'string',
+      value: 'RUN',
+      help: 'With --index, the id of an earlier run; the newest unless given.',
+    },
+  },
   examples: ['divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf'],
-  submit: async (client, [template_id = ''], flags) => ({
-    job: await client.call('renderReport', { body: { template_id, index_id: flags.text('index') } }),
-  }),
+  async submit(client, [template_id = ''], flags) {
+    const [index, run] = [flags.text('index'), flags.text('run-id')];
+    if (run !== undefined && index === undefined) throw new UsageError('--run-id takes --index ID as well');
+    const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
+    return { job: await client.call('renderReport', { body: { template_id, index_id: index, ...runs } }) };
+  },
   show: (render) => members(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
   ending: '.pdf',
   file: (client, { render_id }) => client.call('getRender', { params: { render_id } }),

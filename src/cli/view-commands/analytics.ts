@@ -7,10 +7,33 @@ const RANGE = {
   end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
 } as const;
 
+/** Which run of an index is shown. */
+export const RUN = {
+  'run-id': {
+    type: 'string',
+    value: 'RUN',
+    help: 'Id of an earlier run, as divisor runs lists them; the newest unless given.',
+  },
+} as const;
+
+export const runs = viewCommand({
+  summary: 'The stored runs of an index or strategy, newest first.',
+  words: [INDEX],
+  flags: {},
+  examples: [
+    'divisor runs CORE-100',
+    'divisor levels CORE-100 --run-id $(divisor runs CORE-100 | jq -rs ".[1].run_id")',
+  ],
+  ask: (client, [index_id = '']) => client.call('listRuns', { params: { index_id } }),
+  records: (view) => view.runs,
+  columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'published'],
+});
+
 export const levels = viewCommand({
   summary: 'The levels of a stored run.',
   words: [INDEX],
   flags: {
+    ...RUN,
     ...RANGE,
     variant: {
       type: 'string',
@@ -22,7 +45,7 @@ export const levels = viewCommand({
   examples: ['divisor levels CORE-100 --start 2024-01-01', 'divisor levels CORE-100 --csv > levels.csv'],
   async ask(client, [index_id = ''], flags) {
     const variant = flags.text<'price' | 'total' | 'net'>('variant');
-    const query = { start: flags.text('start'), end: flags.text('end'), variant };
+    const query = { run_id: flags.text('run-id'), start: flags.text('start'), end: flags.text('end'), variant };
     return { ...(await client.call('getLevels', { params: { index_id }, query })), isOwn: variant === undefined };
   },
   notes: 'The level is a column of its variant: price, total or net, in points from the base value of the index.',
@@ -37,16 +60,19 @@ export const levels = viewCommand({
 export const weights = viewCommand({
   summary: 'The names that a stored run holds, and their weights.',
   words: [INDEX],
-  flags: { 'as-of': { type: 'string', value: 'DATE', help: 'Date; the last of the run unless given.' } },
+  flags: { ...RUN, 'as-of': { type: 'string', value: 'DATE', help: 'Date; the last of the run unless given.' } },
   examples: ['divisor weights CORE-100', 'divisor weights CORE-100 --as-of 2024-06-28 --csv'],
   ask: (client, [index_id = ''], flags) =>
-    client.call('getWeights', { params: { index_id }, query: { as_of: flags.text('as-of') } }),
+    client.call('getWeights', {
+      params: { index_id },
+      query: { run_id: flags.text('run-id'), as_of: flags.text('as-of') },
+    }),
   records: (view) => view.weights,
 });
 
 export const compare = viewCommand({
   summary: 'Stored runs side by side on their common dates: figures, and correlations of their returns.',
-  words: [{ name: 'INDICES', help: 'Ids with commas between them.', isList: true }],
+  words: [{ name: 'INDICES', help: 'Ids with commas between them; ID@RUN for an earlier run.', isList: true }],
   flags: {
     ...RANGE,
     benchmark: { ...BENCHMARK.benchmark, help: `Beside them: ${BENCHMARK.benchmark.help}` },
@@ -64,11 +90,11 @@ export const compare = viewCommand({
         end: flags.text('end'),
       },
     }),
-  records: ({ entries, correlations }) =>
+  records: ({ index_ids: names, entries, correlations }) =>
     entries.map(({ stale, level: _through, ...figures }, k) => ({
       ...figures,
       is_stale: stale !== null,
-      ...Object.fromEntries(entries.map(({ index_id }, j) => [`correlation_${index_id}`, correlations[k]![j] ?? null])),
+      ...Object.fromEntries(names.map((name, j) => [`correlation_${name}`, correlations[k]![j] ?? null])),
     })),
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
@@ -77,6 +103,7 @@ export const attribution = viewCommand({
   summary: 'What each name, or each group of names, contributed to the return of a stored run.',
   words: [INDEX],
   flags: {
+    ...RUN,
     ...RANGE,
     by: { type: 'string', value: 'COLUMN', help: 'Group names by a column of the reference data, SECTOR for example.' },
     benchmark: {
@@ -89,7 +116,7 @@ export const attribution = viewCommand({
     'divisor attribution CORE-100 --by SECTOR --benchmark EVEN-100',
   ],
   async ask(client, [index_id = ''], flags) {
-    const query = { start: flags.text('start'), end: flags.text('end') };
+    const query = { run_id: flags.text('run-id'), start: flags.text('start'), end: flags.text('end') };
     const [by, benchmark] = [flags.text('by'), flags.text('benchmark')];
     if (by === undefined && benchmark === undefined)
       return (await client.call('getAttribution', { params: { index_id }, query })).contributions;
@@ -108,6 +135,7 @@ export const rolling = viewCommand({
   summary: 'Volatility, tracking error, beta and correlation of a stored run as they moved.',
   words: [INDEX],
   flags: {
+    ...RUN,
     window: { type: 'number', value: 'N', help: 'Returns of a window; 63 unless given.' },
     'half-life': { type: 'number', value: 'SESSIONS', help: 'Weights that halve so fast, instead of a window.' },
     against: {
@@ -126,6 +154,7 @@ export const rolling = viewCommand({
     client.call('getRollingRisk', {
       params: { index_id },
       query: {
+        run_id: flags.text('run-id'),
         window: flags.number('window'),
         half_life: flags.number('half-life'),
         against: flags.text<'index' | 'benchmark'>('against'),
@@ -139,8 +168,9 @@ export const rolling = viewCommand({
 export const rebalances = viewCommand({
   summary: 'The rebalances of a stored run.',
   words: [INDEX],
-  flags: {},
+  flags: RUN,
   examples: ['divisor rebalances CORE-100'],
-  ask: (client, [index_id = '']) => client.call('listRebalances', { params: { index_id } }),
+  ask: (client, [index_id = ''], flags) =>
+    client.call('listRebalances', { params: { index_id }, query: { run_id: flags.text('run-id') } }),
   records: (view) => view.rebalances,
 });

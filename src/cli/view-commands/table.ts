@@ -1,5 +1,5 @@
 import type { JobCommand } from '../job-command.js';
-import { attribution, compare, levels, rebalances, rolling, weights } from './analytics.js';
+import { attribution, compare, levels, rebalances, rolling, runs, weights } from './analytics.js';
 import { activate, audit, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
@@ -22,6 +22,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'index preview': preview,
   'index explain': explain,
   'index methodology': methodology,
+  runs,
   levels,
   weights,
   rebalances,

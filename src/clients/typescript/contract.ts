@@ -1,6 +1,8 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 export interface ActionsView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -148,6 +150,8 @@ export interface AnyNode {
 }
 
 export interface AssetView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -179,6 +183,8 @@ export interface AssetView {
 }
 
 export interface AttributionView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -246,8 +252,27 @@ export interface AuditHead {
 export interface AuditLog {
   /** The end of the whole log, to be noted elsewhere. */
   readonly head: AuditHead;
+  /** Signatures of the log after `after`: it is signed up to its end whenever it is read. */
+  readonly seals: readonly AuditSeal[];
+  /** Keys that signed it, oldest first. */
+  readonly keys: readonly PublicKey[];
   /** In the order of the log. */
   readonly entries: readonly AuditEntry[];
+}
+
+export interface AuditSeal {
+  /** Number of the last entry that it covers. */
+  readonly seq: number;
+  /** Hash of that entry, which depends on all before it. */
+  readonly entry_hash: string;
+  /** Time of the signature, ISO-8601 UTC with offset. */
+  readonly at: string;
+  /** SHA-256 of the canonical JSON of the seal without hash and signature. */
+  readonly hash: string;
+  /** Key that signed it: those of published logs. */
+  readonly key_id: string;
+  /** Ed25519 over the 32 bytes of hash, in base64. */
+  readonly signature: string;
 }
 
 export interface BacktestBatch {
@@ -357,6 +382,8 @@ export interface BacktestRecordCollection {
 }
 
 export interface BacktestRecordRow {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -386,6 +413,8 @@ export interface BacktestRequest {
 }
 
 export interface BacktestResultSummary {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** What is compared with; null when nothing is. */
@@ -800,8 +829,12 @@ export interface ChartBlockInput {
 }
 
 export interface CompareEntry {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
+  /** Id of the run that is shown; null of a benchmark. */
+  readonly run_id: string | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** The level, 100 at the start. */
@@ -1348,6 +1381,8 @@ export interface DataStore {
   readonly mapping: Mapping | null;
   /** Actions derived from adjusted closes at the last load; null without adjusted closes. */
   readonly derived_actions: DerivedActions | null;
+  /** Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it. */
+  readonly versions_kept: number | null;
   /** Time it was made, ISO-8601 UTC with offset. */
   readonly created_at: string;
   /** Time it was last read. */
@@ -1435,6 +1470,8 @@ export interface DataStoreUpdate {
   readonly currency?: string | null | undefined;
   /** Holds from the next time the source is read. */
   readonly mapping?: MappingInput | null | undefined;
+  /** Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it. */
+  readonly versions_kept?: number | null | undefined;
 }
 
 export interface DataVersion {
@@ -1669,6 +1706,8 @@ export interface DividendFilterRule {
 }
 
 export interface DividendPointsView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -1961,6 +2000,8 @@ export interface ExplainedThreshold {
 }
 
 export interface ExportView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -1985,6 +2026,8 @@ export interface ExposurePayload {
 }
 
 export interface ExposuresView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -2034,6 +2077,8 @@ export interface ExpressionFilterRule {
 export type ExpressionNode = AllNode | AnyNode | NotNode | ComparisonNode;
 
 export interface FactorAttributionView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -2513,6 +2558,8 @@ export interface GroupAttributionRow {
 }
 
 export interface GroupAttributionView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -3205,6 +3252,8 @@ export interface LaneHealth {
 }
 
 export interface LevelsView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -3300,6 +3349,8 @@ export interface LimitsRequest {
 }
 
 export interface LimitsView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -4043,6 +4094,8 @@ export interface OverlayTypes {
 }
 
 export interface OverviewView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -4181,6 +4234,8 @@ export interface ParentPayload {
 }
 
 export interface PerformanceView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -4344,6 +4399,8 @@ export interface PreviewRequest {
 }
 
 export interface PreviewResponse {
+  /** Version of the stored index that was decided; null of a document of the request. */
+  readonly index_version: number | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Date asked for, echoed unchanged. */
@@ -4592,6 +4649,8 @@ export interface Readiness {
 }
 
 export interface RebalanceList {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -4754,6 +4813,8 @@ export interface RebalanceSpecInput {
 }
 
 export interface RebalanceView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -4837,6 +4898,8 @@ export interface ReconciliationCheck {
 }
 
 export interface ReconciliationView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -5073,6 +5136,8 @@ export interface RenderRequest {
   readonly index_id?: string | null | undefined;
   /** Several of them in one document, each from a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
+  /** By index or strategy of the report, the run that is shown; the newest of those not named. */
+  readonly run_ids?: Readonly<Record<string, string>> | null | undefined;
 }
 
 export interface RenderResult {
@@ -5281,6 +5346,8 @@ export interface RiskControlOverlayInput {
 }
 
 export interface RiskDecomposition {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** Share of each factor in the factor variance; may be negative. */
@@ -5661,6 +5728,8 @@ export interface RollResponse {
 }
 
 export interface RollingRiskView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -5708,6 +5777,9 @@ export interface RunDifference {
   readonly replayed: number | string | null;
 }
 
+/** An index or strategy, whose newest run is meant, or one run of it by ID@RUN. */
+export type RunOf = string;
+
 export interface RunSummaryCollection {
   /** A row a run, by id. */
   readonly summaries: readonly RunSummaryRow[];
@@ -5718,6 +5790,8 @@ export interface RunSummaryCollection {
 }
 
 export interface RunSummaryRow {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -5938,6 +6012,8 @@ export interface ScenarioResult {
 }
 
 export interface ScenariosView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -7342,6 +7418,8 @@ export interface WeightingSpec {
 }
 
 export interface WeightsView {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
   /** Null while what is stored is what a run of the same request would give now. */
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
@@ -7617,7 +7695,7 @@ export interface Operations {
   };
   /** Levels, figures and correlations of several stored runs on the dates that all of them have. */
   compareRuns: {
-    request: { readonly query: { readonly ids: readonly string[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } };
+    request: { readonly query: { readonly ids: readonly RunOf[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } };
     answer: CompareView;
   };
   /** The stored record of a run. */

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { ACTION_KINDS, type ActionType } from '#domain/market/market-data.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
 const figure = (description: string) => z.number().nullable().meta({ description });
 
 export const ActionsView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     as_of: z.string().meta({ description: 'Last date of the run.' }),
     actions: z

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { SeriesPayload } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 export const AssetView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     identifier: z.string(),
     beta: z.number(),

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/overlays/overlay-type.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 export const ContributionPayload = z
   .strictObject({
@@ -14,7 +14,7 @@ export const ContributionPayload = z
 
 export const AttributionView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     contributions: z
       .array(ContributionPayload)
@@ -50,7 +50,7 @@ export type AttributionView = Stateless<z.infer<typeof AttributionView>>;
 
 export const FactorAttributionView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     model: z.enum(ATTRIBUTION_MODELS),
     factors: z
@@ -98,7 +98,7 @@ export const GroupAttributionRow = z
   .meta({ id: 'GroupAttributionRow' });
 export const GroupAttributionView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     by: z.string().meta({
       description:

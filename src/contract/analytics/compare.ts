@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { Finding, SeriesPayload } from '../common.js';
-import { stale } from '../run-state.js';
+import { RunKey, runState } from '../run-state.js';
 import { fraction } from './fields.js';
 
 export const CompareEntry = z
   .strictObject({
-    ...stale,
+    ...runState,
+    run_id: RunKey.nullable().meta({ description: 'Id of the run that is shown; null of a benchmark.' }),
     index_id: z.string(),
     level: SeriesPayload,
     total_return: fraction('Last level over the first, less 1.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 const points = z.number().meta({ description: 'Index points; negative where short positions pay more.' });
 
@@ -13,7 +13,7 @@ const DividendSum = z
 
 export const DividendPointsView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the level that the points are of.' }),
     as_of: z.string().meta({ description: 'Last date of the run.' }),

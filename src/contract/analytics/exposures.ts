@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 const aDate = (description: string) => z.array(z.number()).meta({ description: `${description} One value a date.` });
 
@@ -40,7 +40,7 @@ const FieldExposure = z
 
 export const ExposuresView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     by: z.string().meta({
       description:

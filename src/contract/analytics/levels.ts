@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 export const LevelsView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     variant: z.enum(RETURN_VARIANTS),
     levels: SeriesPayload,

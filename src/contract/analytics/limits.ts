@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { Finding } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 /** Most rows of a request. */
 const ROWS_MAX = 100;
@@ -27,7 +27,7 @@ const LimitMeasure = z
 
 export const LimitsView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({ description: 'Null for rows of the request.' }),
     by: z.string().meta({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 import { date, fraction } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 
@@ -70,7 +70,7 @@ export type ParentPayload = z.infer<typeof ParentPayload>;
 
 export const OverviewView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     name: z.string(),
     concentration: ConcentrationPayload,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { SeriesPayload } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
 
 export const PerformanceView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     requested_start: z.string(),
     requested_end: z.string(),

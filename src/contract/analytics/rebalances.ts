@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';
 
@@ -38,7 +38,7 @@ const figures = {
 export const RebalanceRow = z.strictObject(figures).meta({ id: 'RebalanceRow' });
 export const RebalanceList = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     rebalances: z.array(RebalanceRow).meta({ description: 'In date order, the one in force at the start first.' }),
   })
@@ -62,7 +62,7 @@ export const RebalancedName = z
   .meta({ id: 'RebalancedName' });
 export const RebalanceView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     requested_date: z.string().meta({ description: 'The date asked for.' }),
     ...figures,

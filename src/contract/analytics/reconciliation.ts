@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 export const ReconciliationCheck = z
   .strictObject({
@@ -17,7 +17,7 @@ export const ReconciliationCheck = z
   .meta({ id: 'ReconciliationCheck' });
 export const ReconciliationView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     reconciles: z.boolean().meta({ description: 'Whether every check holds.' }),
     checks: z.array(ReconciliationCheck),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 import { date, weightMap } from './fields.js';
 import { BacktestMetrics } from './metrics.js';
 import { StaleFillPayload, gapsAndPricing } from './prices.js';
@@ -94,7 +94,7 @@ export type PortfolioBookPayload = z.infer<typeof PortfolioBookPayload>;
 
 export const BacktestResultSummary = z
   .strictObject({
-    ...stale,
+    ...runState,
     benchmark: BookPayload.nullable(),
     index: z
       .strictObject({ target: BookPayload.nullable(), optimised: BookPayload.nullable() })
@@ -110,7 +110,7 @@ export const BacktestResultSummary = z
 export type BacktestResultSummary = Stateless<z.infer<typeof BacktestResultSummary>>;
 
 export const BacktestRecordRow = z
-  .strictObject({ ...stale, index_id: z.string(), run_at: z.string().nullable() })
+  .strictObject({ ...runState, index_id: z.string(), run_at: z.string().nullable() })
   .meta({ id: 'BacktestRecordRow' });
 export const BacktestRecordCollection = z
   .strictObject({ backtests: z.array(BacktestRecordRow), ...skippedFields })

@@ -7,7 +7,7 @@ import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
-import { whichRun } from '../run-state.js';
+import { RunOf, whichRun } from '../run-state.js';
 import { BacktestBatch, BacktestBatchRequest } from './batch.js';
 import { BacktestRequest } from './request.js';
 import { BacktestResultSummary, BacktestRecordCollection } from './record.js';
@@ -105,10 +105,12 @@ export const analyticsRoutes = routes({
       'With `Accept: text/csv` the levels: a row a date and a column a run. A benchmark is the last entry, in the calendar and currency of the first run; an identifier on the dates on which it has a value.',
     query: z.strictObject({
       ids: z
-        .array(Id)
+        .array(RunOf)
         .min(1)
         .max(LIMITS.MAX_COMPARE_IDS)
-        .meta({ description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids; 1 is enough with a benchmark.` }),
+        .meta({
+          description: `2 to ${LIMITS.MAX_COMPARE_IDS} ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.`,
+        }),
       benchmark: BenchmarkName.optional(),
       ...window,
     }),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Finding } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 
 const number = (description: string) => z.number().meta({ description });
 
@@ -46,7 +46,7 @@ const ScenarioResult = z
 
 export const ScenariosView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     as_of: z.string(),
     by: z.string(),

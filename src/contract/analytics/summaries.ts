@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { SeriesPayload, skippedFields } from '../common.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 import { fraction } from './fields.js';
 
 export const RunSummaryRow = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     name: z.string(),
     run_at: z.string().nullable(),

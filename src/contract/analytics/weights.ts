@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
-import { stale, type Stateless } from '../run-state.js';
+import { runState, type Stateless } from '../run-state.js';
 import { ConcentrationPayload, ExposurePayload } from './overview.js';
 
 export const ConstituentRow = z
@@ -49,7 +49,7 @@ export const ActiveRiskPayload = z
 
 export const WeightsView = z
   .strictObject({
-    ...stale,
+    ...runState,
     index_id: z.string(),
     requested_as_of: z.string().nullable(),
     as_of: z.string(),
@@ -69,7 +69,7 @@ export type WeightsView = Stateless<z.infer<typeof WeightsView>>;
 
 export const RiskDecomposition = z
   .strictObject({
-    ...stale,
+    ...runState,
     contributions: z
       .record(z.string(), z.number())
       .meta({ description: 'Share of each factor in the factor variance; may be negative.' }),

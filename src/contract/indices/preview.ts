@@ -79,6 +79,9 @@ export const PreviewSolve = z
 
 export const PreviewResponse = z
   .strictObject({
+    index_version: z.int().min(1).nullable().meta({
+      description: 'Version of the stored index that was decided; null of a document of the request.',
+    }),
     index_id: z.string(),
     as_of: z.string().meta({ description: 'Date asked for, echoed unchanged.' }),
     resolved_date: z.string().nullable().meta({
@@ -105,4 +108,5 @@ export const PreviewResponse = z
     findings: z.array(Finding).meta({ description: 'Warnings, as of survivors without a weight.' }),
   })
   .meta({ id: 'PreviewResponse' });
-export type PreviewResponse = z.infer<typeof PreviewResponse>;
+/** As it is computed: the version is added when it is answered. */
+export type PreviewResponse = Omit<z.infer<typeof PreviewResponse>, 'index_version'>;

@@ -6,6 +6,11 @@ import { ErrorDetail, Finding, skippedFields } from '../common.js';
 
 export const Name = z.string().min(1).max(200);
 
+const VersionsKept = z.int().min(1).max(1_000_000).nullable().meta({
+  description:
+    'Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.',
+});
+
 export const DataStore = z
   .strictObject({
     store_id: z.string(),
@@ -27,6 +32,7 @@ export const DataStore = z
     derived_actions: DerivedActions.nullable().meta({
       description: 'Actions derived from adjusted closes at the last load; null without adjusted closes.',
     }),
+    versions_kept: VersionsKept,
     created_at: z.string(),
     last_loaded_at: z.string().nullable(),
     last_refreshed_at: z.string().nullable(),
@@ -107,10 +113,11 @@ export const DataStoreUpdate = z
     adjustment: Adjustment.optional(),
     currency: DeclaredCurrency.optional(),
     mapping: Mapping.nullable().optional().meta({ description: 'Holds from the next time the source is read.' }),
+    versions_kept: VersionsKept.optional(),
   })
   .refine((update) => Object.keys(update).length > 0, {
     params: { finding: 'REQUIRED' },
-    error: 'needs at least one of name, source, adjustment, currency and mapping',
+    error: 'needs at least one of name, source, adjustment, currency, mapping and versions_kept',
   })
   .meta({ id: 'DataStoreUpdate' });
 export type DataStoreUpdate = z.infer<typeof DataStoreUpdate>;

@@ -12,6 +12,13 @@ export interface StaleState {
   readonly store_id: string | null;
 }
 
+/** What every view says of its run. */
+export interface RunState {
+  /** Version of the index or strategy that was run; null of runs from before there were versions. */
+  readonly index_version: number | null;
+  readonly stale: StaleState | null;
+}
+
 /** Reasons by what they are reasons for. */
 export interface StaleReasons extends Readonly<Record<'definition' | 'data' | 'engine', readonly string[]>> {
   /** The store of the run, where another one is served. */

@@ -56,4 +56,17 @@ export const AuditHead = z
   .meta({ id: 'AuditHead' });
 export type AuditHead = z.infer<typeof AuditHead>;
 
+/** A signature of the log up to one of its entries: what is before cannot be written again without the key. */
+export const AuditSeal = z
+  .strictObject({
+    seq: z.int().min(1).meta({ description: 'Number of the last entry that it covers.' }),
+    entry_hash: Hash.meta({ description: 'Hash of that entry, which depends on all before it.' }),
+    at: z.string().meta({ description: 'Time of the signature, ISO-8601 UTC with offset.' }),
+    hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the seal without hash and signature.' }),
+    key_id: z.string().meta({ description: 'Key that signed it: those of published logs.' }),
+    signature: z.string().meta({ description: 'Ed25519 over the 32 bytes of hash, in base64.' }),
+  })
+  .meta({ id: 'AuditSeal' });
+export type AuditSeal = z.infer<typeof AuditSeal>;
+
 export const NO_AUDIT: AuditHead = { seq: 0, hash: NO_HASH };

@@ -69,6 +69,8 @@ export const DatasetDocument = z.strictObject({
   /** Null where the market is written as it is read; absent from documents of earlier versions. */
   mapping: Mapping.nullable().default(null),
   derived_actions: DerivedActions.nullable().default(null),
+  /** Contents that can be had again, the last included; all of them where it is null or absent. */
+  versions_kept: z.int().min(1).nullable().optional(),
   created_at: z.string(),
   last_loaded_at: z.string().nullable(),
   last_refreshed_at: z.string().nullable(),
@@ -115,11 +117,14 @@ const DECLARED_FIELDS = [
 ] as const satisfies readonly (keyof DatasetDocument)[];
 
 /** What was declared of a store: the part of it that has versions. */
-export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[number]>;
+export type DeclaredDataset = Pick<DatasetDocument, (typeof DECLARED_FIELDS)[number]> &
+  Partial<Pick<DatasetDocument, 'versions_kept'>>;
 
 /** @param body a stored document; fields of later versions of the engine are null where it has none */
 export function declaredOf(body: unknown): DeclaredDataset {
   const document = body as Partial<DatasetDocument>;
   const fields = DECLARED_FIELDS.map((field) => [field, document[field] ?? null]);
-  return Object.fromEntries(fields) as DeclaredDataset; // Each of the fields, as the store's document has it.
+  const { versions_kept: kept } = document;
+  // Left out where all are kept: a store of before it could be said has no other version by it.
+  return { ...Object.fromEntries(fields), ...(kept == null ? {} : { versions_kept: kept }) } as DeclaredDataset; // Each of the fields, as the store's document has it.
 }

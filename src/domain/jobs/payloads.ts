@@ -132,6 +132,8 @@ export const RenderPayload = z.object({
   template: accepted<ReportTemplateDocument>(),
   /** Index of a built-in, null for a stored template. */
   index_id: z.string().nullable(),
+  /** Runs that are shown instead of the newest, by index; absent without any. */
+  run_ids: z.record(z.string(), z.string()).optional(),
 });
 export type RenderPayload = Readonly<z.infer<typeof RenderPayload>>;
 

@@ -1,19 +1,25 @@
 import type { auditRoutes } from '#contract/audit.js';
 import { LOG_MEDIA } from '#contract/publication.js';
-import type { Audit } from '#services/history/audit.js';
+import type { Audit, AuditReading } from '#services/history/audit.js';
 import type { Handlers } from '../handler.js';
 import { logLines, logObject } from '../log-stream.js';
 
 export function auditHandlers(audit: Audit): Handlers<typeof auditRoutes> {
   return {
     async getAudit({ query, media }) {
-      const { head, batches } = await audit.read(query);
+      const { head, batches, seals, keys, isWhole } = await audit.read(query);
       return media === LOG_MEDIA
-        ? { stream: logLines(batches), type: LOG_MEDIA }
+        ? { stream: logLines(isWhole ? withSeals(batches, seals) : batches), type: LOG_MEDIA }
         : {
-            stream: logObject(batches, `"head":${JSON.stringify(head)},`),
+            stream: logObject(batches, `${JSON.stringify({ head, seals, keys }).slice(1, -1)},`),
             type: 'application/json; charset=utf-8',
           };
     },
   };
+}
+
+/** A whole log as lines has its signatures behind its entries. */
+async function* withSeals(batches: AuditReading['batches'], seals: AuditReading['seals']): AsyncGenerator<object[]> {
+  for await (const batch of batches) yield [...batch];
+  yield seals.map((seal) => ({ seal }));
 }

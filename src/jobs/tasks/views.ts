@@ -3,7 +3,7 @@ import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { RunState } from '#domain/backtest/stale.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -120,6 +120,8 @@ export interface ScenariosViewInput {
 
 export interface CompareViewInput {
   readonly view: 'compare';
+  /** What each run is called: its id as it was asked for. */
+  readonly names: readonly string[];
   readonly columns: readonly string[];
   readonly start: string | null;
   readonly end: string | null;
@@ -127,8 +129,7 @@ export interface CompareViewInput {
   readonly benchmark: ComparedWith | null;
   /** Null where nothing is compared with. */
   readonly market: MarketHandle | null;
-  /** State of each run. */
-  readonly stale: readonly (StaleState | null)[];
+  readonly states: readonly (RunState & { readonly run_id: string })[];
   /** About the runs together, passed through. */
   readonly findings: readonly Finding[];
   /** CSV has the levels alone. */

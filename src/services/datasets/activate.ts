@@ -4,6 +4,7 @@ import type { DocumentTransaction } from '#store/port.js';
 import type { Activations } from './activations.js';
 import { servedFields } from './served-content.js';
 import { recordDataVersion, type PreparedVersion } from './data-versions.js';
+import { purgeDataVersions } from './purge-versions.js';
 import { allDatasets } from './documents.js';
 
 /** A store that is to be the active one, and its market. */
@@ -28,7 +29,10 @@ export async function activateIn(
     if (other.active && other.store_id !== document.store_id)
       await tx.put('store', other.store_id, { ...other, active: false });
   await tx.put('store', document.store_id, { ...document, ...servedFields(served), active: true });
-  if (version !== null) await recordDataVersion(tx, version, rowsOf(document));
+  if (version !== null) {
+    await recordDataVersion(tx, version, rowsOf(document));
+    await purgeDataVersions(tx, version.datasetId);
+  }
   await activations.activate(tx, served);
 }
 

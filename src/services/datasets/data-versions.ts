@@ -275,7 +275,8 @@ export async function forgetDataVersions(tx: DocumentTransaction, datasetId: str
   await tx.delete('data-history', datasetId);
 }
 
-async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
+/** The last version of a store; undefined where it has none. */
+export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
   const stored = await reader.get('data-history', datasetId);
   return stored === undefined || 'unreadable' in stored ? undefined : DataHistoryDocument.safeParse(stored.body).data;
 }
@@ -283,7 +284,8 @@ async function historyOf(reader: Reader, datasetId: string): Promise<DataHistory
 /** Digits of a number in a key: keys of versions are in the order of their numbers. */
 const DIGITS = 10;
 
-const versionId = (datasetId: string, version: number): string =>
+/** Key of a version. */
+export const versionId = (datasetId: string, version: number): string =>
   `${datasetId}/${String(version).padStart(DIGITS, '0')}`;
 
 function notKept(datasetId: string, version: number): Refusal {

@@ -76,6 +76,7 @@ export function toDataStore(
   } = document;
   return {
     ...shown,
+    versions_kept: document.versions_kept ?? null,
     active: state.isServed,
     status: writing ? 'writing' : (state.activity ?? (error === null ? 'ready' : 'error')),
     location: location === null ? null : withoutPassword(location),

@@ -6,6 +6,7 @@ import { GENERATOR } from '#market/synthetic/spec.js';
 import { servedFields } from './served-content.js';
 import { rowsOf } from './activate.js';
 import { recordDataVersion } from './data-versions.js';
+import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
 import { syntheticSpec } from './synthetic-dataset.js';
@@ -72,7 +73,10 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
             ...changes,
             ...(next === undefined ? {} : servedFields(next)),
           });
-          if (version !== null) await recordDataVersion(tx, version, rowsOf({ rows: made.summary.rows }));
+          if (version !== null) {
+            await recordDataVersion(tx, version, rowsOf({ rows: made.summary.rows }));
+            await purgeDataVersions(tx, version.datasetId);
+          }
           if (next !== undefined && stored.active) await activations.activate(tx, next);
           if (document.location !== null)
             tx.publish({ type: 'folder-replaced', store_id: datasetId, folder: document.location });

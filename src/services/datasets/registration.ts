@@ -26,6 +26,7 @@ import {
   toDataStore,
   withoutPassword,
 } from './documents.js';
+import { purgeDataVersions } from './purge-versions.js';
 import { forgetDataVersions, type DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
@@ -202,10 +203,13 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...(request.adjustment === undefined ? {} : { adjustment: request.adjustment }),
         ...(request.currency === undefined ? {} : { currency: request.currency }),
         ...(request.mapping === undefined ? {} : { mapping: request.mapping }),
+        ...(request.versions_kept === undefined ? {} : { versions_kept: request.versions_kept }),
       };
       const { adjustment, currency } = changed;
       await activations.declare(tx, { datasetId, adjustment, currency });
-      return { after: changed, etag: await tx.put('store', datasetId, changed) };
+      const etag = await tx.put('store', datasetId, changed);
+      if (request.versions_kept !== undefined) await purgeDataVersions(tx, datasetId);
+      return { after: changed, etag };
     };
     const { after, etag } = await documents.transaction(write, { by });
     return { store: await activity.view(after), etag };
@@ -252,10 +256,11 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
   async function restore({ version, body }: VersionContent, ifMatch: Precondition | undefined, by: Authorship) {
     const declared = body as unknown as DeclaredDataset; // What was stored as a version of a store.
     const { store_id: datasetId, kind, name, source, tables, adjustment, currency, mapping } = declared;
+    const kept = declared.versions_kept ?? null;
     if ((await documents.get('store', datasetId)) !== undefined)
       return update(
         datasetId,
-        { name, adjustment, currency, mapping, ...(isPlaced(kind) ? { source } : {}) },
+        { name, adjustment, currency, mapping, versions_kept: kept, ...(isPlaced(kind) ? { source } : {}) },
         ifMatch,
         by,
       );

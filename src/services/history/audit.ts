@@ -1,7 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import type { AuditedKind, AuditEntry, AuditHead } from '#domain/documents/audit-document.js';
+import { AuditSeal, type AuditedKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
+import type { PublicKey } from '#domain/documents/publication-document.js';
+import { Refusal } from '#domain/refusal.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
+import { isSealed, sealAudit } from '#store/audit/seals.js';
 import type { DocumentStore } from '#store/port.js';
+import type { SigningKeys } from '../publication/signing-keys.js';
 
 export interface AuditQuery {
   /** A day or a time, both ends included. */
@@ -16,20 +20,66 @@ export interface AuditQuery {
 
 /** The log of writes. */
 export interface Audit {
-  /** Its end, and the entries that are asked for, batch by batch. @throws Refusal DOCUMENT_UNREADABLE */
-  read(query: AuditQuery): Promise<{ readonly head: AuditHead; readonly batches: AuditBatches }>;
+  /**
+   * The log, which is signed up to its end before it is read.
+   * @throws Refusal DOCUMENT_UNREADABLE
+   */
+  read(query: AuditQuery): Promise<AuditReading>;
+}
+
+export interface AuditReading {
+  /** The end of the log. */
+  readonly head: AuditHead;
+  /** The entries that are asked for. */
+  readonly batches: AuditBatches;
+  /** Signatures of the log after the first entry that is asked for, in its order. */
+  readonly seals: readonly AuditSeal[];
+  /** Keys that signed it. */
+  readonly keys: readonly PublicKey[];
+  /** Whether all of the log is asked for. */
+  readonly isWhole: boolean;
 }
 
 export type AuditBatches = AsyncGenerator<readonly AuditEntry[]>;
 
-export function createAudit({ documents }: { readonly documents: DocumentStore }): Audit {
+export interface AuditDependencies {
+  readonly documents: DocumentStore;
+  readonly signingKeys: Pick<SigningKeys, 'current' | 'isCurrent' | 'list'>;
+  readonly timestamp: () => string;
+}
+
+export function createAudit({ documents, signingKeys, timestamp }: AuditDependencies): Audit {
+  /** Signs what is not signed yet; a store that takes no writes is read as it is. */
+  async function seal(): Promise<void> {
+    if (await isSealed(documents)) return;
+    try {
+      const key = await signingKeys.current();
+      await documents.transaction(async (tx) => {
+        if (await signingKeys.isCurrent(tx, key.key_id)) await sealAudit(tx, key, timestamp());
+      });
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal) || !UNWRITABLE.has(refusal.code)) throw refusal;
+    }
+  }
+
   return {
     async read(query) {
+      await seal();
       const head = await auditHead(documents);
-      return { head, batches: limited(auditBatches(documents, { after: query.after, head }), query) };
+      const { documents: seals } = await documents.list('audit-seal', (body) => AuditSeal.safeParse(body).data);
+      const { start, end, kind, id, author, limit, after } = query;
+      return {
+        head,
+        batches: limited(auditBatches(documents, { after, head }), query),
+        seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
+        keys: await signingKeys.list(),
+        isWhole: after === 0 && [start, end, kind, id, author, limit].every((given) => given === undefined),
+      };
     },
   };
 }
+
+const UNWRITABLE: ReadonlySet<string> = new Set(['STORAGE_FULL', 'STORE_UNAVAILABLE', 'DRAINING']);
 
 async function* limited(batches: AuditBatches, query: AuditQuery): AuditBatches {
   let left = query.limit ?? Infinity;

@@ -21,7 +21,14 @@ import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.j
 import type { DataVersions } from '../datasets/data-versions.js';
 import { modelFiles } from '../risk/used-models.js';
 import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
+import { withHead } from '../runs/stamped-json.js';
 import { withWatchlist } from './watchlist-universes.js';
+
+interface PreviewedDocument {
+  readonly document: IndexDocument;
+  /** Of a stored index. */
+  readonly version: number | null;
+}
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -107,25 +114,34 @@ export function createIndexQuestions({
     ];
   }
 
-  async function preview(document: IndexDocument, terms: PreviewTerms, signal: AbortSignal): Json {
+  /** The version that a stored index has; null where another one came meanwhile, or before there were versions. */
+  async function versionOf(id: string, etag: string): Promise<number | null> {
+    const head = await headOf(documents, { kind: 'index', id });
+    return head?.etag === etag ? head.latest : null;
+  }
+
+  async function preview({ document, version }: PreviewedDocument, terms: PreviewTerms, signal: AbortSignal): Json {
     assertDecides(document);
     const { handle, market } = (await dataVersions.at(terms.as_known_on)).served;
     await onMarket(document, market);
     const question = { market: handle, ...(await reached(document)), indexId: document.id, asOf: terms.as_of };
     const { bytes } = await jobs.query('preview', question, signal);
-    return bytes;
+    return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
   }
 
   return {
     async previewStored(indexId, request, signal) {
-      const { document } = await requireIndex(documents, indexId);
+      const { document: stored, etag } = await requireIndex(documents, indexId);
+      const version = await versionOf(indexId, etag);
       const terms = request();
-      return preview((await checked(document)).document, terms, signal);
+      const { document } = await checked(stored);
+      return preview({ document, version }, terms, signal);
     },
     async previewDocument(body, signal) {
       const { value, findings } = checkShape(DocumentQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
-      return preview((await checked(value.document)).document, value, signal);
+      const { document } = await checked(value.document);
+      return preview({ document, version: null }, value, signal);
     },
     async whatIf(body, signal) {
       const { value, findings } = checkShape(WhatIfQuestion, body);

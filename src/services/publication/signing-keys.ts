@@ -1,5 +1,6 @@
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
+import { sealAudit } from '#store/audit/seals.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 
@@ -33,8 +34,10 @@ export function createSigningKeys({
 
   async function replaced(tx: DocumentTransaction, at: string): Promise<SigningKey> {
     const before = await inUse(tx);
-    if (before !== undefined)
+    if (before !== undefined) {
+      await sealAudit(tx, before, at); // What was written until now is signed by the key of its time.
       await tx.put('signing-key', before.key_id, { ...before, valid_until: at } satisfies SigningKey);
+    }
     const key = newSigningKey(at);
     await tx.put('signing-key', key.key_id, key);
     return key;

@@ -13,7 +13,7 @@ import type { RenderOutput } from '#jobs/tasks/outputs.js';
 import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { columnsOf, referenceTo, requireRun } from '../runs/run-documents.js';
+import { columnsOf, referenceTo, requireRun, type AskedRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
 export interface RenderJobDependencies {
@@ -35,14 +35,14 @@ export function createRenderJob({
   timestamp,
 }: RenderJobDependencies): JobKind<RenderPayload> {
   async function render(
-    { template }: RenderPayload,
+    { template, run_ids: ids = {} }: RenderPayload,
     renderedAt: string,
     attempt: Attempt<PortableTaskName>,
   ): Promise<RenderOutput> {
     const market = await marketFor(template);
     const outputs = attempt.outputs(['pdf']);
     for (let read = 1; ; read++) {
-      const runs = await runsOf(template);
+      const runs = await runsOf(template, ids);
       try {
         return await attempt.compute('render', {
           template,
@@ -55,7 +55,7 @@ export function createRenderJob({
         const isReplaced =
           failure instanceof Refusal &&
           failure.code === 'DOCUMENT_UNREADABLE' &&
-          JSON.stringify(await runsOf(template)) !== JSON.stringify(runs);
+          JSON.stringify(await runsOf(template, ids)) !== JSON.stringify(runs);
         if (!isReplaced || read === READS_MAX) throw failure;
       }
     }
@@ -67,8 +67,8 @@ export function createRenderJob({
     return markets.served()?.identity ?? null;
   }
 
-  function runsOf(template: ReportTemplateDocument): Promise<RunDocument[]> {
-    return Promise.all(boundIndices(template).map(requireRunNow));
+  function runsOf(template: ReportTemplateDocument, ids: Readonly<Record<string, string>>): Promise<RunDocument[]> {
+    return Promise.all(boundIndices(template).map((subject) => requireRunNow({ subject, id: ids[subject] })));
   }
 
   async function toRendered(run: RunDocument): Promise<RenderedRunOrder> {
@@ -77,13 +77,14 @@ export function createRenderJob({
     return { indexId: run.run_id, terms: termsOf(run), ...files, ...state };
   }
 
-  async function requireRunNow(indexId: string): Promise<RunDocument> {
+  async function requireRunNow(name: AskedRun): Promise<RunDocument> {
+    const { subject } = name;
     try {
-      return await requireRun(documents, indexId);
+      return await requireRun(documents, name);
     } catch (failure) {
       const isDeleted = failure instanceof Refusal && failure.code === 'INDEX_NOT_FOUND';
       throw isDeleted
-        ? new Refusal('INDEX_DELETED', `${indexId} was deleted before its report was rendered.`, { index_id: indexId })
+        ? new Refusal('INDEX_DELETED', `${subject} was deleted before its report was rendered.`, { index_id: subject })
         : failure;
     }
   }

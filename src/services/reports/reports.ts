@@ -85,6 +85,16 @@ export interface Reports {
   removeTemplate(templateId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
 }
 
+/** @throws Refusal VALIDATION_FAILED where a run is named of an index that the report does not show */
+function assertShown(bound: readonly string[], ids: Readonly<Record<string, string>>): void {
+  const other = Object.keys(ids).find((id) => !bound.includes(id));
+  if (other === undefined) return;
+  const message = `run_ids names ${other}, which the report does not show; it shows ${bound.join(', ')}.`;
+  throw refuseWithFindings('request', [
+    { severity: 'error', code: 'UNKNOWN_INDEX', path: `run_ids.${other}`, message, value: other, accepted: [...bound] },
+  ]);
+}
+
 export function createReports({ documents, artifacts, jobs, kind, now }: ReportsDependencies): Reports {
   async function requireTemplate(templateId: string): Promise<StoredTemplate> {
     if (isBuiltIn(templateId)) return { template: builtInTemplate(templateId), etag: undefined };
@@ -156,11 +166,19 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   return {
     async render(request, origin) {
       const template = await boundTemplate(request);
-      const runs = await Promise.all(boundIndices(template).map((indexId) => requireRun(documents, indexId)));
+      const { run_ids: ids } = request;
+      const bound = boundIndices(template);
+      assertShown(bound, ids ?? {});
+      const runs = await Promise.all(bound.map((subject) => requireRun(documents, { subject, id: ids?.[subject] })));
       const renderId = await newRenderId();
       return jobs.submit({
         kind,
-        payload: { render_id: renderId, template, index_id: isBuiltIn(template.template_id) ? request.index_id : null },
+        payload: {
+          render_id: renderId,
+          template,
+          index_id: isBuiltIn(template.template_id) ? request.index_id : null,
+          ...(ids === null ? {} : { run_ids: ids }),
+        },
         request,
         estimatedBytes:
           DRAWING_BYTES +

@@ -22,15 +22,15 @@ import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';
 import { forgetRuns } from './kept-runs.js';
-import { assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
+import { runIdOf, assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from './stored-bytes.js';
 import { createRunRecords, recordEtag } from './run-records.js';
-import { onTermsOf, type RunStates } from './run-states.js';
+import { onTermsOf, stateOf, type RunStates } from './run-states.js';
 import { unmarked, withHead, withHeadStored } from './stamped-json.js';
 import { assertAnyKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
-import { assertComparable, contentFindings } from './compared-runs.js';
+import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
 import { measuringModel, modelFiles } from '../risk/used-models.js';
 import type { DateWindow, FactorAttributionQuery, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
@@ -77,9 +77,9 @@ export interface Analytics {
   groups(name: RunName, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   reconcile(name: RunName, signal: AbortSignal): Promise<AnswerBytes>;
   asset(name: RunName, identifier: string, signal: AbortSignal): Promise<AnswerBytes>;
-  /** @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND */
+  /** @param names ids, or ID@RUN for one run @throws Refusal NO_COMMON_DATES, BENCHMARK_NOT_FOUND */
   compare(
-    runIds: readonly string[],
+    names: readonly string[],
     query: DateWindow & { readonly benchmark?: string | undefined; readonly format: 'json' | 'csv' },
     signal: AbortSignal,
   ): Promise<AnswerBytes>;
@@ -158,8 +158,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
 
   async function rowOf(run: RunDocument): Promise<BacktestRecordCollection['backtests'][number]> {
     const { run_id, run_at } = run;
-    const stale = await states.staleOf(run);
-    return { index_id: run_id, run_at, stale: stale && { ...stale, reasons: [...stale.reasons] } };
+    return { index_id: run_id, run_at, ...(await stateOf(states, run)) };
   }
 
   return {
@@ -279,17 +278,19 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       await states.servedMarket(run);
       return stamped(run, held({ view: 'asset', columns: await columnsOf(run), identifier }, signal));
     },
-    async compare(runIds, { benchmark = null, start = null, end = null, format }, signal) {
+    async compare(names, { benchmark = null, start = null, end = null, format }, signal) {
       assertOrder({ start, end });
-      assertComparable(runIds, benchmark);
-      const runs = await Promise.all(runIds.map((runId) => requireRun(documents, runId)));
-      const stale = await Promise.all(runs.map((run) => states.staleOf(run)));
+      assertComparable(names, benchmark);
+      const runs = await Promise.all(names.map((name) => requireRun(documents, comparedRun(name))));
+      const of = await Promise.all(
+        runs.map(async (run) => ({ run_id: runIdOf(run), ...(await stateOf(states, run)) })),
+      );
       const findings = contentFindings(runs);
       const compared = benchmark === null ? null : await comparedOf(runs[0]!, benchmark);
       const market = compared && (await states.requireMarket(runs[0]!)).handle;
       const columns = await Promise.all(runs.map(columnsOf));
       return held(
-        { view: 'compare', columns, benchmark: compared, market, start, end, stale, findings, format },
+        { view: 'compare', names, columns, benchmark: compared, market, start, end, states: of, findings, format },
         signal,
       );
     },

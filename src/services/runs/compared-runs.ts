@@ -1,5 +1,6 @@
 import type { Finding } from '#domain/findings.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import type { AskedRun } from './run-documents.js';
 import { LIMITS } from '#domain/limits.js';
 import { refuseWithFindings } from '#domain/refusal.js';
 
@@ -8,6 +9,12 @@ export function assertComparable(runIds: readonly string[], benchmark: string | 
   if (runIds.length >= 2 || benchmark !== null) return;
   const message = `ids has ${runIds.length} id; 2 to ${LIMITS.MAX_COMPARE_IDS} are accepted, or 1 with a benchmark.`;
   throw refuseWithFindings('query', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path: 'ids' }]);
+}
+
+/** The run that an id names: the newest, or one by ID@RUN. */
+export function comparedRun(name: string): AskedRun {
+  const [subject = '', id] = name.split('@');
+  return { subject, id };
 }
 
 /** Runs of several contents compare what was held on other prices too. */

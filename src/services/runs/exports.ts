@@ -16,7 +16,7 @@ import { assertOrder } from './backtest-plans.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { earlierFiles, requireRun, type RunName } from './run-documents.js';
-import type { RunStates } from './run-states.js';
+import { stateOf, type RunStates } from './run-states.js';
 import { stateHead, streamWithHead } from './stamped-json.js';
 
 export interface ExportRequest {
@@ -132,11 +132,12 @@ export function createExports({
       assertOrder({ start, end });
       const served = await marketOf(run, request);
       if (by !== undefined) assertGroups(table, by, served && served.market);
-      const stale = await states.staleOf(run);
+      const state = await stateOf(states, run);
+      const { stale } = state;
       const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = etagOf(run, asked);
       if (format !== 'json') return { stale, etag, open: (signal) => stream(name, asked, signal) };
-      const head = stateHead(stale);
+      const head = stateHead(state);
       return {
         stale,
         etag: head.etagOf(etag),

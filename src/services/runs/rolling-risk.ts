@@ -10,7 +10,7 @@ import { modelFiles } from '../risk/used-models.js';
 import type { CheckedBytes } from './stored-bytes.js';
 import { createBacktestPlans } from './backtest-plans.js';
 import { columnsFile, requireRun, type RunName } from './run-documents.js';
-import type { RunStates } from './run-states.js';
+import { stateOf, type RunStates } from './run-states.js';
 import { stateHead, withHead } from './stamped-json.js';
 import type { ViewCache } from './view-cache.js';
 
@@ -78,7 +78,7 @@ export function createRollingRisk({
       const { bytes, sha256 } = await views.get(question, () =>
         jobs.query('rolling-risk', { columns, runId, memory, against, benchmark, market }, signal),
       );
-      const head = stateHead(await states.staleOf(run));
+      const head = stateHead(await stateOf(states, run));
       return { bytes: withHead(head, bytes), etag: head.etagOf(sha256) };
     },
   };

@@ -3,7 +3,7 @@ import type { BacktestRequest } from '#contract/analytics/request.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import { definitionChanges } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
-import { staleState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
+import { staleState, type RunState, type StaleReasons, type StaleState } from '#domain/backtest/stale.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Finding } from '#domain/findings.js';
@@ -240,6 +240,17 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
       return market !== undefined && runDataset !== undefined && runDataset !== market.handle.datasetId;
     },
   };
+}
+
+/** The state of a stored run, as answers have it. */
+interface StoredState extends RunState {
+  stale: (StaleState & { reasons: string[] }) | null;
+}
+
+/** What every view says of its run. */
+export async function stateOf(states: Pick<RunStates, 'staleOf'>, run: RunDocument): Promise<StoredState> {
+  const stale = await states.staleOf(run);
+  return { stale: stale && { ...stale, reasons: [...stale.reasons] }, index_version: run.index_version ?? null };
 }
 
 /** A request with the terms of a stored run where it says none. */

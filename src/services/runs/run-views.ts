@@ -16,7 +16,7 @@ import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { assertOrder, createBacktestPlans } from './backtest-plans.js';
 import { readRun, requireRun, type RunName } from './run-documents.js';
-import type { RunStates } from './run-states.js';
+import { stateOf, type RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
 
@@ -95,7 +95,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // Written by the view itself, some 4 KB.
     const { run_id: runId, index_id: indexId, name, run_at } = run;
     return {
-      stale: mutable(await states.staleOf(run)),
+      ...(await stateOf(states, run)),
       ...figures,
       name,
       run_at,
@@ -225,8 +225,4 @@ function issuersBy(
 function asDamaged(thrown: unknown): null {
   if (thrown instanceof Refusal && thrown.code === 'DOCUMENT_UNREADABLE') return null;
   throw thrown;
-}
-
-function mutable(stale: Awaited<ReturnType<RunStates['staleOf']>>): RunSummaryCollection['summaries'][number]['stale'] {
-  return stale && { ...stale, reasons: [...stale.reasons] };
 }

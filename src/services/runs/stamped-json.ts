@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { RunState } from '#domain/backtest/stale.js';
 import type { StoredBytes } from './stored-bytes.js';
 
 /**
@@ -11,8 +11,9 @@ export interface StateHead {
   etagOf(etag: string): string;
 }
 
-export function stateHead(stale: StaleState | null): StateHead {
-  const bytes = new TextEncoder().encode(`{"stale":${JSON.stringify(stale)},`);
+export function stateHead(state: RunState): StateHead {
+  const { stale } = state;
+  const bytes = new TextEncoder().encode(`${JSON.stringify(state).slice(0, -1)},`);
   if (stale === null) return { bytes, etagOf: (etag) => etag };
   const mark = createHash('sha256').update(bytes).digest('hex').slice(0, MARK_DIGITS);
   return { bytes, etagOf: (etag) => `${etag}${MARK}${mark}` };
@@ -27,7 +28,7 @@ export function unmarked(etag: string): string {
 }
 
 /** A JSON object of at least one member with a head in place of its first brace. */
-export function withHead({ bytes: head }: StateHead, object: Uint8Array): Uint8Array<ArrayBuffer> {
+export function withHead({ bytes: head }: Pick<StateHead, 'bytes'>, object: Uint8Array): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(head.length + object.length - 1);
   whole.set(head);
   whole.set(object.subarray(1), head.length);

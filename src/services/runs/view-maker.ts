@@ -5,6 +5,7 @@ import type { RunViewInput } from '#jobs/tasks/views.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { ArtifactStore } from '#store/port.js';
 import { columnsFile } from './run-documents.js';
+import { stateOf } from './run-states.js';
 import type { RunStates } from './run-states.js';
 import { stateHead, withHead, type StateHead } from './stamped-json.js';
 import type { ViewCache } from './view-cache.js';
@@ -32,7 +33,7 @@ export interface ViewMaker {
 export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDependencies): ViewMaker {
   const make = (input: RunViewInput, signal: AbortSignal): Promise<AnswerBytes> =>
     jobs.query('view-run', input, signal);
-  const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await states.staleOf(run));
+  const headOf = async (run: RunDocument): Promise<StateHead> => stateHead(await stateOf(states, run));
   return {
     columnsOf: (run) => columnsFile(artifacts, run),
     headOf,

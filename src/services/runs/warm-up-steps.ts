@@ -102,7 +102,8 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       columns: [columns, columns],
       benchmark: null,
       market: null,
-      stale: [null, null],
+      names: ['', ''],
+      states: [],
       findings: [],
     }));
     yield view(`${OF_THREAD}reconciliation`, () => ({

@@ -15,7 +15,7 @@ const HEAD = 'head';
 /** Digits of a number in a key: keys of entries are in their order. */
 const DIGITS = 12;
 
-const entryId = (seq: number): string => String(seq).padStart(DIGITS, '0');
+export const entryId = (seq: number): string => String(seq).padStart(DIGITS, '0');
 
 /** Entries that are read at a time. */
 const BATCH = 256;

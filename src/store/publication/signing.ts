@@ -23,8 +23,11 @@ export function keyIdOf(raw: Uint8Array): string {
 
 const KEY_ID_DIGITS = 16;
 
-/** SHA-256 of the canonical JSON of an entry without its hash and signature. */
-export function hashOf({ hash: _hash, signature: _signature, ...stated }: Partial<PublicationEntry>): string {
+/** What may be signed: an entry or a seal, with what a signature adds to it. */
+type Signable = object & Partial<Pick<PublicationEntry, 'hash' | 'signature'>>;
+
+/** SHA-256 of the canonical JSON of what is signed, without its hash and signature. */
+export function hashOf({ hash: _hash, signature: _signature, ...stated }: Signable): string {
   return createHash('sha256').update(canonicalJson(stated)).digest('hex');
 }
 
@@ -41,6 +44,12 @@ export function hashSigner({ private_key }: SigningKey): HashSigner {
         else reject(failure);
       });
     });
+}
+
+/** Signs the 32 bytes of a hash, within a transaction; base64. @cost 0.2 ms */
+export function signHash({ private_key }: SigningKey, hash: string): string {
+  const key = createPrivateKey({ key: Buffer.from(private_key, 'base64'), format: 'der', type: 'pkcs8' });
+  return sign(null, Buffer.from(hash, 'hex'), key).toString('base64');
 }
 
 /** Whether a key signed a hash, and the text of the signature is the one way to write it. */

@@ -74,7 +74,11 @@ export function createLogCheck(keys: LogTerms['keys']): LogCheck {
   };
 }
 
-function signatureFault(entry: PublicationEntry, keys: ReadonlyMap<string, PublicKey>): string | undefined {
+/** What is signed, by which key and when. */
+export type Signed = Pick<PublicationEntry, 'hash' | 'signature' | 'key_id' | 'at'>;
+
+/** What is wrong with a signature; undefined when nothing is. */
+export function signatureFault(entry: Signed, keys: ReadonlyMap<string, PublicKey>): string | undefined {
   const key = keys.get(entry.key_id);
   if (key === undefined) return `its key ${entry.key_id} is not known`;
   if (!isSigned(entry, key)) return `its signature is not one of the key ${entry.key_id}`;

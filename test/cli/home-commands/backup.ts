@@ -4,10 +4,22 @@ import { describe, expect, test } from 'vitest';
 import { finishedHere, serving } from '../process.js';
 import { home, service, newFolder, ask, lines } from './set-up.js';
 
+/** Versions of documents and data, stored runs and what was published, as they are in a backup; `verify` holds the log of writes. */
+const KEPT = [
+  '/indices/EVEN/versions',
+  '/indices/EVEN/versions/1',
+  '/data/stores/market/versions',
+  '/analytics/EVEN/runs',
+  '/analytics/EVEN/published',
+  '/analytics/EVEN/published/keys',
+];
+
 export function describeBackup(): void {
   describe('a backup', () => {
     test('is taken while clients write, restored elsewhere, and served with everything it had', async () => {
       const folder = join(await newFolder(), 'copy');
+      expect((await ask(service.url, 'POST', '/analytics/EVEN/publish', {})).status).toBe(200);
+      await ask(service.url, 'GET', '/audit'); // which signs it
       const over = new AbortController();
       const written: number[] = [];
       const writing = (async () => {
@@ -30,9 +42,12 @@ export function describeBackup(): void {
       const other = join(await newFolder(), 'elsewhere');
       expect((await finishedHere(['restore', folder, '--home', other])).status).toBe(0);
       const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
+      const then = await Promise.all(KEPT.map((path) => ask(service.url, 'GET', path)));
+      expect(then.map(({ status: found }) => found)).toEqual(KEPT.map(() => 200));
       const again = await serving(other, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
       try {
         expect(await (await fetch(`${again.url}/analytics/EVEN/record`)).text()).toBe(record);
+        expect(await Promise.all(KEPT.map((path) => ask(again.url, 'GET', path)))).toEqual(then);
         const busy = Number(String((await ask(again.url, 'GET', '/data/watchlists/busy')).body['name']).slice(1));
         expect(busy).toBeGreaterThanOrEqual(before);
         await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active']).toBe(true);

@@ -167,6 +167,37 @@ test('the same content served again after a restart is no version, and the earli
   expect(await answers('?as_known_on=1', { as_known_on: 1 })).toEqual(then[0]!.answers);
 });
 
+const readable = async (): Promise<unknown[]> =>
+  (await versions()).versions.map(({ version, readable: isReadable }) => [version, isReadable]);
+
+test('contents beyond those to be kept are forgotten, but for what a stored run or a published close refers to', async () => {
+  const keep = (kept: unknown) => service.ask('PATCH', '/data/stores/m', { versions_kept: kept });
+  await levels(1);
+  expect((await keep(1)).body).toMatchObject({ versions_kept: 1 });
+  expect(await readable()).toEqual([
+    [3, true],
+    [2, true],
+    [1, true],
+  ]);
+  await levels(2);
+  expect((await service.ask('POST', '/analytics/KNOWN/publish', {})).status).toBe(200);
+  expect((await service.ask('DELETE', '/analytics/KNOWN/record')).status).toBe(204);
+  await keep(1);
+  const kept = [
+    [3, true],
+    [2, true],
+    [1, false],
+  ];
+  expect(await readable()).toEqual(kept);
+  expect(await answers('?as_known_on=2', { as_known_on: 2 })).toEqual(then[1]!.answers);
+  expect((await service.refusal('GET', '/data/prices/B?as_known_on=1')).code).toBe('NO_DATA_KNOWN');
+  // Its runs are gone with the index; what was published of them is not.
+  expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
+  await imported(tables(42, CORRECTED), 'append');
+  expect(await readable()).toEqual([[4, true], ...kept]);
+  expect((await keep(0)).status).toBe(422);
+});
+
 test('a folder that changed while the service was stopped leaves its earlier contents unreadable, and says so', async () => {
   const folder = join(service.root, 'folder');
   await mkdir(folder);

@@ -3,12 +3,16 @@ import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { z } from 'zod';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { Scope } from '#contract/route.js';
+import type { AuditLog } from '#contract/audit.js';
+import { LOG_MEDIA } from '#contract/publication.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { verifyPublished } from '#cli/verify-published.js';
+import { verifyAudit } from '#store/audit/verify-audit.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -216,11 +220,20 @@ test('the log outlives its index, and goes on when that is back', async () => {
 
 test('the log of writes tells who published and who wrote the definition, to an administrator alone', async () => {
   expect((await ask('GET', '/audit', undefined, 'desk')).status).toBe(403);
-  const { body } = await ask<{ readonly head: { readonly seq: number }; readonly entries: AuditEntry[] }>(
-    'GET',
-    '/audit',
-  );
+  const { body } = await ask<z.infer<typeof AuditLog>>('GET', '/audit');
   expect(body.entries.map(({ seq }) => seq)).toEqual(Array.from({ length: body.head.seq }, (_, i) => i + 1));
+  // The log as a client has it, held to its chain and to the keys that signed publications.
+  const signing = new Map(body.keys.map((key) => [key.key_id, key]));
+  const verdict = verifyAudit(body.entries, { head: body.head.hash, seals: body.seals, keys: signing });
+  expect(verdict).toEqual({ ...body.head, sealed: body.head.seq });
+  expect(body.keys.length).toBeGreaterThan(1); // one was replaced
+  const lines = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
+  expect(
+    lines
+      .trimEnd()
+      .split('\n')
+      .filter((line) => line.startsWith('{"seal"')),
+  ).toHaveLength(body.seals.length);
   const published = body.entries.filter(({ kind }) => kind === 'publication');
   expect(new Set(published.map(({ author, id }) => `${author} ${id.split('/')[0]!}`))).toEqual(new Set(['desk PUB']));
   expect(body.entries.find(({ kind }) => kind === 'index')).toMatchObject({ author: 'root', id: 'PUB', version: 1 });

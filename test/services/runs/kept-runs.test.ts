@@ -1,6 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { API } from '#contract/api.js';
+import type { Route } from '#contract/route.js';
+import type { CompareView } from '#contract/analytics/compare.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -26,33 +29,48 @@ const listed = async (query = ''): Promise<StoredRuns> =>
 
 /** An answer without the state of its run, which is that of the moment. */
 async function viewOf(path: string): Promise<unknown> {
-  const { status, body } = await service.ask('GET', path);
-  expect(status, path).toBe(200);
+  const { status, body } = await service.ask('GET', path.replace('{identifier}', identifier));
+  expect(status, `${path} ${JSON.stringify(body).slice(0, 300)}`).toBe(200);
   return { ...body, stale: null };
 }
 
 /** Path of a view, of the newest run or of one. */
 const ofRun = (view: string, runId?: string): string =>
-  `/analytics/KEPT/${view}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
+  `${view.startsWith('/') ? view : `/analytics/KEPT/${view}`}${runId === undefined ? '' : `${view.includes('?') ? '&' : '?'}run_id=${runId}`}`;
 
-const VIEWS = [
-  'overview',
-  'record',
-  'levels',
-  'performance',
-  'rebalances',
-  'attribution',
-  'weights',
-  'rolling?window=20',
-  'reconcile',
-  'exports/levels?format=json',
-];
+/** What the words in braces of a path are, and what an operation needs besides. */
+const WORDS: Readonly<Record<string, string>> = { index_id: 'KEPT', date: '2023-04-14', table: 'levels' };
+/** A name that is held, known once there is a run. */
+let identifier = '';
+const NEEDS: Readonly<Record<string, string>> = {
+  getFactorRisk: 'benchmark=identifier:{identifier}',
+  getRollingRisk: 'window=20',
+  exportRun: 'format=json',
+  getIndexActions: 'from=2023-01-03',
+};
+
+/** Every view of a run in the contract, as a path below that of the service. */
+const VIEWS = Object.entries(API as Readonly<Record<string, Route>>)
+  .filter(([, { method, path, query }]) => method === 'GET' && path.includes('{index_id}') && takesRun(query))
+  .map(([id, { path }]) => {
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_, word: string) => WORDS[word] ?? `{${word}}`);
+    return NEEDS[id] === undefined ? filled : `${filled}?${NEEDS[id]}`;
+  });
+
+function takesRun(query: Route['query']): boolean {
+  return query !== undefined && 'run_id' in query.shape;
+}
 
 beforeAll(async () => {
   service = await runService(['--runs-kept', '3']);
   await ran('/data/synthetic', { store_id: 'm', seed: 5, assets: 8, start: '2023-01-03', end: '2023-06-30' });
   await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
   await ran('/analytics/KEPT/backtest', { end: '2023-05-31' });
+  const { body } = await service.ask<{ readonly weights: readonly { readonly identifier: string }[] }>(
+    'GET',
+    '/analytics/KEPT/weights',
+  );
+  identifier = body.weights[0]!.identifier;
 }, 120_000);
 afterAll(() => service.close(), 60_000);
 
@@ -66,7 +84,46 @@ test('every view of an earlier run is what it was while that run was the newest'
   expect(runs.map(({ index_version: version }) => version)).toEqual([2, 1]);
   expect(await Promise.all(VIEWS.map((view) => viewOf(ofRun(view, first!.run_id))))).toEqual(then);
   expect(await viewOf(ofRun('levels'))).toEqual(await viewOf(ofRun('levels', runs[0]!.run_id)));
-  expect(await viewOf(ofRun('levels'))).not.toEqual(then[VIEWS.indexOf('levels')]);
+  expect(VIEWS.length).toBeGreaterThan(15);
+  expect(await viewOf(ofRun('levels'))).not.toEqual(await viewOf(ofRun('levels', first!.run_id)));
+});
+
+test('views say the version of the index of their run, and runs of one index are compared', async () => {
+  const [newest, first] = (await listed()).runs;
+  const told = async (path: string): Promise<unknown> =>
+    ((await viewOf(path)) as Record<string, unknown>)['index_version'];
+  for (const view of VIEWS) {
+    expect(await told(ofRun(view)), view).toBe(2);
+    expect(await told(ofRun(view, first!.run_id)), view).toBe(1);
+  }
+  const { body } = await service.ask<CompareView>('GET', `/analytics/compare?ids=KEPT,KEPT@${first!.run_id}`);
+  expect(body.index_ids).toEqual(['KEPT', `KEPT@${first!.run_id}`]);
+  expect(body.entries.map((entry) => [entry.index_id, entry.run_id, entry.index_version])).toEqual([
+    ['KEPT', newest!.run_id, 2],
+    ['KEPT', first!.run_id, 1],
+  ]);
+  const { levels } = (await viewOf(ofRun('levels', first!.run_id))) as { readonly levels: { readonly data: number[] } };
+  const shown = body.entries[1]!.level.data;
+  expect(shown[20]! / shown[0]!).toBeCloseTo(levels.data[20]! / levels.data[0]!, 12);
+});
+
+test('a preview says the version that it decides; that of a document has none', async () => {
+  const body = { as_of: '2023-04-14' };
+  const stored = await service.ask('POST', '/indices/KEPT/preview', body);
+  expect(stored.body).toMatchObject({ index_id: 'KEPT', index_version: 2 });
+  const document = { ...body, document: definition({ type: 'EqualWeight' }) };
+  expect((await service.ask('POST', '/indices/preview', document)).body).toMatchObject({ index_version: null });
+});
+
+test('a report shows the run that it is asked for, and no run of an index that it does not show', async () => {
+  const first = (await listed()).runs[1]!;
+  const order = { template_id: 'FACTSHEET-A4', index_id: 'KEPT' };
+  await ran('/reports/render', { ...order, run_ids: { KEPT: first.run_id } });
+  expect(
+    await service.refusal('POST', '/reports/render', { ...order, run_ids: { OTHER: first.run_id } }),
+  ).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+  const unknown = { ...order, run_ids: { KEPT: 'f'.repeat(16) } };
+  expect((await service.refusal('POST', '/reports/render', unknown)).code).toBe('RUN_NOT_FOUND');
 });
 
 test('the figures of a listed run are those of its overview', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { StaleState } from '#domain/backtest/stale.js';
+import type { RunState, StaleState } from '#domain/backtest/stale.js';
 import { stateHead, streamWithHead, unmarked, withHead } from '#services/runs/stamped-json.js';
 
 const STALE: StaleState = {
@@ -9,6 +9,7 @@ const STALE: StaleState = {
   reasons: ['The store desk holds other content than the run was made on.'],
   store_id: null,
 };
+const stateIs = (stale: StaleState | null): RunState => ({ index_version: 3, stale });
 const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 60 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(OBJECT));
 
@@ -41,9 +42,14 @@ async function readInto(stream: ReadableStream<Uint8Array>, room: number): Promi
 }
 
 describe('a view with the state of its run', () => {
-  test('is what it was with one member more, before the others', () => {
+  test('is what it was with the state of its run before the other members', () => {
     for (const stale of [null, STALE])
-      expect(JSON.parse(new TextDecoder().decode(withHead(stateHead(stale), BYTES)))).toEqual({ stale, ...OBJECT });
+      expect(JSON.parse(new TextDecoder().decode(withHead(stateHead(stateIs(stale)), BYTES)))).toEqual({
+        run_id: 'r',
+        index_version: 3,
+        stale,
+        ...OBJECT,
+      });
   });
 
   test.each([
@@ -53,9 +59,9 @@ describe('a view with the state of its run', () => {
     [65_536, 65_536],
     [64, 262_144],
   ])('streams the same bytes, in pieces of %i read into room for %i', async (piece, room) => {
-    const whole = Buffer.from(withHead(stateHead(STALE), BYTES)).toString('utf8');
-    expect(await readInto(streamWithHead(stateHead(STALE), byteStream(BYTES, piece)), room)).toBe(whole);
-    expect(await new Response(streamWithHead(stateHead(STALE), byteStream(BYTES, piece))).text()).toBe(whole);
+    const whole = Buffer.from(withHead(stateHead(stateIs(STALE)), BYTES)).toString('utf8');
+    expect(await readInto(streamWithHead(stateHead(stateIs(STALE)), byteStream(BYTES, piece)), room)).toBe(whole);
+    expect(await new Response(streamWithHead(stateHead(stateIs(STALE)), byteStream(BYTES, piece))).text()).toBe(whole);
   });
 
   test('ends as its stream does: with an error, and when it is cancelled', async () => {
@@ -63,19 +69,21 @@ describe('a view with the state of its run', () => {
       type: 'bytes',
       pull: (controller) => controller.error(new Error('the disk is gone')),
     }) as ReadableStream<Uint8Array>;
-    await expect(new Response(streamWithHead(stateHead(null), broken)).text()).rejects.toThrow('the disk is gone');
+    await expect(new Response(streamWithHead(stateHead(stateIs(null)), broken)).text()).rejects.toThrow(
+      'the disk is gone',
+    );
     let isCancelled = false;
     await streamWithHead(
-      stateHead(null),
+      stateHead(stateIs(null)),
       byteStream(BYTES, 10, () => (isCancelled = true)),
     ).cancel();
     expect(isCancelled).toBe(true);
   });
 
   test('has the etag of what is stored while it is current, and one of its own for each state', () => {
-    const other = stateHead({ ...STALE, engine: true }).etagOf('abc');
-    const own = stateHead(STALE).etagOf('abc');
-    expect(stateHead(null).etagOf('abc')).toBe('abc');
+    const other = stateHead(stateIs({ ...STALE, engine: true })).etagOf('abc');
+    const own = stateHead(stateIs(STALE)).etagOf('abc');
+    expect(stateHead(stateIs(null)).etagOf('abc')).toBe('abc');
     expect(new Set(['abc', own, other]).size).toBe(3);
     expect([own, other, 'abc'].map(unmarked)).toEqual(['abc', 'abc', 'abc']);
   });

@@ -255,20 +255,20 @@ class Operations:
         """
         return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
 
-    def compare_runs(self, ids: Sequence[str], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.CompareView:
+    def compare_runs(self, ids: Sequence[c.RunOf], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.CompareView:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
-        :param ids: 2 to 32 ids; 1 is enough with a benchmark.
+        :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         """
         return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end}))
 
-    def compare_runs_content(self, ids: Sequence[str], media: Literal["text/csv"], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+    def compare_runs_content(self, ids: Sequence[c.RunOf], media: Literal["text/csv"], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
-        :param ids: 2 to 32 ids; 1 is enough with a benchmark.
+        :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param media: What is wanted instead of JSON.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.

@@ -10,6 +10,8 @@ import typing as t
 Date = t.Union[str, datetime.date]
 
 class ActionsView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -177,6 +179,8 @@ class AnyNode(t.TypedDict):
 
 
 class AssetView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -208,6 +212,8 @@ class AssetView(t.TypedDict):
 
 
 class AttributionView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -275,8 +281,27 @@ class AuditHead(t.TypedDict):
 class AuditLog(t.TypedDict):
     #: The end of the whole log, to be noted elsewhere.
     head: AuditHead
+    #: Signatures of the log after `after`: it is signed up to its end whenever it is read.
+    seals: t.Sequence[AuditSeal]
+    #: Keys that signed it, oldest first.
+    keys: t.Sequence[PublicKey]
     #: In the order of the log.
     entries: t.Sequence[AuditEntry]
+
+
+class AuditSeal(t.TypedDict):
+    #: Number of the last entry that it covers.
+    seq: int
+    #: Hash of that entry, which depends on all before it.
+    entry_hash: str
+    #: Time of the signature, ISO-8601 UTC with offset.
+    at: str
+    #: SHA-256 of the canonical JSON of the seal without hash and signature.
+    hash: str
+    #: Key that signed it: those of published logs.
+    key_id: str
+    #: Ed25519 over the 32 bytes of hash, in base64.
+    signature: str
 
 
 class BacktestBatch(t.TypedDict):
@@ -390,6 +415,8 @@ class BacktestRecordCollection(t.TypedDict):
 
 
 class BacktestRecordRow(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -420,6 +447,8 @@ class BacktestRequest(t.TypedDict, total=False):
 
 
 class BacktestResultSummary(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: What is compared with; null when nothing is.
@@ -887,8 +916,12 @@ class ChartBlockInput(_ChartBlockInput, total=False):
 
 
 class CompareEntry(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
+    #: Id of the run that is shown; null of a benchmark.
+    run_id: t.Optional[str]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: The level, 100 at the start.
@@ -1504,6 +1537,8 @@ class _DataStore(t.TypedDict):
     mapping: t.Optional[Mapping]
     #: Actions derived from adjusted closes at the last load; null without adjusted closes.
     derived_actions: t.Optional[DerivedActions]
+    #: Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.
+    versions_kept: t.Optional[int]
     #: Time it was made, ISO-8601 UTC with offset.
     created_at: str
     #: Time it was last read.
@@ -1581,6 +1616,8 @@ class DataStoreUpdate(t.TypedDict, total=False):
     currency: t.Optional[str]
     #: Holds from the next time the source is read.
     mapping: t.Optional[MappingInput]
+    #: Contents of the data that can be had again, the last included; null for all. One that a stored run or a published close refers to stays, and all after it.
+    versions_kept: t.Optional[int]
 
 
 class DataVersion(t.TypedDict):
@@ -1853,6 +1890,8 @@ class DividendPointsViewYears(t.TypedDict):
 
 
 class DividendPointsView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -2162,6 +2201,8 @@ class ExplainedThreshold(t.TypedDict):
 
 
 class ExportView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -2195,6 +2236,8 @@ class ExposuresViewGroups(t.TypedDict):
 
 
 class ExposuresView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -2244,6 +2287,8 @@ class ExpressionFilterRule(_ExpressionFilterRule, total=False):
 ExpressionNode = t.Union["AllNode", "AnyNode", "NotNode", "ComparisonNode"]
 
 class FactorAttributionView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -2793,6 +2838,8 @@ class GroupAttributionRow(t.TypedDict):
 
 
 class GroupAttributionView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -3568,6 +3615,8 @@ class LaneHealth(t.TypedDict):
 
 
 class LevelsView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -3671,6 +3720,8 @@ class LimitsRequest(t.TypedDict):
 
 
 class LimitsView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -4500,6 +4551,8 @@ class OverlayTypes(t.TypedDict):
 
 
 class _OverviewView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -4652,6 +4705,8 @@ class ParentPayload(_ParentPayload, total=False):
 
 
 class PerformanceView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -4825,6 +4880,8 @@ class PreviewRequest(t.TypedDict, total=False):
 
 
 class _PreviewResponse(t.TypedDict):
+    #: Version of the stored index that was decided; null of a document of the request.
+    index_version: t.Optional[int]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Date asked for, echoed unchanged.
@@ -5098,6 +5155,8 @@ class Readiness(t.TypedDict):
 
 
 class RebalanceList(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -5264,6 +5323,8 @@ class RebalanceSpecInput(t.TypedDict, total=False):
 
 
 class RebalanceView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -5347,6 +5408,8 @@ class ReconciliationCheck(t.TypedDict):
 
 
 class ReconciliationView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -5599,6 +5662,8 @@ class RenderRequest(_RenderRequest, total=False):
     index_id: t.Optional[str]
     #: Several of them in one document, each from a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]
+    #: By index or strategy of the report, the run that is shown; the newest of those not named.
+    run_ids: t.Optional[t.Mapping[str, str]]
 
 
 class RenderResult(t.TypedDict):
@@ -5818,6 +5883,8 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
 
 
 class RiskDecomposition(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: Share of each factor in the factor variance; may be negative.
@@ -6215,6 +6282,8 @@ class RollResponse(t.TypedDict):
 
 
 class RollingRiskView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -6262,6 +6331,9 @@ class RunDifference(t.TypedDict):
     replayed: t.Optional[t.Union[float, str]]
 
 
+#: An index or strategy, whose newest run is meant, or one run of it by ID@RUN.
+RunOf = str
+
 class RunSummaryCollection(t.TypedDict):
     #: A row a run, by id.
     summaries: t.Sequence[RunSummaryRow]
@@ -6272,6 +6344,8 @@ class RunSummaryCollection(t.TypedDict):
 
 
 class RunSummaryRow(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -6494,6 +6568,8 @@ ScenarioResult = t.TypedDict("ScenarioResult", {
 
 
 class ScenariosView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
@@ -8015,6 +8091,8 @@ class WeightingSpec(t.TypedDict):
 
 
 class _WeightsView(t.TypedDict):
+    #: Version of the index or strategy that was run; null of runs from before there were versions.
+    index_version: t.Optional[int]
     #: Null while what is stored is what a run of the same request would give now.
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.

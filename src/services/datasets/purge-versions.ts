@@ -1,0 +1,75 @@
+import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents/data-version-document.js';
+import { PublicationBatch } from '#domain/documents/publication-document.js';
+import type { DocumentKind, DocumentTransaction } from '#store/port.js';
+import { readRun } from '../runs/run-documents.js';
+import { historyOf, versionId } from './data-versions.js';
+import { readDataset } from './documents.js';
+
+/**
+ * Forgets the contents of a store beyond those it is to keep: how they are made again goes, what is known of them stays.
+ * From the oldest that a stored run or a published close refers to on, all stay: each is made from the one after it.
+ * @cost of a look at every stored run and published close, where there is something to forget
+ */
+export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<void> {
+  const stored = await tx.get('store', datasetId);
+  const dataset = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
+  const head = await historyOf(tx, datasetId);
+  if (head === undefined || dataset?.versions_kept == null) return;
+  const wanted = head.latest - dataset.versions_kept + 1;
+  if (wanted <= head.readable_from) return;
+  const first = await firstReferred(tx, { datasetId, head, before: wanted });
+  if (first <= head.readable_from) return;
+  for (let version = head.readable_from + 1; version <= first; version++) {
+    const document = await versionOf(tx, datasetId, version);
+    if (document !== undefined)
+      await tx.put('data-version', versionId(datasetId, version), { ...document, change: null });
+  }
+  await tx.put('data-history', datasetId, { ...head, readable_from: first } satisfies DataHistoryDocument);
+}
+
+interface Span {
+  readonly datasetId: string;
+  readonly head: DataHistoryDocument;
+  /** Version from which on all stay. */
+  readonly before: number;
+}
+
+/** The oldest version that something refers to; that from which on all stay where nothing does. */
+async function firstReferred(tx: DocumentTransaction, { datasetId, head, before }: Span): Promise<number> {
+  const versions = new Map<string, number>();
+  for (let version = before - 1; version >= head.readable_from; version--) {
+    const document = await versionOf(tx, datasetId, version);
+    if (document !== undefined) versions.set(document.content_hash, version);
+  }
+  let first = before;
+  const refer = (hash: string | null): void => {
+    first = Math.min(first, (hash === null ? undefined : versions.get(hash)) ?? before);
+  };
+  for (const kind of ['run', 'kept-run'] as const)
+    for await (const body of bodiesOf(tx, kind)) {
+      const run = readRun(body);
+      if (run?.store_id !== datasetId) continue;
+      // Its decisions saw every content of before.
+      if ((run.request as { readonly as_known?: unknown }).as_known !== undefined) return head.readable_from;
+      refer(run.store_content_hash);
+    }
+  for await (const body of bodiesOf(tx, 'publication'))
+    for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) refer(entry.data_hash);
+  return first;
+}
+
+async function* bodiesOf(tx: DocumentTransaction, kind: DocumentKind): AsyncGenerator<unknown> {
+  for (const id of await tx.ids(kind)) {
+    const stored = await tx.get(kind, id);
+    if (stored !== undefined && !('unreadable' in stored)) yield stored.body;
+  }
+}
+
+async function versionOf(
+  tx: DocumentTransaction,
+  datasetId: string,
+  version: number,
+): Promise<DataVersionDocument | undefined> {
+  const stored = await tx.get('data-version', versionId(datasetId, version));
+  return stored === undefined || 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
+}

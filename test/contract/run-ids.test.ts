@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { API } from '#contract/api.js';
+import type { Route } from '#contract/route.js';
+
+/** Operations that are about all runs of an index, or price on its newest levels. */
+const OF_NO_ONE_RUN = [
+  'deleteRecord',
+  'diffRuns',
+  'getOptimisation',
+  'getRoll',
+  'getTermStructure',
+  'listRuns',
+  'priceFutures',
+  'priceTrs',
+];
+
+const takesRun = ({ query, body }: Route): boolean =>
+  [query, body?.schema].some(
+    (schema) =>
+      schema !== undefined &&
+      /"run_ids?"|@/.test(JSON.stringify(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }))),
+  );
+
+test('every operation that a stored run is needed for says which run', () => {
+  const without = Object.entries(API as Readonly<Record<string, Route>>)
+    .filter(([, route]) => route.errors.includes('RUN_NOT_FOUND') && !takesRun(route))
+    .map(([id]) => id);
+  expect(without.toSorted()).toEqual(OF_NO_ONE_RUN);
+});

@@ -4,6 +4,7 @@ import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
+import { scheduledDocument } from './scheduled-document.js';
 
 /** The calendar that forms preselect. */
 const DEFAULT_CALENDAR = 'XNYS';
@@ -33,16 +34,19 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
     return scheduleAround({ rebalance, calendar, baseDay: dayFrom(base_date), asOf, limit });
   }
 
+  const scheduled = async (indexId: string): Promise<IndexDocument> =>
+    scheduledDocument(await indexOf(indexId), indexOf);
+
   return {
     list: () => listing,
     async nextRebalance(indexId, after) {
-      const document = await indexOf(indexId).catch(asMissing);
+      const document = await scheduled(indexId).catch(asMissing);
       const [next] = document === null ? [] : around(document, dayFrom(after), 1).upcoming;
       return next === undefined ? null : formatDay(next.date);
     },
     async schedule(indexId, query) {
       const asOf = asOfDay(query) ?? today();
-      const document = await indexOf(indexId);
+      const document = await scheduled(indexId);
       const { calendar: code, rebalance } = document;
       const { recent, upcoming, lookaheadEnd } = around(document, asOf, query.limit);
       return {

@@ -9,6 +9,7 @@ import { LIMITS } from '#domain/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
 import type { DocumentStore } from '#store/port.js';
+import { scheduledDocument } from './scheduled-document.js';
 import { requireIndex } from './stored-indices.js';
 
 export interface EventsDependencies {
@@ -42,14 +43,22 @@ export function createEvents({ documents, calendars, today }: EventsDependencies
     return Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
   }
 
+  /** With the schedule that it is rebalanced by; null where what has that is gone. */
+  const scheduled = (stored: IndexDocument): Promise<IndexDocument | null> =>
+    scheduledDocument(stored, async (id) => (await requireIndex(documents, id)).document).catch((thrown: unknown) => {
+      if (thrown instanceof Refusal) return null;
+      throw thrown;
+    });
+
   return {
     async list({ from: first, to: last, index_ids: ids, kinds }) {
       const window = windowOf({ first, last }, today());
       const indices = await indicesOf(ids);
       const events: Event[] = [];
-      for (const [at, document] of indices.entries()) {
-        const calendar = calendars.get(document.calendar);
-        if (calendar !== undefined) events.push(...eventsOf(document, window, calendar));
+      for (const [at, stored] of indices.entries()) {
+        const document = await scheduled(stored);
+        const calendar = document === null ? undefined : calendars.get(document.calendar);
+        if (document !== null && calendar !== undefined) events.push(...eventsOf(document, window, calendar));
         if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);

@@ -18,7 +18,9 @@ beforeAll(async () => {
   });
   const selection = [{ id: 'top', type: 'TopN' as const, params: { count: 6 } }];
   const pipeline = { selection, weighting: { type: 'MarketCapWeight' } } as const;
-  await client.call('createIndex', { body: { ...BASE, id: 'TOP', name: 'Top', pipeline } });
+  await client.call('createIndex', {
+    body: { ...BASE, id: 'TOP', name: 'Top', rebalance: { frequency: 'monthly' }, pipeline },
+  });
   await client.run('startBacktest', { params: { index_id: 'TOP' }, body: {} });
   await client.call('createIndex', { body: { ...DOUBLE, overlay: twice } });
   await client.run('startBacktest', { params: { index_id: 'DOUBLE' }, body: { end: '2022-11-30' } });
@@ -46,6 +48,18 @@ test('twice the return in every return variant, contributions of names and parts
   expect(view.overlay_parts!.map(({ index_id, part }) => [index_id, part])).toEqual([['DOUBLE', 'financing']]);
   const { weights } = await client.call('getWeights', { params, query: {} });
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
+});
+
+test('its rebalances to come are those of the index beneath', async () => {
+  const scheduleOf = (index_id: string) =>
+    client.call('getSchedule', { params: { index_id }, query: { as_of: '2022-12-30' } });
+  const [own, beneath] = [await scheduleOf('DOUBLE'), await scheduleOf('TOP')];
+  expect(beneath.frequency).toBe('monthly');
+  expect({ ...own, index_id: 'TOP' }).toEqual(beneath);
+  const { events } = await client.call('listEvents', { query: { from: '2023-01-01', to: '2023-06-30' } });
+  const daysOf = (id: string) => events.filter(({ index_id }) => index_id === id).map(({ date }) => date);
+  expect(daysOf('DOUBLE')).toEqual(daysOf('TOP'));
+  expect(daysOf('TOP').length).toBeGreaterThan(4);
 });
 
 test('every view of its run answers as that of the index beneath, and what is stored reconciles', async () => {

@@ -177,6 +177,6 @@ export function jobCommandHelp<R>(name: string, command: JobCommand<R>): string 
     ...(command.notes === undefined ? [] : [`${command.notes}\n`]),
     `Flags\n${table([...flags, ...common])}`,
     `Examples\n${table(command.examples.map((example) => [example]))}`,
-    `Exit statuses\n${table(STATUSES)}`,
+    `Exit statuses\n${table(STATUSES.filter(([status]) => status !== '3' || 'fail-on' in command.flags))}`,
   ].join('\n');
 }

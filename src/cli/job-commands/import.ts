@@ -1,4 +1,10 @@
-import type { DataStore, DivisorClient, InspectResult, Mapping } from '#clients/typescript/divisor.js';
+import {
+  DivisorError,
+  type DataStore,
+  type DivisorClient,
+  type InspectResult,
+  type Mapping,
+} from '#clients/typescript/divisor.js';
 import { jsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
@@ -100,6 +106,9 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   // What is said of columns and days is said beside what the data tells.
   if (flags.isSet('inspect') !== true && Object.keys(said).length === 0) return { adjustment, tables };
   const proposed = await inspected(client, source, answers);
+  const isAsked = proposed.unsure.some(({ required }) => required);
+  const errors = proposed.findings.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadable(errors);
   if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
   const { recognised_as, confidence, mapping, basis, unsure } = proposed;
   return {
@@ -116,6 +125,12 @@ function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): O
   const { mapping, adjustment: written } = isReading ? read : { mapping: read, adjustment: undefined };
   return { mapping: { ...mapping, ...said } as Mapping, adjustment: adjustment ?? written }; // the service checks it
 }
+
+/** What is wrong with rows is no question of how they are read. */
+const unreadable = (findings: InspectResult['findings']) => {
+  const message = `${findings.length === 1 ? '1 error' : `${findings.length} errors`} in the data.`;
+  return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
+};
 
 function unsureOf({ unsure, findings }: InspectResult): string {
   const said = [

@@ -165,6 +165,30 @@ export const rolling = viewCommand({
     index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]?.[c] ?? null])) })),
 });
 
+export const performance = viewCommand({
+  summary: 'Figures of a stored run over a window, beside those of its benchmark.',
+  words: [INDEX],
+  flags: RANGE,
+  examples: ['divisor performance CORE-100', 'divisor performance CORE-100 --start 2020-01-02 --csv'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getPerformance', {
+      params: { index_id },
+      query: { start: flags.text('start'), end: flags.text('end') },
+    }),
+  records({ metrics, statistics, benchmark_statistics: against }) {
+    const figures = (of: object | null) =>
+      Object.entries(of ?? {}).filter(
+        (entry): entry is [string, number | null] => typeof entry[1] !== 'object' || entry[1] === null,
+      );
+    const ofBenchmark = new Map(figures(against));
+    return figures({ ...metrics, ...statistics }).map(([figure, value]) => ({
+      figure,
+      value,
+      benchmark: ofBenchmark.get(figure) ?? null,
+    }));
+  },
+});
+
 export const rebalances = viewCommand({
   summary: 'The rebalances of a stored run.',
   words: [INDEX],

@@ -152,6 +152,11 @@ export const activate: JobCommand<Activated> = {
     ].join(''),
 };
 
+const isSame = (asked: unknown, body: { readonly full: boolean; readonly until: string | null }): boolean => {
+  const { full, until } = asked as Partial<typeof body>; // what the job was asked for
+  return full === body.full && (until ?? null) === body.until;
+};
+
 export const refresh: JobCommand<RefreshResult> = {
   summary: 'Bring the served data store up to date from its source.',
   words: [STORE],
@@ -161,12 +166,19 @@ export const refresh: JobCommand<RefreshResult> = {
     ...FAIL_ON,
   },
   examples: ['divisor refresh desk', 'divisor refresh desk --full', 'divisor refresh desk --fail-on PARTIAL_DATE'],
-  submit: async (client, [store_id = ''], flags) => ({
-    job: await client.call('refreshStore', {
-      params: { store_id },
-      body: { full: flags.isSet('full') ?? false, until: flags.text('until') ?? null },
-    }),
-  }),
+  notes: 'Where the same refresh is under way already, its end is waited for, and its result is this one.',
+  async submit(client, [store_id = ''], flags) {
+    const body = { full: flags.isSet('full') ?? false, until: flags.text('until') ?? null };
+    try {
+      return { job: await client.call('refreshStore', { params: { store_id }, body }) };
+    } catch (failure) {
+      if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
+      const job = await client.call('getJob', { params: { job_id: `refresh:${store_id}` } });
+      if (job.kind !== 'refresh' || !isSame(job.request, body)) throw failure;
+      return { job: job as typeof job & { readonly result: RefreshResult | null } }; // of this kind
+    }
+  },
+  notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
   show: (result) =>
     [
       members(result, ['store_id', 'dates_added', 'rows_added', 'rows_changed', 'identifiers_added', 'start', 'end']),

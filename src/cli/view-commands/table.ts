@@ -1,5 +1,5 @@
 import type { JobCommand } from '../job-command.js';
-import { attribution, compare, levels, rebalances, rolling, runs, weights } from './analytics.js';
+import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
 import { activate, audit, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
@@ -28,6 +28,7 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   rebalances,
   attribution,
   rolling,
+  performance,
   'watchlist list': watchlists,
   'watchlist put': putWatchlist,
   compare,

@@ -16,7 +16,7 @@ import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
 import { tableAlone, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
-import { isAnswered } from './draft.js';
+import { mend } from './mend.js';
 import { proposeMapping, said, withAnswers, type Confidence, type Proposal } from './propose.js';
 import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
 import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
@@ -209,6 +209,9 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
       read === undefined && trial < trialsMax ? mend(terms.mapping!, problems.findings(), answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
+      // Of one field the last counts: rows that differ are no repetitions.
+      const at = questions.findIndex(({ field }) => field === mended.question?.field);
+      if (at >= 0) questions.splice(at, 1);
       if (mended.question !== undefined) questions.push(mended.question);
       continue;
     }
@@ -252,61 +255,6 @@ function basisOf(proposal: Proposal, read: TrialRead | undefined, questions: Que
   const others = otherBases(taken).map(({ adjustment }) => adjustment);
   questions.push({ field: 'adjustment', question: reason, taken, others, required: false });
   return basis(taken, reason);
-}
-
-interface Mended {
-  readonly mapping: Mapping;
-  readonly question?: Question;
-}
-
-/** A mapping by which what was found is read; undefined where nothing of it says how. */
-function mend(mapping: Mapping, findings: readonly Finding[], answers: Answers): Mended | undefined {
-  const errors = findings.filter(({ severity }) => severity === 'error');
-  const of = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
-  const isFree = (field: keyof Mapping) => !isAnswered(answers, field);
-  if (
-    isFree('zero_prices') &&
-    mapping.zero_prices === 'refuse' &&
-    of('NON_POSITIVE_PRICE').some(({ value }) => value === 0)
-  )
-    return { mapping: { ...mapping, zero_prices: 'missing' } };
-  const repeated = isFree('on_duplicate')
-    ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
-    : undefined;
-  if (repeated !== undefined && mapping.on_duplicate === 'refuse')
-    return { mapping: { ...mapping, on_duplicate: 'identical' } };
-  if (repeated !== undefined && mapping.on_duplicate === 'identical')
-    return {
-      mapping: { ...mapping, on_duplicate: 'last' },
-      question: {
-        field: 'on_duplicate',
-        question: `Rows of one name and date differ (${repeated.message}) The last is taken: is it the right one?`,
-        taken: 'last',
-        others: ['first', 'refuse'],
-        required: true,
-      },
-    };
-  const wordy = of('NOT_A_NUMBER')
-    .map(({ path }) => path.slice(path.lastIndexOf('.') + 1))
-    .filter((column) => !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column));
-  return wordy.length === 0 ? undefined : withoutColumns(mapping, [...new Set(wordy)], answers);
-}
-
-/** Columns that hold what is no number are left out; without adjusted closes nothing is derived from them. */
-function withoutColumns(mapping: Mapping, columns: readonly string[], answers: Answers): Mended | undefined {
-  const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
-  const { adjusted_close: adjusted } = mapping;
-  if (adjusted !== null && columns.includes(adjusted)) {
-    const question = `Some of ${adjusted} are no finite numbers: left out, and no dividends are derived.`;
-    if (isAnswered(answers, 'adjusted_close')) return undefined;
-    return {
-      mapping: { ...left, adjusted_close: null },
-      question: { field: 'adjusted_close', question, taken: null, others: [], required: true },
-    };
-  }
-  const names = columns.join(',');
-  const question = `Texts stand among the numbers of ${columns.join(', ')}: left out.`;
-  return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
 /** The first bars of the first name. */

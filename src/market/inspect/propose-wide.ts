@@ -10,37 +10,48 @@ const isDay = ({ answers }: Draft, cell: Cell | undefined) =>
     ? typeof dayReader(answers.date_format)(cell) === 'number'
     : dateFormatOf([cell]) !== undefined;
 
+/** What a column of days behind the names is called: the index of a frame stands there in Parquet. */
+const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
+
+/** Where the day stands: before the names, or behind them; undefined where it does not. */
+function dayColumn(draft: Draft, header: Sample['rows'][number], row: Sample['rows'][number]): number | undefined {
+  const last = row.length - 1;
+  if (isDay(draft, row[0])) return 0;
+  return last > 0 && isDay(draft, row[last]) && INDEX.test(textIn(header[last]) ?? '') ? last : undefined;
+}
+
 /** Dates down, names across. */
 export function proposeWide(draft: Draft, sample: Sample, samples: readonly Sample[]): boolean {
   if (draft.answers.layout === 'long') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const next = sample.rows[i + 1];
+    const day = next && dayColumn(draft, row, next);
     return (
       (draft.answers.skip_rows ?? i) === i &&
-      next !== undefined &&
-      isDay(draft, next[0]) &&
-      next.length > 1 &&
-      !row.slice(1).some((cell) => isNumber(cell) || textIn(cell) === null)
+      day !== undefined &&
+      next!.length > 1 &&
+      !row.toSpliced(day, 1).some((cell) => isNumber(cell) || textIn(cell) === null)
     );
   });
   if (at < 0) return false;
+  const day = dayColumn(draft, sample.rows[at]!, sample.rows[at + 1]!)!; // found above
   const header = textsOf(sample.rows[at]!);
   const body = sample.rows.slice(at + 1);
-  const cells = body.flatMap((row) => row.slice(1)).filter((cell) => textIn(cell) !== null);
+  const cells = body.flatMap((row) => row.toSpliced(day, 1)).filter((cell) => textIn(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MOST * cells.length) return false;
   const fields = samples.length === 1 ? {} : fieldsOfTables(samples);
   draft.recognisedAs = 'pandas, one column a name';
   draft.mapping = {
     layout: 'wide',
     skip_rows: at,
-    ...(header[0] === '' || header[0]!.toLowerCase() === 'date' ? {} : { columns: { date: header[0]! } }),
+    ...(header[day] === '' || header[day]!.toLowerCase() === 'date' ? {} : { columns: { date: header[day]! } }),
     ...(Object.keys(fields).length > 0 ? { fields } : { field: 'CLOSE' }),
   };
   askFields(draft, fields, samples);
   basisFromFiles(draft, samples);
   days(
     draft,
-    body.map((row) => row[0]),
+    body.map((row) => row[day]),
   );
   decimals(draft, cells);
   draft.confidence = 'likely';

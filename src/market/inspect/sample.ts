@@ -7,6 +7,7 @@ import { openZip } from '../formats/zip-reader.js';
 import type { Problems } from '../content/problems.js';
 import { cellOf, sqlName, type DuckDb } from '../sources/duckdb.js';
 import type { SourceFile } from '../sources/folder.js';
+import { unreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
 
 /** The first rows of a table, the header among them. */
@@ -33,8 +34,9 @@ export async function sampleFiles(
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
   for (const file of spread(files)) {
-    const rows = file.format === 'parquet' ? await parquetRows(file, await duck()) : await textRows(file, problems);
-    samples.push({ name: basename(file.path), rows });
+    const rows =
+      file.format === 'parquet' ? await parquetRows(file, await duck(), problems) : await textRows(file, problems);
+    if (rows !== undefined) samples.push({ name: basename(file.path), rows });
   }
   return samples;
 }
@@ -73,7 +75,18 @@ async function textRows(file: SourceFile, problems: Problems): Promise<Sample['r
   return rows;
 }
 
-async function parquetRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
+/** Undefined, with a finding, where the file cannot be read. */
+async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Sample['rows'] | undefined> {
+  try {
+    return await firstRows(file, duck);
+  } catch (error) {
+    problems.nameFile(file.label, basename(file.path));
+    problems.error(unreadableFile(file, error));
+    return undefined;
+  }
+}
+
+async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
   const scan = scanOf([file], { withRows: false });
   const names = (await columnsOf(connection, scan)).map(({ name }) => name);
   const list = names.map(sqlName).join(', ');

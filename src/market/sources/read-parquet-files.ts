@@ -9,6 +9,7 @@ import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
 import { reportMarketProblems } from '../formats/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
 import type { TableRows } from '../content/table-rows.js';
+import type { Problem, Problems } from '../content/problems.js';
 import type { Reading } from './source-read.js';
 
 export async function readParquetMarket(
@@ -66,11 +67,33 @@ export async function readParquetMarket(
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
-    refuse(error);
+    if (!(await reportUnreadable(files, open, problems))) refuse(error);
     return undefined;
   } finally {
     await digest();
   }
+}
+
+/** What is wrong with a file that DuckDB does not read. */
+export const unreadableFile = ({ label }: SourceFile, error: unknown): Problem => ({
+  code: 'UNREADABLE_FILE',
+  path: label,
+  message: `The file cannot be read: ${reasonOf(error)}`,
+});
+
+/** Reports each of the files whose columns cannot be read. @returns whether there is any */
+async function reportUnreadable(
+  files: readonly SourceFile[],
+  open: Reading['duck'],
+  problems: Problems,
+): Promise<boolean> {
+  const before = problems.errors;
+  const duck = await open().catch(() => undefined); // one that does not open says nothing of files
+  for (const file of duck === undefined ? [] : files)
+    await columnsOf(duck!.connection, scanOf([file], { withRows: false })).catch((error: unknown) =>
+      problems.error(unreadableFile(file, error)),
+    );
+  return problems.errors > before;
 }
 
 export async function readParquetTable<T>(

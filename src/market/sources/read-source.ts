@@ -123,6 +123,7 @@ async function readMarket(
   const total = files.reduce((sum, { bytes }) => sum + bytes, 0);
   let done = 0;
   for (const file of files) {
+    const [before, errors] = [rows.rows, problems.errors];
     await readRows(file, digests, problems, {
       csv: (columns) => records(file.label, columns, basename(file.path)),
       cells: (columns) => {
@@ -133,6 +134,13 @@ async function readMarket(
       skip: terms.mapping?.skip_rows ?? 0,
     });
     done += file.bytes;
+    // A single one is reported as a market without rows; of a part only later rows count.
+    if (files.length > 1 && !isPart && rows.rows === before && problems.errors === errors)
+      problems.error({
+        code: 'EMPTY_DATASET',
+        path: file.label,
+        message: 'The file has a header and no row below it.',
+      });
   }
   const panels = rows.toPanels();
   return { market: panels && { panels, rows: rows.rows }, identifiers: rows.names() };

@@ -127,7 +127,10 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     const stored = await reader.get('store', datasetId);
     const document = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
     if (stored === undefined || (document !== undefined && (await isAbandoned(document)))) return;
-    throw new Refusal('STORE_EXISTS', `A data store is already registered under the id ${datasetId}.`);
+    throw new Refusal(
+      'STORE_EXISTS',
+      `A data store is already registered under the id ${datasetId}; store_id (--id of the command) gives another.`,
+    );
   }
 
   async function asReader<T>(datasetId: string, work: () => Promise<T>): Promise<T> {

@@ -156,6 +156,14 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toMatch(/UNREADABLE_FILE .*market.*: /);
   });
 
+  test('rows that are wrong are refused as such: nothing is asked of how they are read', async () => {
+    await mkdir(file('wrong'));
+    await writeFile(file('wrong/market.csv'), 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-03,A,x\n');
+    const { status, err } = await asked(['import', file('wrong'), '--inspect']);
+    expect([status, err.split('\n')[0]]).toEqual([2, 'divisor: VALIDATION_FAILED: 1 error in the data.']);
+    expect(err).toContain('NOT_A_NUMBER market.csv market[row 2].CLOSE');
+  });
+
   test('derived dividends are rows of the store', async () => {
     await mkdir(file('adjusted'));
     const bars = ['2024-01-02,100,97', '2024-01-03,100,97', '2024-01-04,97,97', '2024-01-05,98,98'];

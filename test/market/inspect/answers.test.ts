@@ -109,3 +109,53 @@ test('the price basis says what was taken, why, and what else it could be', asyn
   const said = await inspected({ 'x.csv': LONG }, { adjustment: 'total' });
   expect([said.basis.adjustment, said.basis.reason, said.unsure]).toEqual(['total', 'It is given.', []]);
 });
+
+test('zeros and repeated rows are read without an answer, and counted', async () => {
+  const rows = ['02,10', '03,0', '04,11', '04,11', '05,12', '05,12'].map((row) => `2024-01-${row.replace(',', ',A,')}`);
+  const {
+    unsure,
+    confidence,
+    rows_read: read,
+  } = await inspected({ 'x.csv': `Date,Ticker,Close\n${rows.join('\n')}\n` });
+  expect(unsure.filter(({ field }) => field !== 'adjustment')).toMatchObject([
+    {
+      field: 'zero_prices',
+      taken: 'missing',
+      required: false,
+      question: expect.stringMatching(/^1 price is 0/) as string,
+    },
+    { field: 'on_duplicate', taken: 'identical', question: expect.stringMatching(/^2 rows say again/) as string },
+  ]);
+  expect([confidence === 'unsure', read]).toEqual([false, 6]);
+});
+
+test('a file that has a header alone is refused by its name among others', async () => {
+  const bars = 'Date,Close\n2024-01-02,10\n';
+  const { findings } = await inspected({ 'A.csv': bars, 'B.csv': 'Date,Close\n', 'C.csv': bars });
+  expect(findings).toMatchObject([{ severity: 'error', code: 'EMPTY_DATASET', file: 'B.csv' }]);
+});
+
+test('German headings, and days behind the names, are recognised', async () => {
+  const german = 'Datum;Eröffnung;Hoch;Tief;Schluss;Volumen\n02.01.2024;10,5;11;10;10,7;100\n';
+  const { mapping } = await inspected({ 'A.csv': german, 'B.csv': german });
+  expect(mapping).toMatchObject({
+    columns: { date: 'Datum', OPEN: 'Eröffnung', HIGH: 'Hoch', LOW: 'Tief', CLOSE: 'Schluss', VOLUME: 'Volumen' },
+    decimal: ',',
+  });
+  const wide = await inspected({ 'x.csv': 'A,B,__index_level_0__\n10,20,2024-01-02\n11,21,2024-01-03\n' });
+  expect(wide.mapping).toMatchObject({ layout: 'wide', columns: { date: '__index_level_0__' } });
+  expect(wide.preview.data.slice(0, 2)).toEqual([
+    ['A', '2024-01-02', 10],
+    ['A', '2024-01-03', 11],
+  ]);
+});
+
+test('a torn Parquet file and a row that contradicts another are told by name and place', async () => {
+  const torn = await inspected({ 'A.parquet': 'PAR1 and no end', 'B.parquet': 'PAR1 and no end' });
+  expect(torn.findings.map(({ code, file }) => [code, file])).toEqual([
+    ['UNREADABLE_FILE', 'A.parquet'],
+    ['UNREADABLE_FILE', 'B.parquet'],
+  ]);
+  const { unsure } = await inspected({ 'x.csv': TWICE });
+  expect(unsure.find(({ field }) => field === 'on_duplicate')!.question).toMatch(/x\.csv .*\[row 2\]: /);
+});

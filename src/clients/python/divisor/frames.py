@@ -209,9 +209,16 @@ def long(frame: Any) -> Any:
 _NAMES = ("identifier", "ticker", "tickers", "symbol", "name", "asset", "asset_id")
 
 
+#: What fields of a bar are called.
+_FIELDS = ("close", "adj close", "adj_close", "open", "high", "low", "volume")
+
+
 def _name_level(columns: Any) -> int:
-    """The level of columns that holds names: the one that is called so, else the second."""
-    return next((level for level in (0, 1) if str(columns.names[level]).lower() in _NAMES), 1)
+    """The level of columns that holds names: the one that is called so, else the one without fields, else the second."""
+    called = [level for level in (0, 1) if str(columns.names[level]).lower() in _NAMES]
+    if called:
+        return called[0]
+    return 0 if any(str(label).lower() in _FIELDS for label in columns.get_level_values(1)) else 1
 
 
 def _label(index: Any, level: int) -> Optional[str]:

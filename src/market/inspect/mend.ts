@@ -1,0 +1,83 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import type { Finding } from '#domain/findings.js';
+import { isAnswered } from './draft.js';
+import type { Answers, Question } from './question.js';
+
+interface Mended {
+  readonly mapping: Mapping;
+  readonly question?: Question;
+}
+
+/** A mapping by which what was found is read, and what is to be known of it; undefined where nothing of it says how. */
+export function mend(mapping: Mapping, findings: readonly Finding[], answers: Answers): Mended | undefined {
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const of = (code: Finding['code']) => errors.filter((finding) => finding.code === code);
+  const isFree = (field: keyof Mapping) => !isAnswered(answers, field);
+  if (
+    isFree('zero_prices') &&
+    mapping.zero_prices === 'refuse' &&
+    of('NON_POSITIVE_PRICE').some(({ value }) => value === 0)
+  )
+    return {
+      mapping: { ...mapping, zero_prices: 'missing' },
+      question: {
+        field: 'zero_prices',
+        question: `${counted(of('NON_POSITIVE_PRICE'), 'price is', 'prices are')} 0: read as missing.`,
+        taken: 'missing',
+        others: ['refuse'],
+        required: false,
+      },
+    };
+  const repeated = isFree('on_duplicate')
+    ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
+    : undefined;
+  if (repeated !== undefined && mapping.on_duplicate === 'refuse')
+    return {
+      mapping: { ...mapping, on_duplicate: 'identical' },
+      question: {
+        field: 'on_duplicate',
+        question: `${counted(of('DUPLICATE_KEY'), 'row says', 'rows say')} again what one of the same name and date says: each is read once.`,
+        taken: 'identical',
+        others: ['first', 'last', 'refuse'],
+        required: false,
+      },
+    };
+  if (repeated !== undefined && mapping.on_duplicate === 'identical')
+    return {
+      mapping: { ...mapping, on_duplicate: 'last' },
+      question: {
+        field: 'on_duplicate',
+        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) The last is taken: is it the right one?`,
+        taken: 'last',
+        others: ['first', 'refuse'],
+        required: true,
+      },
+    };
+  const wordy = of('NOT_A_NUMBER')
+    .map(({ path }) => path.slice(path.lastIndexOf('.') + 1))
+    .filter((column) => !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column));
+  return wordy.length === 0 ? undefined : withoutColumns(mapping, [...new Set(wordy)], answers);
+}
+
+/** How many problems some findings stand for, in words. */
+function counted(findings: readonly Finding[], one: string, many: string): string {
+  const total = findings.reduce((sum, { count = 1 }) => sum + count, 0);
+  return `${total} ${total === 1 ? one : many}`;
+}
+
+/** Columns that hold what is no number are left out; without adjusted closes nothing is derived from them. */
+function withoutColumns(mapping: Mapping, columns: readonly string[], answers: Answers): Mended | undefined {
+  const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
+  const { adjusted_close: adjusted } = mapping;
+  if (adjusted !== null && columns.includes(adjusted)) {
+    const question = `Some of ${adjusted} are no finite numbers: left out, and no dividends are derived.`;
+    if (isAnswered(answers, 'adjusted_close')) return undefined;
+    return {
+      mapping: { ...left, adjusted_close: null },
+      question: { field: 'adjusted_close', question, taken: null, others: [], required: true },
+    };
+  }
+  const names = columns.join(',');
+  const question = `Texts stand among the numbers of ${columns.join(', ')}: left out.`;
+  return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
+}

@@ -150,12 +150,15 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
 
 const HEALTH_MS = { ok: 60_000, degraded: 3_000 };
 
-/** Looks again after a while: sooner when something is not well, as after a start while the market is being read. */
+/** A service that was started again says at first that it serves nothing, and nothing tells when it does. */
+const isWell = (now: Health | null): boolean => now?.status === 'ok' && now.store.end !== null;
+
+/** Looks again after a while: sooner when something is not well, also where that began during the pause. */
 async function watchHealth(ended: AbortSignal): Promise<void> {
-  while (!ended.aborted) {
-    const { status = 'degraded' } = health.peek() ?? {};
-    await new Promise((resolve) => setTimeout(resolve, HEALTH_MS[status]));
-    if (ended.aborted || !isFollowing.peek()) continue;
+  for (let waited = 0; !ended.aborted; waited += HEALTH_MS.degraded) {
+    await new Promise((resolve) => setTimeout(resolve, HEALTH_MS.degraded));
+    if (ended.aborted || !isFollowing.peek() || (isWell(health.peek()) && waited < HEALTH_MS.ok)) continue;
+    waited = 0;
     const before = health.peek()?.store;
     await lookAround().catch(() => undefined);
     if (JSON.stringify(before) !== JSON.stringify(health.peek()?.store)) changed();
@@ -169,7 +172,10 @@ export async function lookAround(): Promise<void> {
   health.value = now;
   builtFor.value ??= now.version;
   if (before !== null && before.started_at !== now.started_at) {
-    say('info', `The service was started again at ${now.started_at.slice(11, 16)} UTC; the page is up to date.`);
+    say(
+      'info',
+      `The service was started again at ${now.started_at.slice(11, 16)} UTC; the page asks for everything again.`,
+    );
     changed();
   }
 }

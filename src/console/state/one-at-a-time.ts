@@ -42,16 +42,24 @@ export function useOneAtATime<T>(key: string | null, ask: () => Promise<T>): Lat
     if (asking.isBusy) return;
     asking.isBusy = true;
     for (let asked: string | null = null; asking.wanted !== null && asked !== asking.wanted;) {
-      asked = asking.wanted;
+      const question: string = asking.wanted;
+      asked = question;
       try {
         data.value = await asking.ask();
         trouble.value = null;
       } catch (thrown) {
-        trouble.value = troubleOf(thrown);
+        const told = troubleOf(thrown);
+        trouble.value = told;
+        if (told.retrySeconds !== null) setTimeout(() => void again(question), told.retrySeconds * 1000);
       }
       answered.value = asked;
     }
     asking.isBusy = false;
+  }
+
+  /** What a service that could not answer yet may answer now, unless something else is asked meanwhile. */
+  async function again(question: string): Promise<void> {
+    if (asking.wanted === question) await run();
   }
 
   return { data: data.value, trouble: trouble.value, isBehind: key !== null && answered.value !== key };

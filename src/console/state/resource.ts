@@ -42,7 +42,8 @@ export function forgetSeen(): void {
 }
 
 /**
- * Asks the service, and asks again when the key changes or the world does. A question that is no longer wanted is given up.
+ * Asks the service, and asks again when the key changes or the world does, and when a service that could not answer yet may. A
+ * question that is no longer wanted is given up.
  * @param key names the question; null asks nothing
  */
 export function useResource<T>(
@@ -72,7 +73,8 @@ export function useResource<T>(
     const known = seen.get(asked) as T | undefined;
     if (known !== undefined || (!keeps && question.asked !== asked)) data.value = known;
     question.asked = asked;
-    return answerInto({ key: asked, ask: question.ask, data, trouble, isLoading });
+    const again = () => void turn.value++;
+    return answerInto({ key: asked, ask: question.ask, data, trouble, isLoading, again });
   });
 
   return {
@@ -86,14 +88,16 @@ export function useResource<T>(
 interface Answering<T> {
   readonly key: string;
   readonly ask: (signal: AbortSignal) => Promise<T>;
-  readonly data: { value: T | undefined };
+  readonly data: { value: T | undefined; peek(): T | undefined };
   readonly trouble: { value: Trouble | null };
   readonly isLoading: { value: boolean };
+  again(): void;
 }
 
 /** @returns how to give the question up */
-function answerInto<T>({ key, ask, data, trouble, isLoading }: Answering<T>): () => void {
+function answerInto<T>({ key, ask, data, trouble, isLoading, again }: Answering<T>): () => void {
   const given = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
   isLoading.value = true;
   ask(given.signal).then(
     (answer) => {
@@ -106,9 +110,14 @@ function answerInto<T>({ key, ask, data, trouble, isLoading }: Answering<T>): ()
     (thrown: unknown) => {
       if (given.signal.aborted) return;
       isLoading.value = false;
+      const told = troubleOf(thrown);
       // An unreachable service is reported once, above the page; what was loaded stays.
-      if (isReached.peek() || data.value === undefined) trouble.value = troubleOf(thrown);
+      if (isReached.peek() || data.peek() === undefined) trouble.value = told;
+      if (told.retrySeconds !== null) timer = setTimeout(again, told.retrySeconds * 1000);
     },
   );
-  return () => given.abort();
+  return () => {
+    clearTimeout(timer);
+    given.abort();
+  };
 }

@@ -59,15 +59,29 @@ export interface Trouble {
   readonly detail: DivisorError['detail'];
   readonly requestId: string | null;
   readonly status: number | null;
+  /** Seconds after which the same question may get another answer; null where only a change brings one. */
+  readonly retrySeconds: number | null;
 }
 
+/** Of a service that does not answer, or does not say how long it needs. */
+const RETRY_SECONDS = 3;
+
+/** Answers of a service that is busy, is being started or has too many questions. */
+const isPassing = ({ status }: DivisorError): boolean => status === 503 || status === 429;
+
 export function troubleOf(thrown: unknown): Trouble {
-  const nothing = { findings: [], detail: null, requestId: null, status: null };
+  const nothing = { findings: [], detail: null, requestId: null, status: null, retrySeconds: null };
   if (thrown instanceof DivisorError) {
     const { code, findings, detail, requestId, status } = thrown;
-    return { message: thrown.message.slice(code.length + 2), code, findings, detail, requestId, status };
+    const retrySeconds = isPassing(thrown) ? (thrown.retryAfterSeconds ?? RETRY_SECONDS) : null;
+    return { message: thrown.message.slice(code.length + 2), code, findings, detail, requestId, status, retrySeconds };
   }
   if (thrown instanceof UnreachableError)
-    return { ...nothing, message: 'The service does not answer. The page asks again by itself.', code: null };
+    return {
+      ...nothing,
+      message: 'The service does not answer. The page asks again by itself.',
+      code: null,
+      retrySeconds: RETRY_SECONDS,
+    };
   return { ...nothing, message: thrown instanceof Error ? thrown.message : String(thrown), code: null };
 }

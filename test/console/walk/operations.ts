@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { LevelsView } from '#clients/typescript/divisor.js';
 import type { JobStatus } from '#jobs/status.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 
@@ -27,6 +28,30 @@ export function describeOperations(desk: () => Desk): void {
     const lines = csv.toString().trim().split('\n');
     const { body } = await service.ask<{ rebalances: unknown[] }>('GET', '/analytics/CORE/rebalances');
     expect([lines[0]!.startsWith('date,'), lines.length - 1]).toEqual([true, body.rebalances.length]);
+  });
+
+  test('indices drawn beside each other are in the return that was chosen', async () => {
+    const { page, complaints } = desk();
+    const answers = ['CORE', 'CORE-OPT'].map((id) => page.waitForResponse(`**/analytics/${id}/levels?variant=price`));
+    await follow(page, '/console/indices/CORE?with=CORE-OPT&variant=price');
+    const told = await Promise.all(
+      answers.map(async (answer) => ((await (await answer).json()) as LevelsView).variant),
+    );
+    expect(told).toEqual(['price', 'price']);
+    // Portfolio and benchmark are those of the run.
+    await page.getByText('Portfolio after costs, total return').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('a panel that the service could not answer yet asks again by itself', async () => {
+    const { page } = desk();
+    const error = { code: 'STORE_NOT_READY', message: 'The data store is being read; retry.', detail: null };
+    const refusal = { status: 503, headers: { 'retry-after': '0' }, json: { error } };
+    await page.route('**/analytics/CORE/rolling?window=63', (route) => route.fulfill(refusal), { times: 1 });
+    const answer = page.waitForResponse((got) => got.url().endsWith('rolling?window=63') && got.ok());
+    await follow(page, '/console/indices/CORE?tab=risk&window=63');
+    await answer;
+    await page.getByText(error.message).waitFor({ state: 'detached' });
   });
 
   test('a job is cancelled by a click, and stays so', async () => {
@@ -68,6 +93,7 @@ export function describeOperations(desk: () => Desk): void {
     });
     await page.getByText('The service was started again').waitFor();
     await page.getByText('The service does not answer.').waitFor({ state: 'detached' });
+    await page.getByText('no data served').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Run CORE-OPT' }).or(page.getByText('up to date').first()).first().waitFor();
   });
 }

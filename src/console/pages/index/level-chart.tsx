@@ -1,4 +1,4 @@
-import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Chart } from '../../components/chart/chart.js';
 import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
@@ -10,7 +10,7 @@ import { Section } from '../../components/page.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, troubleOf } from '../../state/service.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 
 interface LevelChartProps {
@@ -49,15 +49,16 @@ export function LevelChart({ id, run, performance }: LevelChartProps) {
   const range = chosenRange();
   const levels = useResource(
     `levels ${id} ${variant} ${others.join()}`,
-    (signal) => Promise.all([id, ...others].map((one) => levelsOf(one, one === id ? variant : 'own', signal))),
+    (signal) =>
+      Promise.all([levelsOf(id, variant, signal), ...others.map((one) => nearestLevels(one, variant, signal))]),
     { keeps: true },
   );
   const rebalances = useResource(`rebalances ${id}`, (signal) =>
     service.value.call('listRebalances', { params: { index_id: id }, signal }),
   );
   const { dates, lines } = useMemo(
-    () => drawn({ id, run, performance, levels: levels.data ?? [], unit, range }),
-    [id, run, performance, levels.data, unit, range?.from, range?.to],
+    () => drawn({ id, run, performance, levels: levels.data ?? [], variant, unit, range }),
+    [id, run, performance, levels.data, variant, unit, range?.from, range?.to],
   );
   const marks = useMemo<readonly Mark[]>(
     () =>
@@ -121,14 +122,25 @@ function Controls({ id, others, unit, variant, isLog }: ControlsProps) {
 
 interface Levels {
   readonly id: string;
+  readonly variant: LevelsView['variant'];
   readonly index: readonly string[];
   readonly data: readonly (number | null)[];
 }
 
 async function levelsOf(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
   const query = variant === 'own' ? {} : { variant };
-  const { levels } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
-  return { id, index: levels.index, data: levels.data };
+  const { levels, variant: told } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
+  return { id, variant: told, index: levels.index, data: levels.data };
+}
+
+/** The levels in the variant asked for, or in the index's own where its prices cannot tell that one. */
+async function nearestLevels(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
+  try {
+    return await levelsOf(id, variant, signal);
+  } catch (thrown) {
+    if (troubleOf(thrown).code !== 'VARIANT_NOT_AVAILABLE') throw thrown;
+    return levelsOf(id, 'own', signal);
+  }
 }
 
 interface Drawn {
@@ -136,12 +148,13 @@ interface Drawn {
   readonly run: OverviewView;
   readonly performance: PerformanceView;
   readonly levels: readonly Levels[];
+  readonly variant: Variant;
   readonly unit: 'rebased' | 'points';
   readonly range: Range | null;
 }
 
 /** Every line on the dates of the run; rebased, if asked for, at the first date of the range. */
-function drawn({ id, run, performance, levels, unit, range }: Drawn): {
+function drawn({ id, run, performance, levels, variant, unit, range }: Drawn): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {
@@ -152,23 +165,30 @@ function drawn({ id, run, performance, levels, unit, range }: Drawn): {
     return dates.map((date) => known.get(date) ?? null);
   };
   const shown = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebased(values, first) : values);
+  // Portfolio and benchmark are those of the run, whatever return is chosen.
+  const isOther = variant !== 'own' && levels[0]?.variant !== run.return_variant;
   const lines: Line[] = levels.map((series, k) => ({
     id: series.id,
-    label: series.id,
+    label: series.variant === levels[0]?.variant ? series.id : `${series.id}, ${series.variant} return`,
     values: shown(on(series)),
     colour: k === 0 ? 1 : k + 3,
   }));
   if (unit === 'points') return { dates, lines };
   lines.push({
     id: 'portfolio',
-    label: `Portfolio after costs`,
+    label: isOther ? `Portfolio after costs, ${run.return_variant ?? 'its own'} return` : 'Portfolio after costs',
     values: shown(run.level.data),
     colour: 2,
     isDashed: true,
   });
   const { benchmark, benchmark_level: level } = performance;
   if (benchmark !== null && level !== null && benchmark !== id)
-    lines.push({ id: 'benchmark', label: `Benchmark ${benchmark}`, values: on(level), colour: 3 });
+    lines.push({
+      id: 'benchmark',
+      label: isOther ? `Benchmark ${benchmark}, as the run read it` : `Benchmark ${benchmark}`,
+      values: on(level),
+      colour: 3,
+    });
   return { dates, lines };
 }
 

@@ -158,6 +158,8 @@ export function describeIndices(desk: () => Desk): void {
     const taken = page.getByText(`Benchmark identifier:${benchmark} · Transaction cost 25 bps`);
     await taken.waitFor();
     await page.getByText(`Benchmark ${benchmark}`, { exact: true }).waitFor();
+    await eventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
+    expect(await page.getByText('the next run has others').count()).toBe(0);
     // Another definition, and an address without terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });

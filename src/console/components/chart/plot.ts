@@ -1,6 +1,16 @@
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
-import { axisTexts, dateOf, secondsOf, stacked, type Line, type Mark, type Range, type Unit } from './series.js';
+import {
+  axisTexts,
+  dateOf,
+  logSplits,
+  secondsOf,
+  stacked,
+  type Line,
+  type Mark,
+  type Range,
+  type Unit,
+} from './series.js';
 
 export interface PlotOptions {
   readonly dates: readonly string[];
@@ -68,7 +78,7 @@ function seriesOf(line: Line, isStacked: boolean, style: Style): uPlot.Series {
   };
 }
 
-function axesOf({ unit }: PlotOptions, style: Style): uPlot.Axis[] {
+function axesOf({ unit, isLog }: PlotOptions, style: Style): uPlot.Axis[] {
   const text = style.getPropertyValue('--text-third');
   const line = style.getPropertyValue('--line');
   const font = `11px ${style.getPropertyValue('--font')}`;
@@ -93,6 +103,7 @@ function axesOf({ unit }: PlotOptions, style: Style): uPlot.Axis[] {
       size: 60,
       space: 34,
       values: (_, splits) => axisTexts(splits, unit),
+      ...(isLog ? { splits: (_, __, least, most) => logSplits(least, most), filter: (_, splits) => splits } : {}),
     },
   ];
 }
@@ -106,7 +117,11 @@ function dayText(seconds: number, step: number): string {
 }
 
 function rangeOf({ isLog, isStacked, hasZero }: PlotOptions): uPlot.Scale.Range {
-  if (isLog) return (_, least, most) => uPlot.rangeLog(least, most, 10, false);
+  if (isLog)
+    return (_, least, most) => {
+      const room = (most / least) ** 0.06;
+      return room > 1 ? [least / room, most * room] : [least / 1.1, most * 1.1];
+    };
   if (isStacked) return (_, __, most) => [0, Math.max(most, 1e-9)];
   return (_, least, most) => {
     const low = hasZero ? Math.min(0, least) : least;

@@ -73,6 +73,21 @@ export function textAt(values: Line['values'], at: number, { of, digits }: Unit)
   return of === 'percent' ? percent(value, digits) : decimal(value, digits);
 }
 
+/** Round values over a range above 0: in even steps within a decade, at 1, 2 and 5 of each over several. */
+export function logSplits(least: number, most: number): number[] {
+  const decades = (low: number, high: number) => {
+    const first = Math.floor(Math.log10(low));
+    return Array.from({ length: Math.floor(Math.log10(high)) - first + 1 }, (_, k) => 10 ** (first + k));
+  };
+  const isIn = (value: number) => value >= least && value <= most;
+  if (most > 10 * least) return decades(least, most).flatMap((ten) => [ten, 2 * ten, 5 * ten].filter(isIn));
+  const raw = (most - least) / 5;
+  const ten = 10 ** Math.floor(Math.log10(raw));
+  const step = ten * ([1, 2, 5].find((times) => times * ten >= raw) ?? 10);
+  const first = Math.ceil(least / step);
+  return Array.from({ length: Math.floor(most / step) - first + 1 }, (_, k) => (first + k) * step);
+}
+
 /** Labels of an axis: no more decimals than its steps need. */
 export function axisTexts(splits: readonly (number | null)[], { of }: Unit): string[] {
   const scale = of === 'percent' ? 100 : 1;

@@ -32,7 +32,7 @@ const COMPARED_MAX = 11;
 export function ComparePage() {
   const runs = useResource('backtests', (signal) => service.value.call('listBacktests', { signal }));
   return (
-    <Page title="Compare" subtitle="Runs side by side, on the dates that all of them have">
+    <Page title="Compare" subtitle="Portfolios after costs of runs side by side, on the dates that all of them have">
       <Answered resource={runs} what="the runs">
         {({ backtests }) => <Chosen ids={backtests.map(({ index_id: id }) => id)} />}
       </Answered>
@@ -139,7 +139,7 @@ function Levels({ view }: { readonly view: CompareView }) {
       title="Level"
       aside={
         <>
-          100 at the first date
+          Portfolios after costs, 100 at the first date
           <Choice
             label="Scale"
             options={[
@@ -269,6 +269,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'total',
     title: 'Total',
+    help: 'Of the portfolio after costs; the line of an index on its own page is before them',
     width: 92,
     align: 'right',
     value: ({ entry }) => entry.total_return,
@@ -312,7 +313,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'error',
     title: 'Tracking error',
-    help: 'Of the portfolio to its index',
+    help: 'Of the portfolio after costs to the index that its own run follows, not to the others here',
     width: 112,
     priority: 5,
     align: 'right',

@@ -158,10 +158,10 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'next',
     title: 'Next',
-    help: 'First rebalance after the last date of the run',
+    help: 'First rebalance after the last date of the run; empty where that day has passed without data',
     width: 96,
     priority: 7,
-    value: ({ run }) => run?.next_rebalance ?? null,
+    value: ({ run }) => comingOnly(run?.next_rebalance ?? null),
   },
   {
     id: 'state',
@@ -173,6 +173,10 @@ const COLUMNS: readonly Column<Row>[] = [
     show: (row) => <State {...row} />,
   },
 ];
+
+/** A day that has passed is no next one: the data ends before it. */
+const comingOnly = (date: string | null): string | null =>
+  date !== null && date >= new Date().toISOString().slice(0, 10) ? date : null;
 
 /** Never run, running, stale and why, or up to date; with the way out of the first and the third. */
 function State({ index, run }: Row) {

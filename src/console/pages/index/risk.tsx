@@ -144,8 +144,13 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
 /** The active risk against another index, split into factors. */
 function Factors({ id }: { readonly id: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const others = (indices.data?.indices ?? []).map(({ id: other }) => other).filter((other) => other !== id);
-  const against = parameter('against') ?? others[0] ?? null;
+  const own = useResource(`performance ${id}`, (signal) =>
+    service.value.call('getPerformance', { params: { index_id: id }, signal }),
+  );
+  const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
+  const benchmark = others.find(({ id: other }) => other === own.data?.benchmark);
+  const first = own.isLoading ? undefined : (benchmark ?? others.find(({ has_run: hasRun }) => hasRun));
+  const against = parameter('against') ?? first?.id ?? null;
   const model = MODELS.find(({ value }) => value === parameter('model'))?.value ?? 'market_sector';
   const risk = useResource(
     against === null ? null : `factors ${id} ${against} ${model}`,
@@ -157,7 +162,7 @@ function Factors({ id }: { readonly id: string }) {
       }),
     { keeps: true },
   );
-  if (against === null) return null;
+  if (others.length === 0) return null;
   return (
     <Section
       title="Active risk by factor"
@@ -166,8 +171,11 @@ function Factors({ id }: { readonly id: string }) {
           <Select
             label="Against"
             isLabelShown
-            options={others.map((other) => ({ value: other, text: other }))}
-            value={against}
+            options={[
+              ...(against === null ? [{ value: '', text: 'choose an index' }] : []),
+              ...others.map(({ id: other }) => ({ value: other, text: other })),
+            ]}
+            value={against ?? ''}
             onChoose={(other) => setParameters({ against: other })}
           />
           <Choice

@@ -1,18 +1,19 @@
 import type { BacktestRequest, StoredRun } from '#clients/typescript/divisor.js';
 import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { fieldsOf } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { attempt, runIndex } from '../../state/actions.js';
 import { jsonIn, useAddressedObject } from '../../state/addressed.js';
 import { liveJobs } from '../../state/live.js';
-import { parameter } from '../../state/place.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';
 import { figure } from '../../words/numbers.js';
-import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 const SCHEMA = 'BacktestRequest';
 /** What says when a run is made, and nothing about what it is. */
@@ -40,10 +41,16 @@ export function RunSettings({ id, isStrategy }: Asked) {
   const taken = newest.data == null ? null : termsOf(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
   const trouble = refused.value?.id === id ? refused.value.trouble : null;
-  const isOther = parameter('run') !== null;
+  const isAsked = parameter('run') !== null;
+  const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
+  // Not while somebody writes: terms on the way to others may be those of the run for a moment.
+  useEffect(() => {
+    if (isAsked && isSame && !isRunning) setParameters({ run: null });
+  }, [newest.data?.run_id, isRunning, schemas.data]);
   if (newest.data === undefined) return null;
+  const isOther = isAsked && taken !== null && !isSame;
   return (
-    <details class="run-settings" open={isOther || trouble !== null}>
+    <details class="run-settings" open={isAsked || trouble !== null}>
       <summary>
         {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, schemas.data)}
         {may('run') && <span class="run-settings-change">{isOther ? 'the next run has others' : 'change'}</span>}
@@ -103,6 +110,23 @@ function termsOf({ request }: StoredRun): JsonObject {
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, inWord(value)] as const])),
   );
+}
+
+interface Terms {
+  readonly asked: JsonObject;
+  readonly taken: JsonObject;
+  readonly isStrategy: boolean;
+}
+
+/** Whether the terms asked for are those of a run: one that is not given is as by default, or the strategy's own. */
+function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undefined): boolean {
+  if (schemas === undefined) return false;
+  return fieldsOf(schemas, SCHEMA).every(({ name, otherwise }) => {
+    const given = inWord(asked[name] ?? undefined);
+    if (EXCEPT.includes(name) || (isStrategy && given === undefined)) return true;
+    const usual = (otherwise ?? undefined) as Json | undefined; // Defaults of a schema of JSON.
+    return differences(given ?? usual, inWord(taken[name] ?? undefined) ?? usual).length === 0;
+  });
 }
 
 /** A benchmark of closes by its name: `{ kind: "index", id: "EQ" }` reads `index:EQ`. */

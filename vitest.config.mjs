@@ -101,9 +101,10 @@ const kind = (name, settings) => ({
     pool: 'forks',
     // Room for what is young in a heap: its collections take a twentieth less of the processor time of all files.
     execArgv: ['--max-semi-space-size=32'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
-    expect: { poll: { timeout: 50_000 } },
+    // Only what hangs ends by these: machines that others use are several times slower for minutes.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 150_000 } },
     ...settings,
   },
 });

@@ -14,7 +14,7 @@ import { describeRecord } from './walk/record.js';
 import { describeStudies } from './walk/studies.js';
 
 // A test waits for several states.
-vi.setConfig({ testTimeout: 5 * WAIT_MS, hookTimeout: 2 * WAIT_MS });
+vi.setConfig({ testTimeout: 10 * WAIT_MS, hookTimeout: 4 * WAIT_MS });
 
 const tried = await tryBrowser();
 if ('why' in tried) process.stderr.write(`The console is not walked through: ${tried.why}\n`);

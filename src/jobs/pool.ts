@@ -15,6 +15,8 @@ export interface PoolOptions {
   readonly heapMegabytes?: number;
   /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
   readonly numerics?: string;
+  /** What a task has to stop by itself before its thread is ended. */
+  readonly patienceMs?: number;
   /** Module of the threads' entry function. */
   readonly door?: URL;
   /** Told of faults of threads that no task hears of. */
@@ -28,10 +30,7 @@ const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
 const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
 const LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
-/**
- * What a task has to stop by itself before its thread is ended: cooperative stops take 10 ms at most, a new thread up
- * to 66 ms.
- */
+/** Cooperative stops take 10 ms at most, a new thread up to 66 ms. */
 const PATIENCE_MS = 250;
 /** Threads stay warm between the requests of a person. */
 const IDLE_MS = 300_000;
@@ -46,6 +45,7 @@ interface LaneState {
   readonly piscina: Piscina<TaskMessage, TaskOutcome>;
   readonly threads: number;
   readonly queueMax: number;
+  readonly patienceMs: number;
   readonly waiting: Errand[];
   /** [tasks that run], shared with the threads. */
   readonly running: Int32Array;
@@ -70,6 +70,7 @@ export function createPool(options: PoolOptions): ThreadPool {
     lightWorkers = LIGHT_WORKERS,
     queueMax = QUEUE_MAX,
     heapMegabytes = HEAP_MEGABYTES,
+    patienceMs = PATIENCE_MS,
     onFault = () => {},
     onThreadLost = () => {},
   } = options;
@@ -93,7 +94,7 @@ export function createPool(options: PoolOptions): ThreadPool {
       recordTiming: false,
     });
     piscina.on('error', onFault);
-    return { piscina, threads, queueMax: queueMax[lane], waiting: [], running, onThreadLost };
+    return { piscina, threads, queueMax: queueMax[lane], patienceMs, waiting: [], running, onThreadLost };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 
@@ -209,7 +210,7 @@ function stopOn(signal: AbortSignal, errand: Errand, state: LaneState): () => vo
       return;
     }
     askToStop(errand.message.cells);
-    setTimeout(() => errand.end.abort(), PATIENCE_MS).unref();
+    setTimeout(() => errand.end.abort(), state.patienceMs).unref();
   };
   if (signal.aborted) queueMicrotask(stop);
   else signal.addEventListener('abort', stop, { once: true });

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
 import type { ThreadPool, Lane, TaskRun, ThreadLoss } from '#jobs/compute-pool.js';
-import { createPool } from '#jobs/pool.js';
+import { createPool, type PoolOptions } from '#jobs/pool.js';
 import type { TaskName } from '#jobs/tasks.js';
 
 /** The pool with the hostile worker's tasks, whose names and shapes the product's map does not know. */
 function openHostilePool(
-  options: { workers?: number; queueMax?: Record<Lane, number>; onThreadLost?: (cause: ThreadLoss) => void } = {},
+  options: Partial<Pick<PoolOptions, 'workers' | 'queueMax' | 'patienceMs' | 'onThreadLost'>> = {},
 ) {
   const pool: ThreadPool = createPool({
     workers: 2,
@@ -97,14 +97,16 @@ describe('a thread that ends before its time', () => {
 
 describe('a cancelled task', () => {
   test('that reports stops by itself and keeps its thread', async () => {
+    const { pool, run } = openHostilePool({ workers: 1, patienceMs: 60_000 });
     const ending = new AbortController();
-    const run = hostile.run('step', { steps: 100_000, ms: 1 }, ending.signal);
-    await until(() => hasStarted(run));
+    const long = run('step', { steps: 100_000, ms: 1 }, ending.signal);
+    await until(() => hasStarted(long));
     ending.abort();
-    await expect(run.output).rejects.toMatchObject({
+    await expect(long.output).rejects.toMatchObject({
       name: 'TaskStopped',
       message: 'The task stopped when it was asked to.',
     });
+    await pool.close();
   });
 
   test.each(['spin', 'spinWasm', 'regex'])('that never reports is ended with its thread (%s)', async (task) => {

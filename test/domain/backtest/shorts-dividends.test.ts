@@ -79,7 +79,7 @@ describe.each([
       const explained = on.reduce((sum, row) => sum + Number(row['effect']), 0);
       expect(Number(on[0]!['divisor_after']) / Number(on[0]!['divisor_before']) - 1).toBeCloseTo(explained, 12);
     }
-    const cash = rows.filter((row) => row['identifier'] === 'C').map((row) => row['value']);
+    const cash = rows.filter((row) => row['identifier'] === 'C').map((row) => row['per_share']);
     expect(cash).toEqual(treatment.dividends === 'price' ? [0.75] : [0.25, 1.25]);
   });
 

@@ -168,6 +168,7 @@ describe('a stored run', () => {
       data: false,
       engine: false,
       reasons: ['The index X is not that of the run: currency.'],
+      store_id: null,
     });
     change(INDEX);
     expect(await states.staleOf(run)).toBeNull();
@@ -207,6 +208,7 @@ describe('a stored run', () => {
         'The store desk holds other content than the run was made on.',
         'The run was made by engine 0.0.9; 0.1.0 may give other bits.',
       ],
+      store_id: null,
     });
   });
 

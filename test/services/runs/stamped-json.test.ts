@@ -45,7 +45,6 @@ describe('a view with the state of its run', () => {
   test('is what it was with the state of its run before the other members', () => {
     for (const stale of [null, STALE])
       expect(JSON.parse(new TextDecoder().decode(withHead(stateHead(stateIs(stale)), BYTES)))).toEqual({
-        run_id: 'r',
         index_version: 3,
         stale,
         ...OBJECT,

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 import { counterRandom } from '../random/counter-random.js';
-import { rebuild, type RebuildingEngine } from './estimators/rebuild.js';
+import { withEigenvalues, type RebuildingEngine } from './estimators/rebuild.js';
 import { sampleCovariance } from './sample-covariance.js';
 
 /** Stream of the draws: the same for every estimate, so that equal inputs have equal answers. */
@@ -83,18 +83,10 @@ export function adjustEigenvalues(
   n: number,
   request: BiasRequest,
 ): void {
-  engine.scope(() => {
-    const values = engine.allocate(n);
-    const vectors = engine.allocate(n * n);
-    if (!engine.symmetricEigen(matrix, n, values, vectors))
-      throw new Error('the covariance has entries that are not finite');
-    const biases = eigenvalueBias(
-      engine,
-      values.map((value) => Math.max(0, value)),
-      request,
-    );
-    const adjusted = values.map((value, k) => Math.max(0, value) * (SCALE * (biases[k]! - 1) + 1) ** 2);
-    rebuild(engine, vectors, adjusted, matrix);
+  withEigenvalues(engine, matrix, n, (values) => {
+    const variances = values.map((value) => Math.max(0, value));
+    const biases = eigenvalueBias(engine, variances, request);
+    return variances.map((variance, k) => variance * (SCALE * (biases[k]! - 1) + 1) ** 2);
   });
 }
 

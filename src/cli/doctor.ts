@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
+import { once } from '#domain/once.js';
 import { describeChoice, openEngine } from '#kernels/engines/open-engine.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -12,17 +13,11 @@ import { openArtifactDigests } from '#store/artifact-digest.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
-import { openOwnDocuments } from '#store/home/verify-home.js';
-import type { DocumentsReader } from '#store/port.js';
-import { readDataset } from '#services/datasets/documents.js';
 import { partialDatesIn } from '#services/datasets/partial-dates.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
-import { openPostgresReader } from '#store/postgres/documents-reader.js';
-import { assertMigrated } from '#store/postgres/migrate.js';
-import { withClient } from '#store/postgres/open-documents.js';
 import { homeReport } from './home-report.js';
 import { openArtifactsOf } from './moving/open-place.js';
 import { artifactsOf } from './places.js';
+import { seenDocuments, type SeenDocument } from './seen-documents.js';
 import { readSettings, settingsHelp, type Settings } from './settings.js';
 import { engineVersion } from './version.js';
 
@@ -46,7 +41,10 @@ interface Finding {
   readonly says: string;
 }
 
-type Look = (settings: Settings, home: HomeFolders) => Promise<Omit<Finding, 'subject'>>;
+/** The stored documents, read once; undefined when there are none. */
+type Documents = () => Promise<readonly SeenDocument[] | undefined>;
+
+type Look = (settings: Settings, home: HomeFolders, documents: Documents) => Promise<Omit<Finding, 'subject'>>;
 
 const ok = (says: string) => ({ state: 'ok' as const, says });
 const warning = (says: string) => ({ state: 'warning' as const, says });
@@ -71,9 +69,10 @@ export async function doctor(argv: readonly string[], environment: NodeJS.Proces
     environment,
   );
   const home = homeFolders(settings.home);
+  const documents = once(() => seenDocuments(home, settings.database));
   const findings: Finding[] = [];
   for (const [subject, look] of Object.entries(LOOKS)) {
-    const found = await look(settings, home).catch((failure: unknown) => fault(sentenceOf(failure)));
+    const found = await look(settings, home, documents).catch((failure: unknown) => fault(sentenceOf(failure)));
     findings.push({ subject, ...found });
   }
   homeReport<Finding>(json).print(findings, ['', 'subject', 'finding'], ({ state, subject, says }) => [
@@ -127,8 +126,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
       `A process of another container or machine, ${holder.pid} there, holds the home or left its lock; the next start waits to see which.`,
     );
   },
-  documents: async ({ database }, home) => {
-    const entries = await entriesOf(home, database);
+  documents: async (_settings, _home, documents) => {
+    const entries = await documents();
     if (entries === undefined) return ok('There are no documents yet.');
     const count = entries.length;
     const damaged = entries.filter(({ isReadable }) => !isReadable).length;
@@ -136,8 +135,8 @@ const LOOKS: Readonly<Record<string, Look>> = {
       ? ok(`${count} documents, every checksum holds.`)
       : warning(`${damaged} of ${count} documents cannot be read; \`divisor verify\` names them.`);
   },
-  data: async ({ database }, home) => {
-    const served = (await entriesOf(home, database).catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
+  data: async (_settings, _home, documents) => {
+    const served = (await documents().catch(() => []))?.find(({ dataset }) => dataset?.active)?.dataset;
     if (served == null) return ok('No data store is served.');
     const { total, latest } = partialDatesIn(served);
     const says = `The store ${served.store_id} is served, up to ${served.end ?? 'no date yet'}.`;
@@ -210,8 +209,10 @@ const LOOKS: Readonly<Record<string, Look>> = {
       ? fault(`Another process listens on ${host} port ${port}.`)
       : ok(`Divisor ${version} listens on ${host} port ${port}.`);
   },
-  keys: async ({ host, apiKeys, database }, home) => {
-    const stored = await storedKeys(home, database);
+  keys: async ({ host, apiKeys }, _home, documents) => {
+    // What is wrong with the documents is reported under their own name.
+    const entries = (await documents().catch(() => [])) ?? [];
+    const stored = entries.filter(({ kind }) => kind === 'key').length;
     const count = stored + apiKeys.length;
     if (count === 0 && !isLoopbackName(host))
       return fault(`Without a key the service does not listen on ${host}: make one with \`divisor keys create\`.`);
@@ -242,6 +243,7 @@ const LOOKS: Readonly<Record<string, Look>> = {
 };
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+
 /** Writes an artifact, reads it and removes it. @returns how long that took, in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
   const place = artifactsOf(settings)!; // The settings have one.
@@ -291,46 +293,4 @@ async function versionAt(host: string, port: number): Promise<string | undefined
   );
   await response?.body?.cancel();
   return response?.headers.get('x-engine-version') ?? undefined;
-}
-
-async function storedKeys(home: HomeFolders, database: string | undefined): Promise<number> {
-  // What is wrong with the documents is reported under their own name.
-  const entries = await entriesOf(home, database).catch(() => []);
-  return (entries ?? []).filter(({ kind }) => kind === 'key').length;
-}
-
-/** What is looked at of a stored document. */
-interface Seen {
-  readonly kind: string | undefined;
-  readonly isReadable: boolean;
-  /** Of a data store. */
-  readonly dataset: DatasetDocument | undefined;
-}
-
-/** The documents, undefined when there are none. @throws StartRefusal when they cannot be opened */
-async function entriesOf(home: HomeFolders, database: string | undefined): Promise<readonly Seen[] | undefined> {
-  const reader = database === undefined ? await ownDocuments(home) : await databaseDocuments(database);
-  if (reader === undefined) return undefined;
-  try {
-    const documents: Seen[] = [];
-    for await (const { kind, unreadable, body } of reader.entries())
-      documents.push({
-        kind,
-        isReadable: unreadable === undefined,
-        dataset: kind === 'store' ? readDataset(body) : undefined,
-      });
-    return documents;
-  } finally {
-    await reader.close();
-  }
-}
-
-async function ownDocuments(home: HomeFolders): Promise<DocumentsReader | undefined> {
-  const isThere = (await stat(`${home.documents}/data.mdb`).catch(() => undefined)) !== undefined;
-  return isThere ? openOwnDocuments(home) : undefined;
-}
-
-async function databaseDocuments(url: string): Promise<DocumentsReader> {
-  await withClient(url, assertMigrated);
-  return openPostgresReader(url);
 }

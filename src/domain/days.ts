@@ -87,6 +87,12 @@ const DAYS_PER_ERA = 146_097;
 /** From 1 March of the year 0. */
 const DAYS_BEFORE_1970 = 719_468;
 
+/** Number of the month of a day: one more each month, for comparisons. */
+export function monthOf(day: Day): number {
+  const { year, month } = civilOf(day);
+  return 12 * year + month;
+}
+
 /** 0 Monday to 6 Sunday. */
 export function weekdayOf(day: Day): number {
   return (((day + 3) % 7) + 7) % 7;

@@ -29,3 +29,30 @@ export function rebuild(
   if (engine.precision === 'float64') engine.symmetricRankK(vectors, n, out);
   else engine.gemm({ rows: n, inner: n, columns: n, transposeA: true }, vectors, vectors, out);
 }
+
+/**
+ * Gives a symmetric matrix other eigenvalues, its eigenvectors as they are.
+ *
+ * @param engine  Engine that solves and multiplies.
+ * @param matrix  [n x n] row-major, symmetric; overwritten, exactly symmetric.
+ * @param n       Order, at least 1.
+ * @param change  From the [n] eigenvalues, ascending, to those wanted, not negative.
+ * @returns       Nothing; the result is in `matrix`.
+ * @throws        Error when the matrix is not finite.
+ * @cost          An eigenproblem of order n, and n^3 / 2 multiply-adds.
+ * @source        Definition, as `rebuild`.
+ */
+export function withEigenvalues(
+  engine: RebuildingEngine & Pick<Engine, 'symmetricEigen' | 'allocate' | 'scope'>,
+  matrix: Float64Array,
+  n: number,
+  change: (values: Float64Array) => Float64Array,
+): void {
+  engine.scope(() => {
+    const values = engine.allocate(n);
+    const vectors = engine.allocate(n * n);
+    if (!engine.symmetricEigen(matrix, n, values, vectors))
+      throw new Error('the covariance has entries that are not finite');
+    rebuild(engine, vectors, change(values), matrix);
+  });
+}

@@ -5,7 +5,7 @@ import { denoise } from './denoise.js';
 import { gerberStatistic } from './gerber.js';
 import { neweyWest } from './newey-west.js';
 import { nonlinearShrinkage } from './nonlinear-shrinkage.js';
-import { rebuild } from './rebuild.js';
+import { withEigenvalues } from './rebuild.js';
 
 /** Estimators that shrink towards no target. */
 export const STRUCTURED_ESTIMATORS = ['nonlinear', 'gerber', 'denoised', 'newey_west'] as const;
@@ -70,22 +70,6 @@ export function structuredCovariance(
     adjustEigenvalues(engine, out, assets, { observations, simulations });
   }
   for (let k = 0; k < out.length; k++) out[k]! *= scale;
-}
-
-/** The matrix with other eigenvalues. */
-function withEigenvalues(
-  engine: Engine,
-  matrix: Float64Array,
-  n: number,
-  change: (values: Float64Array) => Float64Array,
-): void {
-  engine.scope(() => {
-    const values = engine.allocate(n);
-    const vectors = engine.allocate(n * n);
-    if (!engine.symmetricEigen(matrix, n, values, vectors))
-      throw new Error('the covariance has entries that are not finite');
-    rebuild(engine, vectors, change(values), matrix);
-  });
 }
 
 function scaleBy(

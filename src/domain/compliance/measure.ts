@@ -1,3 +1,4 @@
+import { dot } from '#domain/dot.js';
 /** Weights of one close, as limits measure them. */
 export interface Holdings {
   /** Weights of the names, negative for short positions, [H]. */
@@ -113,10 +114,4 @@ export function heldCount(members: Int32Array): Measure {
 export function sided(move: number, weight: number): { readonly up: number; readonly down: number } {
   if (!Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0) return NO_MOVE;
   return move >= 0 ? { up: move, down: -Infinity } : { up: Infinity, down: move };
-}
-
-export function dot(a: Float64Array, b: Float64Array): number {
-  let total = 0;
-  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
-  return total;
 }

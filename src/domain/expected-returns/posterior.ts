@@ -1,3 +1,4 @@
+import { dot } from '#domain/dot.js';
 import { metricTimes } from '#kernels/optimisation/program/metric.js';
 import { Refusal } from '../refusal.js';
 import { equilibriumReturns } from './equilibrium.js';
@@ -126,10 +127,4 @@ function assertMet(views: readonly View[], posterior: Float64Array): void {
       ],
     });
   }
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let total = 0;
-  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
-  return total;
 }

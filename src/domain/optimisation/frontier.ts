@@ -1,3 +1,4 @@
+import { dot } from '#domain/dot.js';
 import { EQUAL } from '#kernels/optimisation/active-set/active-state.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
@@ -117,12 +118,6 @@ function tracer(solver: Solver, program: Program, first: Traced): (target: numbe
 /** A portfolio between two: feasible at its return, if not of least variance, where the solver found none. */
 function mixed(from: Float64Array, to: Float64Array, share: number): Float64Array {
   return from.map((weight, i) => weight + share * (to[i]! - weight));
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let total = 0;
-  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
-  return total;
 }
 
 /** The programme with one more equality row. */

@@ -1,3 +1,4 @@
+import { dot } from '#domain/dot.js';
 import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, NameRow } from '../constraints/program-row.js';
 import { labelOf, type PlacedRow, type Problem } from './problem.js';
@@ -191,10 +192,4 @@ export function distanceOf(reference: Float64Array, weights: Float64Array): numb
   let total = 0;
   for (let i = 0; i < weights.length; i++) total += Math.abs(weights[i]! - reference[i]!);
   return total / 2;
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let total = 0;
-  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
-  return total;
 }

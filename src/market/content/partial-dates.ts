@@ -8,10 +8,10 @@ import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
  * Names without a bar, of those expected on a date, from which the date is doubtful. A halt, a suspension or a stale
  * quote of single names stays below it; what a vendor delivers in part does not.
  */
-export const PARTIAL_SHARE = 0.1;
+const PARTIAL_SHARE = 0.1;
 
 /** A single name without a bar is a halt, however few names there are. */
-export const PARTIAL_NAMES_MIN = 2;
+const PARTIAL_NAMES_MIN = 2;
 
 /** Dates that have a finding each, the latest of them; earlier ones share one. */
 const DATES_MAX = 5;
@@ -61,15 +61,16 @@ export function partialDates(
         lastBar[n] = t;
       } else if (isRecent && t <= returnsUntil[n]!) absent.push(n);
     }
-    if (!isMany(absent.length, expected + absent.length)) continue;
+    if (!isPartial(absent.length, expected + absent.length)) continue;
     const missing = absent.filter((n) => !isClosed(n, dates[t]!));
-    if (isMany(missing.length, expected + missing.length))
+    if (isPartial(missing.length, expected + missing.length))
       found.push({ day: dates[t]!, bars, missing: missing.map((n) => identifiers[n]!) });
   }
   return findingsOf(found.toReversed());
 }
 
-const isMany = (missing: number, expected: number): boolean =>
+/** Whether so many names without a bar, of those expected on a date, make it doubtful. */
+export const isPartial = (missing: number, expected: number): boolean =>
   missing >= PARTIAL_NAMES_MIN && missing >= PARTIAL_SHARE * expected;
 
 /** Last date on which a name is expected: that of its last bar, or of the store when it may come back. */

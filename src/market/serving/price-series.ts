@@ -1,4 +1,4 @@
-import { civilOf, weekdayOf, type Day } from '#domain/days.js';
+import { monthOf, weekdayOf, type Day } from '#domain/days.js';
 import { growthStep } from '#domain/market/growth.js';
 import type { SessionEffect } from '#domain/market/session-effects.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
@@ -239,8 +239,3 @@ function drawOne(name: string, all: readonly number[]): number {
 
 /** The ISO week of a day, as the day of its Monday. */
 const weekOf = (day: Day) => day - weekdayOf(day);
-
-function monthOf(day: Day): number {
-  const { year, month } = civilOf(day);
-  return year * 12 + month;
-}

@@ -1,5 +1,3 @@
-import { Buffer } from 'node:buffer';
-import { webcrypto } from 'node:crypto';
 import type { CommitEvents } from '#domain/commit-events.js';
 import { ActiveMarketDocument } from '#domain/documents/active-market-document.js';
 import { marketKey, type MarketIdentity } from '#domain/market/handle.js';
@@ -8,6 +6,7 @@ import { encodeSnapshot, readSnapshot } from '#market/serving/market-snapshot.js
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { writeHashed } from '../shared/write-hashed.js';
 
 /** How a market becomes the served one: of this process alone, or of every process on the same documents. */
 export interface Activations {
@@ -109,9 +108,7 @@ export function createSharedActivations(dependencies: SharedActivationsDependenc
 
   return {
     async prepare(served) {
-      const bytes = await encodeSnapshot(served);
-      const digest = await webcrypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>);
-      snapshots.set(served.identity, await artifacts.write(bytes, Buffer.from(digest).toString('hex')));
+      snapshots.set(served.identity, await writeHashed(artifacts, await encodeSnapshot(served)));
     },
     async activate(tx, served) {
       const snapshot = snapshots.get(served.identity);

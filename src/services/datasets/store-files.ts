@@ -1,11 +1,10 @@
-import { Buffer } from 'node:buffer';
-import { webcrypto } from 'node:crypto';
 import { copyFile, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
+import { writeHashed } from '../shared/write-hashed.js';
 
 type Kept = Pick<DatasetDocument, 'kept'>;
 type Placed = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
@@ -53,9 +52,7 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
       const kept = [];
       for (const name of await readdir(folder)) {
         if (name.startsWith('.')) continue; // The mark is of one home.
-        const bytes = await readFile(join(folder, name));
-        const digest = await webcrypto.subtle.digest('SHA-256', bytes);
-        kept.push({ name, artifact: await artifacts.write(bytes, Buffer.from(digest).toString('hex')) });
+        kept.push({ name, artifact: await writeHashed(artifacts, await readFile(join(folder, name))) });
       }
       return { kept };
     },

@@ -1,5 +1,5 @@
 import { Refusal } from '#domain/refusal.js';
-import { PARTIAL_NAMES_MIN, PARTIAL_SHARE } from '#market/content/partial-dates.js';
+import { isPartial } from '#market/content/partial-dates.js';
 import type { Closes } from './disagreements.js';
 
 /** A close on which names that the index holds have no bar: its level carries their earlier prices. */
@@ -26,8 +26,8 @@ export function partialCloses({
   const found = new Map<string, PartialClose>();
   for (const [i, date] of dates.entries()) {
     const isLast = i === dates.length - 1;
-    const isMany = absent[i]! >= PARTIAL_NAMES_MIN && absent[i]! >= PARTIAL_SHARE * held[i]!;
-    if (isMany || (isLast && absent[i]! > 0)) found.set(date, { date, held: held[i]!, without_bar: absent[i]! });
+    if (isPartial(absent[i]!, held[i]!) || (isLast && absent[i]! > 0))
+      found.set(date, { date, held: held[i]!, without_bar: absent[i]! });
   }
   return found;
 }

@@ -1,3 +1,4 @@
+import { dot } from '#domain/dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { evennessOf } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
@@ -26,10 +27,4 @@ export function goalValue(problem: Problem, weights: Float64Array, priced = 0): 
   if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;
   return Math.log(volatility) - Math.log(Math.max(evennessOf(budgets, weights) - off, 0)) - least;
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let total = 0;
-  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
-  return total;
 }

@@ -1,3 +1,4 @@
+import { dot } from '#domain/dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { coldState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
@@ -276,10 +277,4 @@ function atParity(free: Program, parity: Float64Array, budgets: Float64Array): G
   if (scale === 1) return { program, answer, priceScale: 1 / variance, penaltyScale: variance };
   const scaled = scaledBy(scale, { program, answer, price: variance, variance, numerator: 1 });
   return { ...scaled, priceScale: 1 / (scale * scale * variance), penaltyScale: scale * scale * variance };
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let total = 0;
-  for (let i = 0; i < a.length; i++) total += a[i]! * b[i]!;
-  return total;
 }

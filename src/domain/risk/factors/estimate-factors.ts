@@ -2,7 +2,7 @@ import { semidefiniteFactor } from '#kernels/algebra/semidefinite-factor.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { adjustEigenvalues, effectiveObservations } from '#kernels/moments/eigenvalue-bias.js';
 import { halfLifeWeights } from '#kernels/moments/half-life-weights.js';
-import { civilOf, type Day } from '../../days.js';
+import { monthOf } from '../../days.js';
 import { LIMITS } from '../../limits.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import type { CrossSection, CrossSections } from '../../rules/datapoints/cross-section.js';
@@ -148,11 +148,6 @@ function spansOf(
     else spans.push({ from: row, to: row + 1, known });
   });
   return spans;
-}
-
-export function monthOf(day: Day): number {
-  const { year, month } = civilOf(day);
-  return 12 * year + month;
 }
 
 /** Sessions whose exposures are kept: the months of forty years. */

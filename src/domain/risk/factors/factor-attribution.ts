@@ -1,10 +1,11 @@
+import { monthOf } from '../../days.js';
 import { linkContributions, type Attribution, type AttributionInput } from '../../analytics/attribution.js';
 import { compareText } from '../../findings.js';
 import { growthRow } from '../../market/growth.js';
 import { barHistory } from '../bar-history.js';
 import type { ReturnWindow } from '../return-panel.js';
 import { exposuresOf, factorNames, factorReturns, labelled, MARKET } from './cross-section-factors.js';
-import { crossSectionAt, monthOf, weightsAt } from './estimate-factors.js';
+import { crossSectionAt, weightsAt } from './estimate-factors.js';
 import { sectorOf } from './sectors.js';
 import { STYLE_NAMES, styleExposures, stylesIn } from './styles.js';
 

@@ -1,3 +1,4 @@
+import { dot } from '#domain/dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../days.js';
 import type { RiskValidationRequest } from '../../documents/risk-validation-request.js';
@@ -161,12 +162,6 @@ function returnsAfter({ sm, growth }: ReturnWindow, columns: Int32Array, { sessi
     }
   }
   return values.map((value) => value - 1);
-}
-
-function dot(a: Float64Array, b: Float64Array): number {
-  let sum = 0;
-  for (let i = 0; i < a.length; i++) sum += a[i]! * b[i]!;
-  return sum;
 }
 
 function portfoliosOf(days: readonly ForecastDay[], horizon: number): PortfolioValidation[] {

@@ -1,0 +1,48 @@
+import { stat } from 'node:fs/promises';
+import { readDataset } from '#services/datasets/documents.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { HomeFolders } from '#store/home/home.js';
+import { openOwnDocuments } from '#store/home/verify-home.js';
+import type { DocumentsReader } from '#store/port.js';
+import { openPostgresReader } from '#store/postgres/documents-reader.js';
+import { assertMigrated } from '#store/postgres/migrate.js';
+import { withClient } from '#store/postgres/open-documents.js';
+
+/** What is looked at of a stored document. */
+export interface SeenDocument {
+  readonly kind: string | undefined;
+  readonly isReadable: boolean;
+  /** Of a data store. */
+  readonly dataset: DatasetDocument | undefined;
+}
+
+/** The documents, undefined when there are none. @throws StartRefusal when they cannot be opened */
+export async function seenDocuments(
+  home: HomeFolders,
+  database: string | undefined,
+): Promise<readonly SeenDocument[] | undefined> {
+  const reader = database === undefined ? await ownDocuments(home) : await databaseDocuments(database);
+  if (reader === undefined) return undefined;
+  try {
+    const documents: SeenDocument[] = [];
+    for await (const { kind, unreadable, body } of reader.entries())
+      documents.push({
+        kind,
+        isReadable: unreadable === undefined,
+        dataset: kind === 'store' ? readDataset(body) : undefined,
+      });
+    return documents;
+  } finally {
+    await reader.close();
+  }
+}
+
+async function ownDocuments(home: HomeFolders): Promise<DocumentsReader | undefined> {
+  const isThere = (await stat(`${home.documents}/data.mdb`).catch(() => undefined)) !== undefined;
+  return isThere ? openOwnDocuments(home) : undefined;
+}
+
+async function databaseDocuments(url: string): Promise<DocumentsReader> {
+  await withClient(url, assertMigrated);
+  return openPostgresReader(url);
+}

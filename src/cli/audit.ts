@@ -11,7 +11,7 @@ import { writeWhole } from './write-whole.js';
 
 const LINES = 'application/x-ndjson';
 
-const GRAMMAR: Grammar = {
+export const AUDIT_GRAMMAR: Grammar = {
   words: [],
   flags: {
     start: { type: 'string', value: 'TIME', help: 'Entries of this day or time and after it.' },
@@ -33,7 +33,7 @@ export const AUDIT_HELP = [
   'divisor audit: Write who wrote which document and when, a line of JSON each; or check such a log.\n',
   'Usage: divisor audit [flags]\n',
   `Flags\n${table([
-    ...Object.entries(GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
+    ...Object.entries(AUDIT_GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
     ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
     ...CONNECTION_HELP.map((row) => [...row]),
   ])}`,
@@ -49,7 +49,7 @@ const EXIT_DAMAGED = 1;
 
 /** `divisor audit`: the log of writes, from the service or from a file. Resolves with the exit status. */
 export async function audit(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { flags, common } = readCommandLine('audit', GRAMMAR, argv);
+  const { flags, common } = readCommandLine('audit', AUDIT_GRAMMAR, argv);
   const file = flags.text('check');
   const keys = flags.text('key');
   if (file !== undefined)

@@ -21,6 +21,8 @@ export interface Grammar {
     readonly help: string;
     /** Several ids in one word, with commas between them. */
     readonly isList?: true;
+    /** What it may be, where that is known. */
+    readonly choices?: readonly string[];
   }[];
   readonly flags: Readonly<Record<string, Flag>>;
 }
@@ -48,7 +50,8 @@ export interface CommandLine {
   };
 }
 
-const COMMON_OPTIONS = {
+/** Flags of every command that asks a service or a home. */
+export const COMMON_OPTIONS = {
   ...CONNECTION_OPTIONS,
   out: { type: 'string' },
   json: { type: 'boolean', default: false },

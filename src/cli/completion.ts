@@ -1,43 +1,91 @@
+import { COMMON_OPTIONS, type Flag, type Grammar } from './command-line.js';
 import { UsageError } from './usage-error.js';
 
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
 export const COMPLETION_HELP = [
-  'divisor completion: Print what makes a shell complete commands and flags.\n',
-  'Usage: divisor completion bash|zsh|fish\n',
+  'divisor completion: Print what makes a shell complete commands, flags and their values.\n',
+  `Usage: divisor completion ${SHELLS.join('|')}\n`,
   'Examples\n  source <(divisor completion bash)\n  divisor completion zsh > ~/.zfunc/_divisor\n  divisor completion fish > ~/.config/fish/completions/divisor.fish\n',
 ].join('\n');
 
-/** Words of a command line that may follow each command. */
-export type Completions = Readonly<Record<string, readonly string[]>>;
+/** What may follow a command. */
+export interface Completion {
+  readonly words: readonly string[];
+  /** By flag the values it may have, none named where it takes any; null where it takes none. */
+  readonly flags: Readonly<Record<string, readonly string[] | null>>;
+}
+
+/** By command; those of a family have two words. */
+export type Completions = Readonly<Record<string, Completion>>;
+
+/** What may follow a command of this grammar. @param extra flags besides its own and `--help` */
+export function completionOf({ words, flags }: Grammar, extra: readonly (keyof typeof COMMON_OPTIONS)[]): Completion {
+  const values = ({ type, choices = [] }: Pick<Flag, 'type' | 'choices'>) => (type === 'boolean' ? null : choices);
+  const all = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
+  return {
+    words: words.flatMap(({ choices = [] }) => choices),
+    flags: { ...Object.fromEntries(all.map(([flag, form]) => [`--${flag}`, values(form)])), '--help': null },
+  };
+}
+
+/** What may follow a command by its help alone. @param known flags of several commands, with their values */
+export function completionByHelp(name: string, help: string, known: Completion['flags']): Completion {
+  const flags = [...(help.match(/--[a-z][a-z-]*/g) ?? []), '--help'];
+  const words = [...help.matchAll(new RegExp(`^(?:Usage: )?divisor ${name} ([a-z|]+)(?= |$)`, 'gm'))];
+  return {
+    words: [...new Set(words.flatMap(([, alternatives]) => alternatives!.split('|')))],
+    flags: Object.fromEntries(flags.map((flag) => [flag, known[flag] ?? null])),
+  };
+}
 
 /** `divisor completion SHELL`. @throws UsageError */
 export function completion(argv: readonly string[], commands: Completions): number {
   const [shell, ...rest] = argv;
-  const script = rest.length === 0 && shell !== undefined && Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
-  if (script === undefined) throw new UsageError('divisor completion takes one of bash, zsh, fish');
-  process.stdout.write(script(commands));
+  const known = rest.length === 0 ? SHELLS.find((each) => each === shell) : undefined;
+  if (known === undefined) throw new UsageError(`divisor completion takes one of ${SHELLS.join(', ')}`);
+  process.stdout.write(SCRIPTS[known](commands));
   return 0;
 }
 
-const SCRIPTS: Readonly<Record<string, (commands: Completions) => string>> = { bash, zsh, fish };
+const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], (commands: Completions) => string>> = { bash, zsh, fish };
 
-/** First words, and what follows each of them: the second words of a family, or flags. */
-function followers(commands: Completions): ReadonlyMap<string, readonly string[]> {
+const firstWords = (commands: Completions) => [...new Set(Object.keys(commands).map((name) => name.split(' ')[0]!))];
+
+/** Second words of each family. */
+function families(commands: Completions): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
-  for (const [name, flags] of Object.entries(commands)) {
-    const [first = '', second] = name.split(' ');
-    const held = found.get(first) ?? [];
-    found.set(first, [...new Set([...held, ...(second === undefined ? [] : [second]), ...flags])]);
+  for (const name of Object.keys(commands)) {
+    const [first, second] = name.split(' ');
+    if (second !== undefined) found.set(first!, [...(found.get(first!) ?? []), second]);
   }
   return found;
 }
 
+/** Cases of bash and zsh: what is offered behind `$command $flag`, or else behind `$command`. */
+function cases(commands: Completions, offer: (words: readonly string[]) => string, offerFiles: string): string {
+  const flags = Object.entries(commands).flatMap(([name, { flags }]) =>
+    Object.entries(flags).flatMap(([flag, values]) =>
+      values === null ? [] : [`    "${name} ${flag}") ${values.length === 0 ? offerFiles : offer(values)} ;;\n`],
+    ),
+  );
+  const names = [
+    ...[...families(commands)].map(([family, seconds]) => [family, seconds] as const),
+    ...Object.entries(commands).map(([name, { words, flags }]) => [name, [...words, ...Object.keys(flags)]] as const),
+  ];
+  const others = names.map(([name, words]) => `      "${name}") ${offer(words)} ;;\n`).join('');
+  return `  case "$command $flag" in\n${flags.join('')}    *) case "$command" in\n${others}    esac`;
+}
+
 function bash(commands: Completions): string {
-  const cases = [...followers(commands)].map(([name, words]) => `    ${name}) words="${words.join(' ')}" ;;`);
+  const offer = (words: readonly string[]) => `words="${words.join(' ')}"`;
   return `_divisor() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" words=""
-  if [ "$COMP_CWORD" -eq 1 ]; then words="${[...followers(commands).keys()].join(' ')}"
-  else case "\${COMP_WORDS[1]}" in
-${cases.join('\n')}
+  local word="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words=""
+  if [ "$word" = "=" ]; then word=""
+  elif [ "$flag" = "=" ]; then flag="\${COMP_WORDS[COMP_CWORD-2]}"; fi
+  case "$command" in ${[...families(commands).keys()].join('|')}) [ "$COMP_CWORD" -eq 2 ] || command="$command \${COMP_WORDS[2]}" ;; esac
+  if [ "$COMP_CWORD" -eq 1 ]; then ${offer(firstWords(commands))}; else
+${cases(commands, offer, ':')} ;;
   esac; fi
   COMPREPLY=($(compgen -W "$words" -- "$word"))
   [ "\${#COMPREPLY[@]}" -gt 0 ] || COMPREPLY=($(compgen -f -- "$word"))
@@ -46,23 +94,45 @@ complete -o filenames -F _divisor divisor
 `;
 }
 
+/** Sourced, or loaded by the first completion, which it then answers. */
 function zsh(commands: Completions): string {
-  const cases = [...followers(commands)].map(([name, words]) => `    ${name}) compadd -- ${words.join(' ')} ;;`);
+  const offer = (words: readonly string[]) => `compadd -- ${words.join(' ')}`;
   return `#compdef divisor
 _divisor() {
-  if (( CURRENT == 2 )); then compadd -- ${[...followers(commands).keys()].join(' ')}
-  else case "$words[2]" in
-${cases.join('\n')}
-  esac; _files; fi
+  local command="\${words[2]}" flag="\${words[CURRENT-1]}"
+  if (( CURRENT == 2 )); then ${offer(firstWords(commands))}; return; fi
+  if [[ "$PREFIX" == --*=* ]]; then flag="\${PREFIX%%=*}"; compset -P '*='; fi
+  case "$command" in ${[...families(commands).keys()].join('|')}) (( CURRENT == 3 )) || command="$command \${words[3]}" ;; esac
+${cases(commands, offer, '_files')}; _files ;;
+  esac
 }
-compdef _divisor divisor
+if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor divisor; fi
 `;
 }
 
 function fish(commands: Completions): string {
-  const first = [...followers(commands).keys()].join(' ');
-  const lines = [...followers(commands)].map(
-    ([name, words]) => `complete -c divisor -n "__fish_seen_subcommand_from ${name}" -a "${words.join(' ')}"`,
-  );
-  return [`complete -c divisor -n "__fish_use_subcommand" -f -a "${first}"`, ...lines, ''].join('\n');
+  const line = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
+  const isAt = (words: number) => `test (count (commandline -opc)) -eq ${words}`;
+  const flagLine = (flag: string, values: readonly string[] | null) => {
+    if (values === null) return `-l ${flag.slice(2)}`;
+    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${values.join(' ')}"`}`;
+  };
+  const lines = [
+    line(isAt(1), `-f -a "${firstWords(commands).join(' ')}"`),
+    ...[...families(commands)].map(([family, seconds]) =>
+      line(`__divisor_is ${family}; and ${isAt(2)}`, `-f -a "${seconds.join(' ')}"`),
+    ),
+    ...Object.entries(commands).flatMap(([name, { words, flags }]) => [
+      ...(words.length === 0 ? [] : [line(`__divisor_is ${name}; and ${isAt(2)}`, `-f -a "${words.join(' ')}"`)]),
+      ...Object.entries(flags).map(([flag, values]) => line(`__divisor_is ${name}`, flagLine(flag, values))),
+    ]),
+  ];
+  return `function __divisor_is
+  set -l words (commandline -opc)
+  for word in divisor $argv
+    test (count $words) -gt 0 -a "$words[1]" = $word; or return 1
+    set -e words[1]
+  end
+end
+${lines.join('')}`;
 }

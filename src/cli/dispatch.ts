@@ -1,5 +1,6 @@
 import { didYouMean } from '#domain/nearest-name.js';
 import { withoutUrlPasswords } from '#domain/url-passwords.js';
+import type { Completion, Completions } from './completion.js';
 import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
 import { VIEW_COMMANDS } from './view-commands/table.js';
@@ -94,7 +95,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv, environment) => (await import('./export.js')).exportTable(argv, environment),
   },
   completion: {
-    summary: 'Print what makes a shell complete commands and flags: bash, zsh, fish.',
+    summary: 'Print what makes a shell complete commands, flags and values: bash, zsh, fish.',
     help: async () => (await import('./completion.js')).COMPLETION_HELP,
     run: async (argv) => (await import('./completion.js')).completion(argv, await completions()),
   },
@@ -172,20 +173,27 @@ async function explain(failure: unknown): Promise<number> {
   return fail(EXIT_DEFECT, failure instanceof Error ? (failure.stack ?? failure.message) : String(failure));
 }
 
-/** Words that may follow each command: its flags, of an export its tables too. */
-async function completions(): Promise<Record<string, readonly string[]>> {
-  const { EXPORT_NAMES } = await import('#domain/exports/catalogue.js');
-  const common = ['--help', '--url', '--home', '--data-roots', '--out', '--json'];
-  const words = async ([name, command]: [string, Command]): Promise<readonly [string, readonly string[]]> => {
-    const asked = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
-    if (asked !== undefined) {
-      const flags = Object.keys(asked.flags).map((flag) => `--${flag}`);
-      return [name, [...flags, ...common, ...(asked.csv === undefined ? [] : ['--csv'])]];
-    }
-    const told = (await commandHelp(name, command)).match(/--[a-z][a-z-]*/g) ?? [];
-    return [name, [...new Set([...(name === 'export' ? EXPORT_NAMES : []), ...told, '--help'])]];
+/** What may follow each command. */
+async function completions(): Promise<Completions> {
+  const [{ completionByHelp, completionOf }, { settingFlags }, { EXPORT_GRAMMAR }, { AUDIT_GRAMMAR }] =
+    await Promise.all([
+      import('./completion.js'),
+      import('./settings.js'),
+      import('./export.js'),
+      import('./audit.js'),
+    ]);
+  const common = ['url', 'home', 'data-roots', 'out', 'json'] as const;
+  const own: Completions = {
+    export: completionOf(EXPORT_GRAMMAR, common),
+    audit: completionOf(AUDIT_GRAMMAR, common),
   };
-  return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(words)));
+  const known = settingFlags();
+  const followers = async ([name, command]: [string, Command]): Promise<readonly [string, Completion]> => {
+    const asked = Object.hasOwn(SERVICE_COMMANDS, name) ? SERVICE_COMMANDS[name] : undefined;
+    if (asked !== undefined) return [name, completionOf(asked, [...common, ...(asked.csv ? (['csv'] as const) : [])])];
+    return [name, own[name] ?? completionByHelp(name, await commandHelp(name, command), known)];
+  };
+  return Object.fromEntries(await Promise.all(Object.entries(COMMANDS).map(followers)));
 }
 
 function help(names: readonly string[]): string {

@@ -12,8 +12,8 @@ import { UsageError } from './usage-error.js';
 import { RUN } from './view-commands/analytics.js';
 import { writeWhole } from './write-whole.js';
 
-const GRAMMAR: Grammar = {
-  words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', ') }],
+export const EXPORT_GRAMMAR: Grammar = {
+  words: [{ name: 'TABLE', help: EXPORT_NAMES.join(', '), choices: EXPORT_NAMES }],
   flags: {
     index: { type: 'string', value: 'ID', help: 'The index or strategy whose run is exported.' },
     ...RUN,
@@ -34,7 +34,7 @@ export const EXPORT_HELP = [
   'Usage: divisor export TABLE --index ID [flags]\n',
   `Tables\n${tableText(EXPORT_NAMES.map((name) => [name, EXPORTS[name].help]))}`,
   `Flags\n${tableText([
-    ...Object.entries(GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
+    ...Object.entries(EXPORT_GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
     ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
     ['--json', 'Say what was written as JSON, as on a pipe.'],
     ...CONNECTION_HELP.map((row) => [...row]),
@@ -44,7 +44,7 @@ export const EXPORT_HELP = [
 
 /** `divisor export`: a table of a stored run, to a file or to standard output. Resolves with the exit status. */
 export async function exportTable(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
-  const { words, flags, common } = readCommandLine('export', GRAMMAR, argv);
+  const { words, flags, common } = readCommandLine('export', EXPORT_GRAMMAR, argv);
   const { out } = common;
   const request = requestOf(words[0]!, flags, out);
   return connected(common, environment, async (client) => {

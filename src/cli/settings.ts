@@ -316,6 +316,17 @@ function shownSecret(value: unknown): string {
   return count === 0 ? 'none' : `${count} (not shown)`;
 }
 
+/** The flags of the service, each with the values it may have: none named where it takes any. */
+export const settingFlags = (): Readonly<Record<string, readonly string[]>> =>
+  Object.fromEntries(
+    entries().flatMap(([, { flag, schema }]) => (flag === undefined ? [] : [[`--${flag}`, wordsOf(schema)]])),
+  );
+
+function wordsOf(schema: z.ZodType): readonly string[] {
+  if (schema instanceof z.ZodPipe) return wordsOf(schema.in as z.ZodType); // of a schema of zod
+  return schema instanceof z.ZodEnum ? schema.options.map(String) : [];
+}
+
 /** The flags of the service as the command line explains them. */
 export function settingsHelp(): string {
   const rows = entries().map(([, { flag, variable, otherwise, otherwiseHelp = 'none', help }]) => [

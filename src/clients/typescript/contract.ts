@@ -3525,7 +3525,7 @@ export interface Mapping {
   readonly fields: Readonly<Record<string, string>>;
   /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read. */
+  /** Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read. */
   readonly identifier_from: string | null;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format: string | null;
@@ -3539,7 +3539,7 @@ export interface Mapping {
   readonly negative_prices: 'refuse' | 'absolute';
   /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
   readonly adjusted_close: string | null;
-  /** Columns that are not read. */
+  /** Columns, files and sheets that are not read. */
   readonly ignore: readonly string[];
 }
 
@@ -3555,7 +3555,7 @@ export interface MappingAnswers {
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read. */
+  /** Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read. */
   readonly identifier_from?: string | null | undefined;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
@@ -3569,7 +3569,7 @@ export interface MappingAnswers {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
   readonly adjusted_close?: string | null | undefined;
-  /** Columns that are not read. */
+  /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
   /** Price basis of CLOSE. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
@@ -3587,7 +3587,7 @@ export interface MappingInput {
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read. */
+  /** Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read. */
   readonly identifier_from?: string | null | undefined;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
@@ -3601,7 +3601,7 @@ export interface MappingInput {
   readonly negative_prices?: 'refuse' | 'absolute' | undefined;
   /** Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then. */
   readonly adjusted_close?: string | null | undefined;
-  /** Columns that are not read. */
+  /** Columns, files and sheets that are not read. */
   readonly ignore?: readonly string[] | undefined;
 }
 

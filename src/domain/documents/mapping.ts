@@ -54,7 +54,7 @@ export const Mapping = z
       .default(null)
       .meta({
         description:
-          'Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.',
+          'Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.',
         example: 'file:{identifier}_data.csv',
       }),
     date_format: z
@@ -95,7 +95,7 @@ export const Mapping = z
       .array(ColumnName)
       .max(ENTRIES_MAX)
       .default([])
-      .meta({ description: 'Columns that are not read.', example: ['Repaired?'] }),
+      .meta({ description: 'Columns, files and sheets that are not read.', example: ['Repaired?'] }),
   })
   .meta({
     id: 'Mapping',

@@ -5,6 +5,10 @@ export type TableKind = (typeof TABLE_KINDS)[number];
 /** Rows of each table; those of series are left out where there are none, as most stores have none. */
 export type RowsByTable = Readonly<Record<Exclude<TableKind, 'series'>, number>> & { readonly series?: number };
 
+/** The dataset that a table is called like, in any case. */
+export const tableCalled = (name: string): TableKind | undefined =>
+  TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
+
 export function rowsByTable(rowsOf: (table: TableKind) => number): RowsByTable {
   const series = rowsOf('series');
   return {

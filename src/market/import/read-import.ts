@@ -4,7 +4,7 @@ import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../content/content-rows.js';
 import { CsvFault, readCsv } from '../formats/csv.js';
-import { rowsByTable, type TableKind } from '../content/table-kinds.js';
+import { rowsByTable, tableCalled, type TableKind } from '../content/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from '../content/problems.js';
@@ -71,6 +71,7 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
   await readWorkbook(
     bytes,
     (sheet, columns) => {
+      if (columns.length === 0 && tableCalled(sheet) === undefined) return undefined; // Excel makes empty sheets by itself
       const name = tableKindOf(sheet) ?? sheet;
       const table = tableKindOf(name, mapping);
       if (table === undefined || read.has(name)) {
@@ -156,8 +157,7 @@ const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\
 
 /** The dataset that a table is called like; with a mapping, others are of the market. */
 function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
-  const called = TABLE_KINDS.find((table) => table === name.trim().toLowerCase());
-  return called ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
+  return tableCalled(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
 }
 
 function tableKindOfFile(base: string, mapping: Mapping | null): TableKind | undefined {

@@ -1,9 +1,11 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { numberIn, textIn, type Cell } from '../formats/cells.js';
 import { commaNumberIn } from '../mapping/decimal-comma.js';
+import { dayReader } from '../mapping/date-formats.js';
 import { dateFormatOf } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
 import type { Role } from './roles.js';
+import type { Sample } from './sample.js';
 import { vendorOf } from './vendors.js';
 
 /** Rows before the header that may be a preamble. */
@@ -32,6 +34,13 @@ export interface Draft {
 /** Whether a question has its answer already; of columns, each is looked for by itself. */
 export const isAnswered = (answers: Answers, field: Question['field']) =>
   field !== 'columns' && answers[field] !== undefined;
+
+export const isDay = ({ date_format: format }: Answers, cell: Cell | undefined) =>
+  typeof format === 'string' ? typeof dayReader(format)(cell) === 'number' : dateFormatOf([cell]) !== undefined;
+
+/** Whether a table holds any day. */
+export const hasDays = (answers: Answers, { rows }: Sample) =>
+  rows.some((row) => row.some((cell) => isDay(answers, cell)));
 
 type Asked = Pick<Question, 'field' | 'question' | 'taken'> & Partial<Question>;
 

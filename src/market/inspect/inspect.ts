@@ -19,7 +19,7 @@ import { readSource } from '../sources/read-source.js';
 import { mend } from './mend.js';
 import { proposeMapping, said, withAnswers, type Confidence, type Proposal } from './propose.js';
 import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
-import { SAMPLE_ROWS, sampleContent, sampleFiles, type Sample } from './sample.js';
+import { SAMPLE_ROWS, sampleContent, sampleFiles, type NamedBy, type Sample } from './sample.js';
 
 /** The data to inspect. */
 export type Inspected =
@@ -77,7 +77,7 @@ interface TrialRead {
 interface Source {
   readonly samples: readonly Sample[];
   readonly tables: TableNames;
-  readonly hasFileNames: boolean;
+  readonly namedBy: NamedBy;
   filesOf(mapping: Mapping): number;
   read(terms: MarketTerms, problems: Problems): Promise<TrialRead | undefined>;
 }
@@ -105,7 +105,7 @@ async function looked(inspected: Opened, { mapping: given = null, answers = {} }
   if (source === undefined) return nothingSeen(source, problems);
   if (given !== null) return tried(source, asGiven(given, answers), { answers, trialsMax: 1 });
   const proposal =
-    proposeMapping(source.samples, source.hasFileNames, answers) ??
+    proposeMapping(source.samples, source.namedBy, answers) ??
     (saysColumns(answers) ? asGiven(withAnswers({}, answers), answers) : undefined);
   return proposal === undefined
     ? nothingSeen(source, problems)
@@ -155,13 +155,13 @@ async function opened(inspected: Opened, problems: Problems, answers: Answers): 
     const named = tables.market ?? 'market';
     const market =
       all?.find(({ name }) => name === named) ??
-      all?.find((each) => proposeMapping([each], false, answers) !== undefined);
+      all?.find((each) => proposeMapping([each], null, answers) !== undefined);
     if (all === undefined || market === undefined) return undefined;
     const chosen = market.name === 'market' ? tables : { ...tables, market: market.name };
     return {
       samples: [market],
       tables: chosen,
-      hasFileNames: false,
+      namedBy: null,
       filesOf: () => 1,
       read: (terms, found) => readDatabase(place, chosen, found, () => {}, { terms }),
     };
@@ -171,7 +171,7 @@ async function opened(inspected: Opened, problems: Problems, answers: Answers): 
   return {
     samples,
     tables: {},
-    hasFileNames: inspected.kind === 'csv',
+    namedBy: inspected.kind === 'csv' ? 'file' : 'sheet',
     filesOf: (mapping) => samples.filter(({ name }) => isMarketTable(mapping, name)).length,
     read: (terms, found) => readImport({ kind: inspected.kind, bytes }, found, terms),
   };
@@ -186,7 +186,7 @@ async function openedFiles(files: TableFiles, problems: Problems): Promise<Sourc
   return {
     samples,
     tables: {},
-    hasFileNames: true,
+    namedBy: 'file',
     filesOf: (mapping) => ofMarket(mapping).length,
     read: (terms, found) => readSource({ ...files, market: ofMarket(terms.mapping!) }, found, () => {}, { terms }),
   };

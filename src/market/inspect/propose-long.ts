@@ -14,10 +14,10 @@ import {
   type Draft,
 } from './draft.js';
 import { nearRole, roleOf, rolesOf, type Role } from './roles.js';
-import type { Sample } from './sample.js';
+import type { NamedBy, Sample } from './sample.js';
 
 /** A row a name and date. */
-export function proposeLong(draft: Draft, sample: Sample, samples: readonly Sample[], hasFileNames: boolean): boolean {
+export function proposeLong(draft: Draft, sample: Sample, samples: readonly Sample[], namedBy: NamedBy): boolean {
   if (draft.answers.layout === 'wide') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
     const roles = rolesIn(draft, textsOf(row));
@@ -43,7 +43,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) adjustedAsClose(draft, roles.adjusted!);
   else if (roles.adjusted !== undefined) draft.mapping.adjusted_close = roles.adjusted;
-  if (!proposeIdentifier(draft, roles.identifier, { column, samples, hasFileNames })) return false;
+  if (!proposeIdentifier(draft, roles.identifier, { column, samples, namedBy })) return false;
   const worded = header.filter(
     (name) =>
       name !== '' && roleOf(name) === undefined && !Object.values(fields).includes(name) && isWorded(column(name)),
@@ -77,7 +77,7 @@ function rolesIn({ answers }: Draft, header: readonly string[]): Partial<Record<
 interface Files {
   readonly column: (name: string) => readonly (Cell | undefined)[];
   readonly samples: readonly Sample[];
-  readonly hasFileNames: boolean;
+  readonly namedBy: NamedBy;
 }
 
 /** Where the identifier stands: in a column, or in the names of the files. False where nothing says it. */
@@ -98,19 +98,20 @@ const isWorded = (cells: readonly (Cell | undefined)[]) =>
   cells.some((cell) => textIn(cell) !== null) && !cells.some(isNumber);
 
 /** Where no column says it, the name of the file does: what all names have in common stands around it. */
-function identifierFromFiles(draft: Draft, { samples, hasFileNames }: Omit<Files, 'column'>): boolean {
-  if (!hasFileNames) return false;
+function identifierFromFiles(draft: Draft, { samples, namedBy }: Omit<Files, 'column'>): boolean {
+  if (namedBy === null) return false;
   const names = samples.map(({ name }) => name);
-  const pattern = `file:${commonPattern(names)}`;
+  const pattern = `file:${commonPattern(names, namedBy)}`;
   if (!names.every((name) => isAssetIdentifier(identifierOfFile(pattern, name) ?? ''))) return false;
   draft.mapping.identifier_from = pattern;
   const only = names.length === 1 ? identifierOfFile(pattern, names[0]!) : null;
-  const question = `No column holds the identifier; the name of the file is taken for it: ${only}.`;
+  const question = `No column holds the identifier; the name of the ${namedBy} is taken for it: ${only}.`;
   if (only !== null) ask(draft, { field: 'identifier_from', question, taken: pattern });
   return true;
 }
 
-function commonPattern(names: readonly string[]): string {
+function commonPattern(names: readonly string[], namedBy: NamedBy): string {
+  if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
   const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
   if (names.length === 1) return `{identifier}${/_[a-z]{2}_d\.csv$/.exec(names[0]!)?.[0] ?? ending}`;
   const shared = (a: string, b: string) => {

@@ -1,14 +1,7 @@
-import { textIn, type Cell } from '../formats/cells.js';
-import { dayReader } from '../mapping/date-formats.js';
-import { dateFormatOf } from './date-format.js';
-import { ask, days, decimals, isNumber, MOST, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
+import { textIn } from '../formats/cells.js';
+import { ask, days, decimals, isDay, isNumber, MOST, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
-
-const isDay = ({ answers }: Draft, cell: Cell | undefined) =>
-  typeof answers.date_format === 'string'
-    ? typeof dayReader(answers.date_format)(cell) === 'number'
-    : dateFormatOf([cell]) !== undefined;
 
 /** What a column of days behind the names is called: the index of a frame stands there in Parquet. */
 const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
@@ -16,8 +9,8 @@ const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
 /** Where the day stands: before the names, or behind them; undefined where it does not. */
 function dayColumn(draft: Draft, header: Sample['rows'][number], row: Sample['rows'][number]): number | undefined {
   const last = row.length - 1;
-  if (isDay(draft, row[0])) return 0;
-  return last > 0 && isDay(draft, row[last]) && INDEX.test(textIn(header[last]) ?? '') ? last : undefined;
+  if (isDay(draft.answers, row[0])) return 0;
+  return last > 0 && isDay(draft.answers, row[last]) && INDEX.test(textIn(header[last]) ?? '') ? last : undefined;
 }
 
 /** Dates down, names across. */

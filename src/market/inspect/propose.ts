@@ -1,10 +1,10 @@
 import { Mapping } from '#domain/documents/mapping.js';
-import type { Draft } from './draft.js';
+import { ask, hasDays, type Draft } from './draft.js';
 import { proposeLevels } from './propose-levels.js';
 import { proposeLong } from './propose-long.js';
 import { proposeWide } from './propose-wide.js';
 import type { Adjustment, Answers, Question } from './question.js';
-import type { Sample } from './sample.js';
+import type { NamedBy, Sample } from './sample.js';
 
 export type Confidence = 'sure' | 'likely' | 'unsure';
 
@@ -26,11 +26,16 @@ export interface Proposal {
  */
 export function proposeMapping(
   samples: readonly Sample[],
-  hasFileNames: boolean,
+  namedBy: NamedBy,
   answers: Answers = {},
 ): Proposal | undefined {
-  const sample = samples.find(({ rows }) => rows.length > 1);
+  const filled = samples.filter(({ rows }) => rows.length > 1);
+  const dated = filled.filter((sample) => hasDays(answers, sample));
+  const sample = dated[0] ?? filled[0];
   if (sample === undefined) return undefined;
+  const undated = namedBy === 'sheet' && dated.length > 0 ? filled.filter((each) => !dated.includes(each)) : [];
+  const others = undated.map(({ name }) => name);
+  const tables = samples.filter(({ name }) => !others.includes(name));
   const draft: Draft = {
     answers,
     mapping: {},
@@ -41,12 +46,18 @@ export function proposeMapping(
     questions: [],
   };
   const isRead =
-    proposeLevels(draft, sample) ||
-    proposeLong(draft, sample, samples, hasFileNames) ||
-    proposeWide(draft, sample, samples);
+    proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
+  if (others.length > 0) leaveOut(draft, others);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...adjustmentOf(draft), mapping: withAnswers(mapping, answers) };
+}
+
+/** Leaves tables out that hold no day: notes, lists of names. */
+function leaveOut(draft: Draft, names: readonly string[]): void {
+  draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
+  const question = `No days stand in ${names.join(', ')}: left out.`;
+  ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
 /** A mapping with what is said of it in place of what was found. */

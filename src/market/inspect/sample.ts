@@ -5,6 +5,7 @@ import { columnsOf, scanOf } from '../formats/parquet.js';
 import { FORMULA, readWorkbook } from '../formats/workbook-reader.js';
 import { openZip } from '../formats/zip-reader.js';
 import type { Problems } from '../content/problems.js';
+import { tableCalled } from '../content/table-kinds.js';
 import { cellOf, sqlName, type DuckDb } from '../sources/duckdb.js';
 import type { SourceFile } from '../sources/folder.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
@@ -16,6 +17,9 @@ export interface Sample {
   readonly name: string;
   readonly rows: readonly (readonly (Cell | undefined)[])[];
 }
+
+/** What the names of tables are of: of files or sheets, or of none that could say an identifier. */
+export type NamedBy = 'file' | 'sheet' | null;
 
 /** Rows of a table that are looked at: more than a preamble, a header and a month of days. */
 export const SAMPLE_ROWS = 60;
@@ -94,9 +98,10 @@ async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Samp
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
 }
 
-/** The first rows of the tables of an import. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
+/** The first rows of the market's tables of an import. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
 export async function sampleContent(format: 'xlsx' | 'csv', bytes: Uint8Array): Promise<Sample[]> {
-  return format === 'xlsx' ? sampleSheets(bytes) : sampleArchive(bytes);
+  const samples = await (format === 'xlsx' ? sampleSheets(bytes) : sampleArchive(bytes));
+  return samples.filter(({ name }) => (tableCalled(name.replace(/\.csv$/i, '')) ?? 'market') === 'market');
 }
 
 async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {

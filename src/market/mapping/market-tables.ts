@@ -4,7 +4,8 @@ import type { Mapping } from '#domain/documents/mapping.js';
  * Whether a file, sheet or table that is called like no dataset is one of the mapped market.
  * @param name without folders
  */
-export function isMarketTable({ fields, identifier_from: from }: Mapping, name: string): boolean {
+export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping, name: string): boolean {
+  if (ignore.includes(name)) return false;
   if (Object.keys(fields).length > 0) return Object.hasOwn(fields, name);
   return from === null || from === 'column' || identifierOfFile(from, name) !== undefined;
 }

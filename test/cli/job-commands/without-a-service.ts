@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { finished, finishedHere } from '../process.js';
+import { COMPLETED, isInstalled, offered } from './completed.js';
 import { file } from './set-up.js';
 import { type AddressInfo, createServer } from 'node:net';
 
@@ -15,21 +15,20 @@ export async function deadPort(): Promise<{ readonly port: number; close(): Prom
 
 export function describeWithoutAService(): void {
   describe('without a service', () => {
-    test.each([
-      ['index sho', 'show'],
-      ['impor', 'import'],
-      ['backtest EVEN --if-', '--if-stale'],
-      ['weights EVEN --c', '--csv'],
-      ['export weights --ind', '--index'],
-      ['export constit', 'constituents'],
-      ['serve --drain', '--drain-ms'],
-    ])('bash completes %s', async (line, word) => {
-      const script = (await finishedHere(['completion', 'bash'])).out;
-      const words = line.split(' ');
-      const asked = `${script}\nCOMP_WORDS=(divisor ${words.join(' ')}); COMP_CWORD=${words.length}; _divisor; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      const { status, stdout } = spawnSync('bash', ['--norc', '-c', asked], { encoding: 'utf8' });
-      expect([status, stdout.trim().split('\n')]).toEqual([0, [word]]);
-    });
+    test.for(['bash', 'zsh', 'fish'] as const)(
+      '%s completes commands, flags and their values',
+      async (shell, { skip }) => {
+        if (shell === 'fish' && !isInstalled('fish')) skip('fish is not installed');
+        const script = (await finishedHere(['completion', shell])).out;
+        expect(
+          offered(
+            shell,
+            script,
+            COMPLETED.map(([line]) => line),
+          ),
+        ).toEqual(COMPLETED.map(([, words]) => words));
+      },
+    );
 
     test('every family of routes has its command, which each shell completes', async () => {
       const words =
@@ -42,8 +41,8 @@ export function describeWithoutAService(): void {
       };
       for (const shell of ['bash', 'zsh', 'fish']) {
         const { status, out } = await finishedHere(['completion', shell]);
-        const offered = new Set(out.split(/[\s"]+/));
-        const missing = [...words.split(' '), ...Object.entries(families).flat(2)].filter((word) => !offered.has(word));
+        const held = new Set(out.split(/[\s"]+/));
+        const missing = [...words.split(' '), ...Object.entries(families).flat(2)].filter((word) => !held.has(word));
         expect([shell, status, missing]).toEqual([shell, 0, []]);
       }
       for (const words of ['import --mapping', 'import --field', 'backtests --if-stale', 'backtests --benchmark']) {

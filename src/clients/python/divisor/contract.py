@@ -3923,7 +3923,7 @@ class Mapping(t.TypedDict):
     fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
+    #: Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
@@ -3937,7 +3937,7 @@ class Mapping(t.TypedDict):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
     adjusted_close: t.Optional[str]
-    #: Columns that are not read.
+    #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
 
 
@@ -3954,7 +3954,7 @@ class MappingAnswers(t.TypedDict, total=False):
     fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
+    #: Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
@@ -3968,7 +3968,7 @@ class MappingAnswers(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
     adjusted_close: t.Optional[str]
-    #: Columns that are not read.
+    #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
     #: Price basis of CLOSE.
     adjustment: t.Literal["none", "splits", "total"]
@@ -3987,7 +3987,7 @@ class MappingInput(t.TypedDict, total=False):
     fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), or in the name of the file. Files with another name are not read.
+    #: Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
@@ -4001,7 +4001,7 @@ class MappingInput(t.TypedDict, total=False):
     negative_prices: t.Literal["refuse", "absolute"]
     #: Column of closes adjusted for dividends, and for splits where CLOSE is not: cash dividends, and those splits, are derived from it. It is no datapoint then.
     adjusted_close: t.Optional[str]
-    #: Columns that are not read.
+    #: Columns, files and sheets that are not read.
     ignore: t.Sequence[str]
 
 

@@ -1,0 +1,73 @@
+import { spawnSync } from 'node:child_process';
+
+/** Lines as far as they are typed, and what is offered for their last word. */
+export const COMPLETED: readonly (readonly [line: string, words: readonly string[]])[] = [
+  ['impor', ['import']],
+  ['index sho', ['show']],
+  ['backtest EVEN --if-', ['--if-stale']],
+  ['weights EVEN --c', ['--csv']],
+  ['export weights --ind', ['--index']],
+  ['export constit', ['constituents']],
+  ['export weights --format ', ['arrow', 'csv', 'json', 'xlsx']],
+  ['export weights --format=x', ['xlsx']],
+  ['import ./prices --on-duplicate ', ['first', 'identical', 'last', 'refuse']],
+  ['inspect ./prices --adjustment s', ['splits']],
+  ['completion ', ['bash', 'fish', 'zsh']],
+  ['keys re', ['revoke']],
+  ['serve --drain', ['--drain-ms']],
+  ['serve --log-level w', ['warn']],
+];
+
+export const isInstalled = (shell: string) => spawnSync(shell, ['-c', ':']).status === 0;
+
+/** What a shell offers for the last word of each line. The script of zsh runs in bash where zsh is not installed. */
+export function offered(shell: 'bash' | 'zsh' | 'fish', script: string, lines: readonly string[]): string[][] {
+  const asked = lines.map((line) => `${QUESTIONS[shell](line)}\nprintf '%s\\n' --next--\n`).join('');
+  const interpreter = shell === 'zsh' && !isInstalled('zsh') ? 'bash' : shell;
+  const { stdout, stderr } = spawnSync(
+    interpreter,
+    [NO_START_UP[interpreter], '-c', `${BEFORE[shell]}\n${script}\n${asked}`],
+    {
+      encoding: 'utf8',
+    },
+  );
+  if (stderr !== '') throw new Error(stderr);
+  return stdout
+    .split('--next--\n')
+    .slice(0, -1)
+    .map((words, at) => wordsFor(lines[at]!, words));
+}
+
+/** The words that begin like the last one of a line: zsh leaves that to what it calls. Flags count where one is begun. */
+function wordsFor(line: string, words: string): string[] {
+  const typed = line.split(/[ =]/).at(-1)!;
+  const offered = words.split('\n').map((word) => word.split('\t')[0]!.replace(/^--[a-z-]+=/, ''));
+  const isOffered = (word: string) => word !== '' && word.startsWith(typed) && (typed !== '' || !word.startsWith('-'));
+  return offered.filter(isOffered).toSorted();
+}
+
+const NO_START_UP = { bash: '--norc', zsh: '-f', fish: '--no-config' } as const;
+
+/** Stands in for what zsh has while it completes; words count from 1 there and from 0 in bash. */
+const OF_ZSH = `
+compadd() { shift; printf '%s\\n' "$@"; }
+compset() { :; }
+compdef() { :; }
+_files() { :; }
+`;
+
+const BEFORE = { bash: '', zsh: OF_ZSH, fish: '' } as const;
+
+const QUESTIONS: Readonly<Record<'bash' | 'zsh' | 'fish', (line: string) => string>> = {
+  bash(line) {
+    const words = line.replace('=', ' = ').split(' ');
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    return `COMP_WORDS=(divisor ${quoted}); COMP_CWORD=${words.length}; _divisor; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  },
+  zsh(line) {
+    const words = line.split(' ');
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    return `words=(divisor ${quoted}); [ -n "$ZSH_VERSION" ] || words=('' "\${words[@]}"); CURRENT=${words.length + 1}; PREFIX='${words.at(-1)}'; _divisor`;
+  },
+  fish: (line) => `complete -C 'divisor ${line}'`,
+};

@@ -12,7 +12,8 @@ import type { Timing } from './kernels/measure.js';
  *     npm run bench                          all of them
  *     npm run bench -- kernels cholesky      those whose path has the words
  *     npm run bench -- peers                 the running service beside numpy and cvxopt, answers compared
- *     npm run bench -- --json                stores the timings of kernels and peers in bench/results
+ *     npm run bench -- report                what jobs cost as they grow, drawn and held to the stored results
+ *     npm run bench -- --json                stores the timings of kernels, peers and growth in bench/results
  *     npm run bench -- --compare             prints them against the last that were stored
  */
 const folder = fileURLToPath(new URL('.', import.meta.url));
@@ -37,8 +38,11 @@ const words = process.argv.slice(2).filter((word) => !word.startsWith('--'));
 const unknown = [...flags].filter((flag) => !['--json', '--compare'].includes(flag));
 if (unknown.length > 0) throw new Error(`unknown option ${unknown.join(', ')}; --json and --compare are known`);
 
+/** Words that stand for benches. */
+const ALIASES: Readonly<Record<string, string>> = { report: 'http/growth' };
+
 const benches = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.bench.js') && words.every((word) => file.includes(word)))
+  .filter((file) => file.endsWith('.bench.js') && words.every((word) => file.includes(ALIASES[word] ?? word)))
   .toSorted();
 if (benches.length === 0)
   throw new Error(
@@ -52,10 +56,15 @@ const free = Object.fromEntries(Object.entries(process.env).filter(([name]) => !
 const pins = Object.entries(process.env).filter(([name]) => name.startsWith('OPENBLAS_'));
 const limits = benches.some((bench) => bench.startsWith('kernels')) ? await bothLimits() : undefined;
 const timings: Timing[] = [];
+const lastFile = latestFile();
 
 for (const bench of benches) {
   console.log(`\n${bench.replace('.bench.js', '')}`);
-  const child = start(bench, limits === undefined ? free : { ...free, BENCH_LIMITS: JSON.stringify(limits.free) });
+  const child = start(bench, {
+    ...free,
+    ...(limits && { BENCH_LIMITS: JSON.stringify(limits.free) }),
+    ...(lastFile && { BENCH_STORED: lastFile }),
+  });
   child.on('message', (timing) => timings.push(timing as Timing)); // sent by `measure` alone
   const [status] = (await once(child, 'close')) as [number | null];
   if (status !== 0) process.exitCode = 1;
@@ -102,10 +111,15 @@ function keep(run: StoredResults): void {
 }
 
 function latest(): StoredResults | undefined {
+  return lastFile === undefined ? undefined : readChecked(lastFile);
+}
+
+/** File of the last stored results, undefined before the first. */
+function latestFile(): string | undefined {
   const files = readdirSync(results, { encoding: 'utf8' })
     .filter((name) => name.endsWith('.json'))
     .toSorted();
-  return files.length === 0 ? undefined : readChecked(`${results}${files.at(-1)}`);
+  return files.length === 0 ? undefined : `${results}${files.at(-1)}`;
 }
 
 function readChecked(file: string): StoredResults | undefined {

@@ -5,6 +5,7 @@ import { referenceEngine } from '#kernels/engines/reference.js';
 import { tensorflowEngine } from '#kernels/engines/tensorflow.js';
 import { wasmEngine } from '#kernels/engines/wasm.js';
 import type { Limits } from '#cli/bench/machine.js';
+import type { Spread } from '../http/growth/trend.js';
 
 /** One timing as it is kept in `bench/results`. */
 export interface Timing {
@@ -16,6 +17,8 @@ export interface Timing {
   /** GFLOP/s or GB/s of the fastest run, with its unit; absent where neither means anything. */
   readonly rate?: number;
   readonly unit?: 'GFLOP/s' | 'GB/s';
+  /** Processor time of the turns in yardsticks, where growth is timed. */
+  readonly yardsticks?: Spread;
 }
 
 /** One size of a kernel. */

@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { startService, threadTimes, type RunningService } from './service.js';
+import type { Timing } from '../kernels/measure.js';
+import { drawGrowths, type DrawnGrowth } from './growth/draw.js';
+import { prepareGrowths, type Growth, type Point } from './growth/growths.js';
+import { isSlower, slope, spreadOf, type Cost, type Spread } from './growth/trend.js';
+import { yardstick } from './growth/yardstick.js';
+
+/**
+ * What jobs of the running service cost as sessions, names, rebalances and constraints grow: processor time of all
+ * threads, from submitted to finished. The sizes take turns, and each turn stands beside one of a fixed piece of work,
+ * so that a machine that other work slows changes both. Prints the exponents, marks what is slower than the stored
+ * results in every turn, and draws it all in `growth.svg`.
+ */
+const TURNS = 5;
+
+/** Jobs of a turn: what a clock of the kernel rounds counts less. */
+const JOBS = 2;
+
+const PICTURE = new URL('../../../bench/results/growth.svg', import.meta.url);
+
+const stored = storedTimings();
+const service = await startService(['--workers', '1']);
+try {
+  const growths = await prepareGrowths(service);
+  const drawn = (await timed(service, growths)).map((costs, i): DrawnGrowth => {
+    const { name, axis } = growths[i]!;
+    return { name, axis, costs, before: costs.flatMap(({ x }) => stored.get(keyOf(name, axis, x)) ?? []) };
+  });
+  drawn.forEach(report);
+  writeFileSync(PICTURE, drawGrowths(drawn));
+  console.log(`drawn in ${PICTURE.pathname}`);
+} finally {
+  await service.stop();
+}
+
+/** Costs of each growth, its sizes ascending. */
+async function timed(on: RunningService, growths: readonly Growth[]): Promise<readonly (readonly Cost[])[]> {
+  const turns = growths.map(({ points }) => points.map((): Turn[] => []));
+  for (let turn = -1; turn < TURNS; turn++)
+    for (const [g, { points }] of growths.entries())
+      for (const [p, point] of points.entries()) {
+        const one = await turnOf(on, point);
+        if (turn >= 0) turns[g]![p]!.push(one); // The first compiles.
+      }
+  return growths.map(({ points }, g) =>
+    points.map(({ x }, p) => ({
+      x,
+      ms: Math.min(...turns[g]![p]!.map(({ ms }) => ms)),
+      yardsticks: spreadOf(turns[g]![p]!.map(({ ms, stick }) => ms / stick)),
+    })),
+  );
+}
+
+interface Turn {
+  readonly ms: number;
+  /** Of the yardstick, half of it before and half after. */
+  readonly stick: number;
+}
+
+async function turnOf(on: RunningService, point: Point): Promise<Turn> {
+  const before = yardstick();
+  const start = sumOf(threadTimes(on));
+  for (let k = 0; k < JOBS; k++) await point.run(on);
+  const ms = (sumOf(threadTimes(on)) - start) / JOBS;
+  return { ms, stick: (before + yardstick()) / 2 };
+}
+
+function sumOf(times: ReadonlyMap<string, number>): number {
+  return [...times.values()].reduce((sum, time) => sum + time, 0);
+}
+
+function report({ name, axis, costs, before }: DrawnGrowth): void {
+  const last = slope(costs.slice(-2));
+  console.log(`\n${name}: grows as ${axis}^${slope(costs).toFixed(2)}, at the end ^${last.toFixed(2)}`);
+  for (const { x, ms, yardsticks } of costs) {
+    const then = before.find((one) => one.x === x);
+    const mark = then === undefined ? '' : comparison(yardsticks, then.yardsticks);
+    console.log(`${String(x).padStart(8)} ${axis.padEnd(14)} ${ms.toFixed(1).padStart(9)} ms ${mark}`);
+    process.send?.({
+      kernel: `growth: ${name}`,
+      size: `${x} ${axis}`,
+      engine: 'service',
+      minMs: ms,
+      medianMs: ms,
+      yardsticks,
+    } satisfies Timing);
+  }
+}
+
+function comparison(now: Spread, then: Spread): string {
+  const ratio = `  ${(now.middle / then.middle).toFixed(2)} of the stored one`;
+  return isSlower(now, then) ? `${ratio}: SLOWER` : ratio;
+}
+
+function keyOf(name: string, axis: string, x: number): string {
+  return `growth: ${name} ${x} ${axis}`;
+}
+
+/** Stored costs by what was timed; none before the first `--json`. */
+function storedTimings(): ReadonlyMap<string, Cost> {
+  const path = process.env['BENCH_STORED'];
+  if (path === undefined) return new Map();
+  const { timings } = JSON.parse(readFileSync(path, 'utf8')) as { timings: readonly Timing[] }; // Written by `--json`.
+  return new Map(
+    timings.flatMap(({ kernel, size, minMs, yardsticks }) =>
+      yardsticks === undefined ? [] : [[`${kernel} ${size}`, { x: Number.parseInt(size, 10), ms: minMs, yardsticks }]],
+    ),
+  );
+}

@@ -10,7 +10,8 @@ const REPLACING = ['durability/every-call.test.js'];
  * Count, time or kill what their own process does, has started or opened: they get a process each, as other files leave
  * servers, idle processes and connections in theirs. All further files share workers, in which the program is loaded and
  * compiled once instead of once a file: a file leaves its process as it found it, and what several of them import
- * registers nothing for the file that imports it first.
+ * registers nothing for the file that imports it first. Threads of the services of one file, too, serve those of the
+ * next: they have compiled the program.
  */
 const ALONE = [
   'market/process/*.test.js',
@@ -118,7 +119,13 @@ export default defineConfig({
     projects: [
       kind('replacing', { include: REPLACING, setupFiles: 'dist/test/durability/intercept-commits.js', server }),
       kind('alone', { include: ALONE, server }),
-      kind('shared', { include: ['**/*.test.js'], exclude: [...REPLACING, ...ALONE], isolate: false, server }),
+      kind('shared', {
+        include: ['**/*.test.js'],
+        exclude: [...REPLACING, ...ALONE],
+        isolate: false,
+        server,
+        setupFiles: 'dist/test/keep-threads.js',
+      }),
     ],
   },
 });

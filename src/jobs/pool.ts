@@ -1,8 +1,8 @@
-import { Piscina } from 'piscina';
 import { Refusal } from '#domain/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
-import type { ControlCells, TaskMessage, TaskOutcome, ThreadData } from './thread-messages.js';
+import { openLaneThreads, type LaneThreads } from './lane-threads.js';
+import type { ControlCells, TaskMessage, TaskOutcome } from './thread-messages.js';
 
 export interface PoolOptions {
   /** Threads of the heavy lane: the cores. */
@@ -25,15 +25,11 @@ export interface PoolOptions {
   readonly onThreadLost?: (cause: ThreadLoss) => void;
 }
 
-/** Heavy work leaves the processor to the front end and to light work whenever they want it. */
-const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
 const QUEUE_MAX: Record<Lane, number> = { heavy: 10_000, light: 256 };
 const LIGHT_WORKERS = 1;
 const HEAP_MEGABYTES = 2048;
 /** Cooperative stops take 10 ms at most, a new thread up to 66 ms. */
 const PATIENCE_MS = 250;
-/** Threads stay warm between the requests of a person. */
-const IDLE_MS = 300_000;
 
 /** Heap of one thread when all of them share the budget, within what a heap is good for. */
 export function heapMegabytes(budgetBytes: number, workers: number): number {
@@ -41,14 +37,11 @@ export function heapMegabytes(budgetBytes: number, workers: number): number {
   return Math.floor(Math.min(Math.max(share, 256), 4096));
 }
 
-interface LaneState {
-  readonly piscina: Piscina<TaskMessage, TaskOutcome>;
+interface LaneState extends LaneThreads {
   readonly threads: number;
   readonly queueMax: number;
   readonly patienceMs: number;
   readonly waiting: Errand[];
-  /** [tasks that run], shared with the threads. */
-  readonly running: Int32Array;
   readonly onThreadLost: (cause: ThreadLoss) => void;
 }
 
@@ -74,27 +67,11 @@ export function createPool(options: PoolOptions): ThreadPool {
     onFault = () => {},
     onThreadLost = () => {},
   } = options;
-  const door = options.door ?? new URL('../../workers/main.js', import.meta.url);
 
   const openLane = (lane: Lane, threads: number): LaneState => {
-    const running = new Int32Array(new SharedArrayBuffer(4));
-    const piscina = new Piscina<TaskMessage, TaskOutcome>({
-      filename: door.href,
-      minThreads: 1,
-      maxThreads: threads,
-      concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
-      idleTimeout: IDLE_MS,
-      niceIncrement: NICE[lane],
-      workerData: {
-        numerics: options.numerics ?? 'wasm',
-        threads: lane === 'heavy' ? threads : 1,
-        running,
-      } satisfies ThreadData,
-      resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
-      recordTiming: false,
-    });
-    piscina.on('error', onFault);
-    return { piscina, threads, queueMax: queueMax[lane], patienceMs, waiting: [], running, onThreadLost };
+    const { numerics = 'wasm', door } = options;
+    const opened = openLaneThreads({ lane, threads, numerics, heapMegabytes, door, onFault });
+    return { ...opened, threads, queueMax: queueMax[lane], patienceMs, waiting: [], onThreadLost };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };
 
@@ -125,7 +102,7 @@ export function createPool(options: PoolOptions): ThreadPool {
       await Promise.all(
         Object.values(lanes).map(async (state) => {
           for (const errand of state.waiting.splice(0)) errand.reject(new TaskStopped('The pool is closed.'));
-          await state.piscina.destroy();
+          await state.close();
         }),
       );
     },

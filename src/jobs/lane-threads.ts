@@ -1,0 +1,84 @@
+import { Piscina } from 'piscina';
+import type { Lane } from './compute-pool.js';
+import type { TaskMessage, TaskOutcome, ThreadData } from './thread-messages.js';
+
+/** Heavy work leaves the processor to the front end and to light work whenever they want it. */
+const NICE: Record<Lane, number> = { heavy: 19, light: 5 };
+/** Threads stay warm between the requests of a person. */
+const IDLE_MS = 300_000;
+/** Lanes of one kind whose threads wait to be handed on: those of a service that was started again some times. */
+const KEPT_MAX = 3;
+const DOOR = new URL('../../workers/main.js', import.meta.url);
+
+export interface LaneThreadsOptions {
+  readonly lane: Lane;
+  readonly threads: number;
+  readonly numerics: string;
+  readonly heapMegabytes: number;
+  /** Module of the threads' entry function, where it is not that of the program. */
+  readonly door?: URL | undefined;
+  readonly onFault: (fault: Error) => void;
+}
+
+/** The threads of a lane. */
+export interface LaneThreads {
+  readonly piscina: Piscina<TaskMessage, TaskOutcome>;
+  /** [tasks that run], shared with the threads. */
+  readonly running: Int32Array;
+  close(): Promise<void>;
+}
+
+type Threads = Pick<LaneThreads, 'piscina' | 'running'>;
+
+/** By their options: what waits for the next pool, and what the pools that closed since have left. */
+interface Kept {
+  readonly handedOn: Map<string, Threads[]>;
+  readonly left: Map<string, Threads[]>;
+}
+
+let kept: Kept | undefined;
+
+/**
+ * From now on idle threads of pools that close are kept, with what they have loaded and compiled; the next call hands
+ * them on to pools that open with the same options. For a process that opens one service after the other, as tests do:
+ * between two calls no pool has the threads of another.
+ */
+export function handThreadsOn(): void {
+  const { handedOn, left } = kept ?? { handedOn: new Map<string, Threads[]>(), left: new Map<string, Threads[]>() };
+  for (const [key, threads] of left) handedOn.set(key, [...(handedOn.get(key) ?? []), ...threads]);
+  kept = { handedOn, left: new Map() };
+}
+
+/** Starts the threads of a lane, or takes over those that were handed on. */
+export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
+  const { lane, threads, numerics, heapMegabytes, door, onFault } = options;
+  const key = JSON.stringify([lane, threads, numerics, heapMegabytes]);
+  const { piscina, running } = (door === undefined ? kept?.handedOn.get(key)?.pop() : undefined) ?? start(options);
+  piscina.removeAllListeners('error').on('error', onFault);
+  return {
+    piscina,
+    running,
+    async close() {
+      const left = kept?.left.get(key) ?? [];
+      const waiting = left.length + (kept?.handedOn.get(key)?.length ?? 0);
+      if (kept === undefined || door !== undefined || running[0] !== 0 || waiting >= KEPT_MAX) await piscina.destroy();
+      else kept.left.set(key, [...left, { piscina, running }]);
+    },
+  };
+}
+
+function start({ lane, threads, numerics, heapMegabytes, door }: LaneThreadsOptions): Threads {
+  const running = new Int32Array(new SharedArrayBuffer(4));
+  const piscina = new Piscina<TaskMessage, TaskOutcome>({
+    filename: (door ?? DOOR).href,
+    minThreads: 1,
+    maxThreads: threads,
+    concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
+    idleTimeout: IDLE_MS,
+    niceIncrement: NICE[lane],
+    workerData: { numerics, threads: lane === 'heavy' ? threads : 1, running } satisfies ThreadData,
+    resourceLimits: { maxOldGenerationSizeMb: heapMegabytes },
+    recordTiming: false,
+  });
+  return { piscina, running };
+}

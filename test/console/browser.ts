@@ -12,6 +12,8 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Pages of one service share what is compiled.
+  '--renderer-process-limit=1',
   '--font-render-hinting=none',
 ];
 

@@ -100,22 +100,24 @@ interface Looked {
 /** What axe-core has to say, a line each; of some rules alone, or of all. */
 function violations(page: Page, { rules, isFirst }: Looked): Promise<readonly string[]> {
   const context = JSON.stringify({ exclude: isFirst ? ALIKE : [...ALIKE, ...AROUND] });
-  const options = JSON.stringify({ resultTypes: ['violations'], ...(rules === undefined ? {} : { runOnly: rules }) });
+  // Neither sounds nor style sheets are fetched: the pages have none of the former, and no rule asked for reads the latter.
+  const asked = { resultTypes: ['violations'], preload: false, ...(rules === undefined ? {} : { runOnly: rules }) };
+  const options = JSON.stringify(asked);
   return page.evaluate(`axe.run(${context}, ${options}).then(({ violations }) =>
     violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) => id + ': ' + target.join(' ') + ' ' + failureSummary)))`);
 }
 
-/** Marks what the tab key has to come to: everything in sight that acts, of radio buttons the chosen one. */
-const MARK = `(() => {
+/** Marks what the tab key has to come to: everything in sight of a part that acts, of radio buttons the chosen one. */
+const marking = (part: string) => `(() => {
   const acts = 'a[href], button:not(:disabled), input:not(:disabled), select:not(:disabled), textarea, summary, iframe, [tabindex="0"]';
   const isSeen = (one) => one.checkVisibility({ visibilityProperty: true }) && (one.type !== 'radio' || one.checked) && one.tabIndex >= 0;
-  return [...document.querySelectorAll(acts)].filter(isSeen).map((one, k) => (one.dataset.stop = k)).length;
+  const all = [...document.querySelector('${part}').querySelectorAll(acts)].filter(isSeen);
+  return all.map((one, k) => (one.dataset.stop = k)).length;
 })()`;
 
-/** Notes what gets the focus from here on, and whether there is a ring around it. */
+/** Notes what gets the focus from the page on, and whether there is a ring around it. */
 const FOLLOW = `(() => {
-  document.activeElement?.blur();
-  getSelection()?.setPosition(document.body, 0);
+  document.getElementById('main').focus({ preventScroll: true });
   const came = (globalThis.came = []);
   const note = ({ target: one }) => {
     const style = getComputedStyle(one.type === 'radio' ? one.nextElementSibling : one);
@@ -144,11 +146,11 @@ async function pressTab(page: Page, times: number): Promise<void> {
   await session.detach();
 }
 
-/** Presses the tab key through the whole page. @returns what it did not come to, and what it came to without a ring */
-async function tabbed(page: Page): Promise<readonly string[]> {
-  const stops = await page.evaluate<number>(MARK);
+/** Presses the tab key through a page, with what stands around it once. @returns what it did not come to, and what it came to without a ring */
+async function tabbed(page: Page, isFirst: boolean): Promise<readonly string[]> {
+  const stops = await page.evaluate<number>(marking(isFirst ? 'body' : '#main'));
   await page.evaluate(FOLLOW);
-  // It begins where the page put the focus, leaves the page once, and comes round.
+  // With what stands around a page it leaves the document once, and comes round.
   await pressTab(page, stops + 1);
   const came = await page.evaluate<readonly { stop: string; ring: boolean; what: string }[]>('followed()');
   const seen = new Set(came.map(({ stop }) => stop));
@@ -161,12 +163,12 @@ async function tabbed(page: Page): Promise<readonly string[]> {
 }
 
 /** What is wrong with the tab key on a page that is in sight, a line each. */
-async function tabProblems(page: Page): Promise<readonly string[]> {
-  const problems = await tabbed(page);
+async function tabProblems(page: Page, isFirst: boolean): Promise<readonly string[]> {
+  const problems = await tabbed(page, isFirst);
   if (problems.length === 0) return problems;
   // A page that was renewed meanwhile has other elements: what is wrong with them is wrong the next time, too.
   await settled(page);
-  return tabbed(page);
+  return tabbed(page, isFirst);
 }
 
 /** Charts without a table for those who do not see them. */
@@ -200,31 +202,43 @@ export function describePages(desk: () => Desk): void {
     const note = (where: string, lines: readonly string[]) => {
       if (lines.length > 0) found[where] = lines;
     };
-    const all = await addresses(desk());
-    for (const address of all) {
-      const isFirst = address === all[0];
-      await visit(page, address);
+    /** Every rule, every chart, and the tab key. */
+    async function wideLight(address: string, isFirst: boolean): Promise<void> {
+      await page.setViewportSize(WIDE);
+      await page.emulateMedia({ colorScheme: 'light' });
+      await settled(page);
       note(`${address} light`, await violations(page, { isFirst }));
       note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
+      if (IS_SOAK) await also(address, { where: 'dark', rules: OF_COLOURS, isFirst });
+      const problems = await tabProblems(page, isFirst);
+      if (problems.length > 0) unreached[address] = problems;
+    }
+    /** What colours and widths decide. */
+    async function narrowDark(address: string, isFirst: boolean): Promise<void> {
       await page.setViewportSize(NARROW);
-      if (IS_SOAK) {
-        await settled(page);
-        note(`${address} narrow`, await violations(page, { rules: OF_WIDTHS, isFirst }));
-      }
       await page.emulateMedia({ colorScheme: 'dark' });
       await settled(page);
       note(`${address} dark narrow`, await violations(page, { rules: OF_WIDTHS, isFirst }));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
-      await page.setViewportSize(WIDE);
-      if (IS_SOAK) {
-        await settled(page);
-        note(`${address} dark`, await violations(page, { rules: OF_COLOURS, isFirst }));
-      }
-      await page.emulateMedia({ colorScheme: 'light' });
-      const problems = await tabProblems(page);
-      if (problems.length > 0) unreached[address] = problems;
+      if (IS_SOAK) await also(address, { where: 'narrow', rules: OF_WIDTHS, isFirst });
     }
+    /** The same width in the other theme. */
+    async function also(address: string, { where, ...looked }: Looked & { readonly where: string }): Promise<void> {
+      await page.emulateMedia({ colorScheme: where === 'dark' ? 'dark' : 'light' });
+      await settled(page);
+      note(`${address} ${where}`, await violations(page, looked));
+    }
+    const all = await addresses(desk());
+    const views = { wideLight, narrowDark };
+    for (const [k, address] of all.entries()) {
+      await visit(page, address);
+      // A page begins in the view that the one before it ended in.
+      const order = k % 2 === 0 ? (['wideLight', 'narrowDark'] as const) : (['narrowDark', 'wideLight'] as const);
+      for (const view of order) await views[view](address, address === all[0]);
+    }
+    await page.setViewportSize(WIDE);
+    await page.emulateMedia({ colorScheme: 'light' });
     untabbed = unreached;
     expect(found).toEqual({});
     expect(complaints).toEqual([]);

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
@@ -32,4 +32,33 @@ test('a bundle is taken where it was built after the sources, or comes without t
 test('sources that were compiled since are taken themselves, as those that were never bundled', async () => {
   expect(await bundledIn({ [COMPILED]: 1001, [BUILT]: 1000 })).toBeUndefined();
   expect(await bundledIn({ [COMPILED]: 1000 })).toBeUndefined();
+});
+
+const { imports } = JSON.parse(readFileSync('package.json', 'utf8')) as { imports: Record<string, string> };
+
+/** The compiled module that an import names; undefined for one of a package. */
+function placeOf(name: string, importer: string): string | undefined {
+  if (name.startsWith('.')) return join(dirname(importer), name);
+  const [room = '', ...path] = name.split('/');
+  return imports[`${room}/*`]?.replace('*', path.join('/'));
+}
+
+/** What is loaded with a compiled module before anything of it runs. */
+function loadedWith(entry: string, seen = new Set<string>()): ReadonlySet<string> {
+  if (seen.has(entry)) return seen;
+  seen.add(entry);
+  const written = readFileSync(entry, 'utf8');
+  for (const [, name = ''] of written.matchAll(/^(?:import|export)\s[^'";]*?'?([^'";\s]+)';$/gm)) {
+    const place = placeOf(name, entry);
+    if (place !== undefined) loadedWith(place, seen);
+  }
+  return seen;
+}
+
+test('a command is read without what only a service or one command needs', () => {
+  const rooms = ['dist/src/domain/rules/', 'dist/src/market/', 'dist/src/services/', 'dist/kernels/', 'dist/workers/'];
+  const loaded = [...loadedWith('dist/src/cli/dispatch.js')];
+  expect(loaded).toContain('dist/src/cli/view-commands/indices.js');
+  expect(loaded.filter((module) => rooms.some((room) => module.startsWith(room)))).toEqual([]);
+  expect([...loadedWith('dist/src/cli/serve.js')]).toContain('dist/src/domain/rules/catalogue.js');
 });

@@ -1,6 +1,5 @@
 import type { IndexDocument, IndexDocumentBody, IndexExplanation, SavedIndex } from '#clients/typescript/divisor.js';
-import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import type { DocumentChange } from '#domain/documents/document-changes.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
@@ -53,9 +52,12 @@ export const diff = viewCommand({
   flags: {},
   examples: ['divisor index diff CORE-100 core.json'],
   async ask(client, [index_id = '', file = '']) {
-    const [stored, written] = await Promise.all([
+    const [stored, written, { readIndex }, { changesBetween }] = await Promise.all([
       client.call('getIndex', { params: { index_id } }),
       jsonFile<unknown>(file),
+      // With every class of rules behind them, which no other command would otherwise load.
+      import('#domain/documents/validate-index.js'),
+      import('#domain/documents/document-changes.js'),
     ]);
     const document = readIndex(written);
     if (document === undefined)

@@ -1,12 +1,13 @@
-import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { AUDITED_KINDS, type AuditedKind } from '#domain/documents/audit-document.js';
 import { verifyAudit, type AuditTerms } from '#store/audit/verify-audit.js';
-import { readCommandLine, type FlagValues, type Grammar } from './command-line.js';
+import { hasWords, readCommandLine, type FlagValues, type Grammar } from './command-line.js';
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
+import { runJobCommand } from './job-command.js';
 import { table } from './terminal.js';
-import { entriesOf, readKeys, valueOf } from './verify-published.js';
+import { bytesOf, entriesOf, readKeys, valueOf } from './verify-published.js';
+import { auditStore } from './view-commands/data.js';
 import { writeWhole } from './write-whole.js';
 
 const LINES = 'application/x-ndjson';
@@ -31,7 +32,9 @@ export const AUDIT_GRAMMAR: Grammar = {
 
 export const AUDIT_HELP = [
   'divisor audit: Write who wrote which document and when, a line of JSON each; or check such a log.\n',
-  'Usage: divisor audit [flags]\n',
+  'Usage: divisor audit [flags]',
+  '       divisor audit STORE [--csv] [--json]\n',
+  `With a STORE, the id of a data store: ${auditStore.summary}\n`,
   `Flags\n${table([
     ...Object.entries(AUDIT_GRAMMAR.flags).map(([flag, { value, help }]) => [`--${flag} ${value!}`, help]),
     ['--out FILE', 'Write to a file, which is there when it is whole; to standard output otherwise.'],
@@ -42,13 +45,15 @@ export const AUDIT_HELP = [
     ['divisor audit --out audit.jsonl'],
     ['divisor audit --check audit.jsonl'],
     ['divisor audit --check audit.jsonl --key keys.json'],
+    ...auditStore.examples.map((example) => [example]),
   ])}`,
 ].join('\n');
 
 const EXIT_DAMAGED = 1;
 
-/** `divisor audit`: the log of writes, from the service or from a file. Resolves with the exit status. */
+/** `divisor audit`: the log of writes, from the service or from a file; or the doubts of a store. Resolves with the exit status. */
 export async function audit(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  if (hasWords('audit', AUDIT_GRAMMAR, argv)) return runJobCommand('audit', auditStore, argv, environment);
   const { flags, common } = readCommandLine('audit', AUDIT_GRAMMAR, argv);
   const file = flags.text('check');
   const keys = flags.text('key');
@@ -74,8 +79,7 @@ function queryOf(flags: FlagValues) {
 }
 
 async function checked(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
-  const bytes = await readFile(file);
-  const { entries, seals } = partsOf(bytes);
+  const { entries, seals } = partsOf(await bytesOf(file));
   const verdict = verifyAudit(entries, { ...terms, seals });
   if ('reason' in verdict) {
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);

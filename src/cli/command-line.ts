@@ -93,6 +93,11 @@ export function readCommandLine(name: string, { words, flags }: Grammar, argv: r
   };
 }
 
+/** Whether a command line has words beside flags. @throws UsageError */
+export function hasWords(name: string, { flags }: Grammar, argv: readonly string[]): boolean {
+  return parsed(name, flags, argv).positionals.length > 0;
+}
+
 function parsed(
   name: string,
   flags: Grammar['flags'],

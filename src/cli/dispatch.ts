@@ -55,7 +55,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     run: async (argv) => (await import('./verify-published.js')).verifyPublished(argv),
   },
   audit: {
-    summary: 'Write who wrote which document and when, or check such a log.',
+    summary: 'Write who wrote which document and when, or check such a log; list what is doubtful in a data store.',
     help: async () => (await import('./audit.js')).AUDIT_HELP,
     run: async (argv, environment) => (await import('./audit.js')).audit(argv, environment),
   },

@@ -60,8 +60,8 @@ export async function readKeys(file: string): Promise<ReadonlyMap<string, Public
   return new Map(read.data.keys.map((key) => [key.key_id, key]));
 }
 
-/** @throws UsageError when it cannot be read */
-async function bytesOf(file: string): Promise<Uint8Array> {
+/** What a file holds. @throws UsageError when it cannot be read */
+export async function bytesOf(file: string): Promise<Uint8Array> {
   try {
     return await readFile(file);
   } catch (cause) {

@@ -74,7 +74,7 @@ const differenceQuery = z.strictObject({
 
 const VersionNumber = z
   .string()
-  .regex(/^[1-9]\d{0,8}$/)
+  .regex(/^[1-9]\d{0,8}$/, 'must be a whole number from 1')
   .meta({ description: 'Number of the version.', example: '1' });
 
 /** The versions of one family of documents. */

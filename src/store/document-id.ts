@@ -10,3 +10,12 @@ const HALF_PAIR = /\p{Surrogate}/u;
 export function isDocumentId(id: string): boolean {
   return id !== '' && !id.includes('\u0000') && !HALF_PAIR.test(id) && Buffer.byteLength(id) <= ID_BYTES_MAX;
 }
+
+/** Digits of a number in a key: keys of what is counted are in the order of their numbers. */
+const DIGITS = 10;
+
+/** Key of a version, or of a part of a log, beside the others of one owner. */
+export const numberedId = (owner: string, number: number): string => `${owner}/${String(number).padStart(DIGITS, '0')}`;
+
+/** The owner that a `numberedId` is of. */
+export const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf('/'));

@@ -25,11 +25,35 @@ async function done(url: string, path: string, body: unknown): Promise<void> {
 }
 
 /** Levels of an index on a generated market, made on a service. */
-async function levelsMade(url: string): Promise<unknown> {
+async function levelsMade(url: string): Promise<Record<string, unknown>> {
   await done(url, '/data/synthetic', MARKET);
   await ask(url, 'PUT', '/indices/EVEN', INDEX);
   await done(url, '/analytics/EVEN/backtest', {});
   return ask(url, 'GET', '/analytics/EVEN/levels');
+}
+
+/** What was, of an index with two runs, a published log and two contents of its data. */
+const KEPT = [
+  '/analytics/EVEN/levels',
+  '/indices/EVEN',
+  '/indices/EVEN/versions',
+  '/indices/EVEN/versions/1',
+  '/indices/EVEN/versions/diff?from=1&to=2',
+  '/data/stores/market/versions',
+  '/data/stores/market/versions/diff?from=1&to=2',
+  '/data/stores/market/document/versions',
+  '/data/prices/JIJN?as_known_on=1',
+  '/analytics/EVEN/runs',
+  '/analytics/EVEN/published',
+  '/analytics/EVEN/published/keys',
+];
+
+/** Makes what `KEPT` names on a service that has made levels. */
+async function historyMade(url: string): Promise<void> {
+  await ask(url, 'POST', '/analytics/EVEN/publish', {});
+  await done(url, '/data/stores/market/refresh', { until: '2024-07-05' });
+  await ask(url, 'PUT', '/indices/EVEN', { ...INDEX, name: 'Even again' });
+  await done(url, '/analytics/EVEN/backtest', { transaction_cost_bps: 5 });
 }
 
 async function historiesIn(url: string): Promise<string[]> {
@@ -95,13 +119,17 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const own = await openTestDatabase();
     const embedded = await serving(home, FLAGS);
     const expected = await levelsMade(embedded.url);
-    const shown = async (url: string) => [
-      await ask(url, 'GET', '/analytics/EVEN/levels'),
-      await ask(url, 'GET', '/indices/EVEN'),
-      await ask(url, 'GET', '/jobs'),
-    ];
+    await historyMade(embedded.url);
+    const shown = async (url: string) => {
+      const answers = [];
+      for (const path of [...KEPT, '/audit', '/jobs']) answers.push(await ask(url, 'GET', path));
+      return answers;
+    };
     const before = await shown(embedded.url);
-    expect(before[0]).toEqual(expected);
+    for (const [i, answer] of before.entries()) expect(answer, KEPT[i]).not.toHaveProperty('error');
+    const [newest, first] = (await ask(embedded.url, 'GET', '/analytics/EVEN/runs'))['runs'] as { run_id: string }[];
+    const earlier = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
+    expect(await ask(embedded.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
     await end(embedded);
     expect(await finishedHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
     expect(await finishedHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
@@ -116,7 +144,10 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
       await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
     const again = await serving(back, FLAGS);
     expect(await shown(again.url)).toEqual(after);
+    expect(await ask(again.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
+    await done(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
     await end(again);
+    expect((await finishedHere(['verify', '--home', back])).status).toBe(0);
     await own.drop();
   });
 

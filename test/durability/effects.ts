@@ -2,6 +2,8 @@ import { readdir } from 'node:fs/promises';
 import { pino } from 'pino';
 import { compose, type Service } from '#cli/compose.js';
 import { readSettings } from '#cli/settings.js';
+import type { AuditEntry } from '#domain/documents/audit-document.js';
+import type { DataHistoryDocument, DataVersionDocument } from '#domain/documents/data-version-document.js';
 import type { JobStatus } from '#jobs/status.js';
 import { homeFolders } from '#store/home/home.js';
 import { managedStoreOf, openDocumentsReader } from '#store/lmdb/stored-entries.js';
@@ -111,6 +113,8 @@ export interface Effect {
   hasHappened(documents: ReadonlyMap<string, unknown>): boolean;
   /** The job that does it, which a restart brings to its end. */
   readonly jobId?: string;
+  /** It writes documents alone: a restart finds nothing to do. */
+  readonly isOfDocuments?: true;
 }
 
 const definition = (id: string) => ({
@@ -156,6 +160,11 @@ const statusOf = (documents: ReadonlyMap<string, unknown>, jobId: string) =>
   (documents.get(`job ${jobId}`) as JobStatus | undefined)?.status;
 const storeOf = (documents: ReadonlyMap<string, unknown>, id: string) =>
   documents.get(`store ${id}`) as { readonly active: boolean; readonly identifiers: number } | undefined;
+/** Entries about a document in the log of writes. */
+const auditedOf = (documents: ReadonlyMap<string, unknown>, kind: string, id: string): number =>
+  [...documents].filter(
+    ([key, body]) => key.startsWith('audit ') && (body as AuditEntry).kind === kind && (body as AuditEntry).id === id,
+  ).length;
 /** A job that is over and done: its effect and this state are one. */
 const isDone = (documents: ReadonlyMap<string, unknown>, jobId: string) => statusOf(documents, jobId) === 'succeeded';
 
@@ -209,9 +218,43 @@ export const EFFECTS: readonly Effect[] = [
           .transaction_cost_bps;
       return allOrNone({
         run: costs('run ONE') === 7,
+        'the run before': [...documents.keys()].some((key) => key.startsWith('kept-run ')),
         job: costs('job backtest:ONE') === 7 && isDone(documents, 'backtest:ONE'),
       });
     },
+  },
+  {
+    name: 'a new version of a document',
+    isOfDocuments: true,
+    async prepare(subject) {
+      await imports(subject, 'market', ['A', 'B'], true);
+      await must(subject.ask('PUT', '/indices/ONE', definition('ONE')));
+    },
+    perform: async (subject) =>
+      (await subject.ask('PUT', '/indices/ONE', { ...definition('ONE'), name: 'other' })).status === 200,
+    hasHappened: (documents) =>
+      allOrNone({
+        document: (documents.get('index ONE') as { readonly name: string }).name === 'other',
+        version: documents.has('version index/ONE/0000000002'),
+        head: (documents.get('history index/ONE') as { readonly latest: number }).latest === 2,
+        'log of writes': auditedOf(documents, 'index', 'ONE') === 2,
+      }),
+  },
+  {
+    name: 'a publication',
+    isOfDocuments: true,
+    async prepare(subject) {
+      await imports(subject, 'market', ['A', 'B'], true);
+      await must(subject.ask('PUT', '/indices/ONE', definition('ONE')));
+      await backtest(subject, 'ONE', 0);
+    },
+    perform: async (subject) => (await subject.ask('POST', '/analytics/ONE/publish', {})).status === 200,
+    hasHappened: (documents) =>
+      allOrNone({
+        entries: documents.has('publication ONE/0000000001'),
+        head: documents.has('publication-head ONE'),
+        'log of writes': auditedOf(documents, 'publication', 'ONE/0000000001') === 1,
+      }),
   },
   {
     name: 'a switch of the served store',
@@ -247,6 +290,12 @@ export const EFFECTS: readonly Effect[] = [
           on_exists: 'replace',
         })
       ).status === 201,
-    hasHappened: (documents) => storeOf(documents, 'market')!.identifiers === 3,
+    hasHappened: (documents) =>
+      allOrNone({
+        store: storeOf(documents, 'market')!.identifiers === 3,
+        'version of the data':
+          (documents.get('data-version market/0000000002') as DataVersionDocument | undefined)?.change != null,
+        head: (documents.get('data-history market') as DataHistoryDocument).latest === 2,
+      }),
   },
 ];

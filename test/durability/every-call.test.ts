@@ -60,8 +60,9 @@ async function prepare(home: string, effect: Effect): Promise<void> {
 /** Starts on a home as a crash or fault left it, brings its work to an end, and looks at what there is then. */
 async function afterRestart(
   home: string,
-  { jobId, hasHappened }: Effect,
+  { jobId, hasHappened, isOfDocuments }: Effect,
 ): Promise<{ readonly happened: boolean; readonly left: readonly string[] }> {
+  if (isOfDocuments === true) return { happened: hasHappened(await documentsOf(home)), left: await leftovers(home) };
   const subject: Subject = await openSubject(home);
   await isSettled(subject);
   if (jobId !== undefined) await subject.ended(jobId);

@@ -18,7 +18,8 @@ export const stores = viewCommand({
   columns: ['store_id', 'name', 'kind', 'active', 'status', 'identifiers', 'start', 'end'],
 });
 
-export const audit = viewCommand({
+/** `divisor audit STORE`; without a word it is the log of writes. */
+export const auditStore = viewCommand({
   summary:
     'List what is probably wrong in a data store: dates that only some names have a bar on, then the most certain.',
   words: [STORE],

@@ -1,6 +1,6 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
-import { activate, audit, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
+import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 
@@ -9,7 +9,6 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   stores,
   activate,
   refresh,
-  audit,
   repair,
   jobs,
   renders,

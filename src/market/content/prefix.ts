@@ -80,12 +80,18 @@ function hashedRest(market: MarketData, day: Day): PrefixRest {
   for (const name of names)
     rest.update(fields.get(name)!.subarray(from * identifiers.length, rows * identifiers.length));
   return {
-    axes: createHash('sha256')
-      .update(canonicalJson({ identifiers, fields: names, columns: market.reference.columns.toSorted(compareText) }))
-      .digest('hex'),
+    axes: axesOf(market),
     rest: rest.digest(),
     restHistory: historyDigest(market, { after: lastWholeDay(dates, day), to: day }),
   };
+}
+
+/** SHA-256 (hex) over identifiers and names of fields. */
+export function axesOf({ identifiers, fields, reference }: Pick<MarketData, 'identifiers' | 'fields' | 'reference'>) {
+  const [names, columns] = [[...fields.keys()], reference.columns].map((list) => list.toSorted(compareText));
+  return createHash('sha256')
+    .update(canonicalJson({ identifiers, fields: names, columns }))
+    .digest('hex');
 }
 
 /** A prefix in a few texts, to be remembered across restarts. */

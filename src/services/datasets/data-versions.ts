@@ -7,6 +7,7 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
+import { numberedId } from '#store/document-id.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 export interface DataVersionsDependencies {
@@ -100,7 +101,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   }
 
   async function requireVersion(datasetId: string, version: number): Promise<DataVersionDocument> {
-    const stored = await documents.get('data-version', versionId(datasetId, version));
+    const stored = await documents.get('data-version', numberedId(datasetId, version));
     if (stored === undefined)
       throw new Refusal('VERSION_NOT_FOUND', `The data store ${datasetId} has no version ${version}.`, { version });
     const document = 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
@@ -249,7 +250,7 @@ export async function recordDataVersion(
   const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
   // Versions are in the order of their times, whatever the clock does.
   const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
-  await tx.put('data-version', versionId(datasetId, version), {
+  await tx.put('data-version', numberedId(datasetId, version), {
     version,
     content_hash: contentHash,
     known_at,
@@ -271,7 +272,7 @@ export async function recordDataVersion(
 export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<void> {
   const head = await historyOf(tx, datasetId);
   for (let version = 1; version <= (head?.latest ?? 0); version++)
-    await tx.delete('data-version', versionId(datasetId, version));
+    await tx.delete('data-version', numberedId(datasetId, version));
   await tx.delete('data-history', datasetId);
 }
 
@@ -280,13 +281,6 @@ export async function historyOf(reader: Reader, datasetId: string): Promise<Data
   const stored = await reader.get('data-history', datasetId);
   return stored === undefined || 'unreadable' in stored ? undefined : DataHistoryDocument.safeParse(stored.body).data;
 }
-
-/** Digits of a number in a key: keys of versions are in the order of their numbers. */
-const DIGITS = 10;
-
-/** Key of a version. */
-export const versionId = (datasetId: string, version: number): string =>
-  `${datasetId}/${String(version).padStart(DIGITS, '0')}`;
 
 function notKept(datasetId: string, version: number): Refusal {
   const message = `Version ${version} of the data store ${datasetId} cannot be had again: a later content came while nobody had both.`;

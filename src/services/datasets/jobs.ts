@@ -5,7 +5,7 @@ import { jobKind, type Attempt, type Completion, type JobKind } from '#jobs/job-
 import { runMarketTask } from '#market/process/market-process.js';
 import { servedMarket } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { reloadedFields } from './served-content.js';
+import { hasGrown, reloadedFields } from './served-content.js';
 import { requireDataset, toDataStore } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
 import { activateIn } from './activate.js';
@@ -32,7 +32,8 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const loaded = await loading.read(document, { serve: true, onProgress: attempt.report, signal: attempt.signal });
       if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
       const { summary, served } = loaded;
-      const fields = reloadedFields(document, { summary, served: served! }, timestamp()); // it was to be served
+      const isGrown = await hasGrown(document, served!); // it was to be served
+      const fields = reloadedFields(document, { summary, served: served!, hasGrown: isGrown }, timestamp());
       const after = { ...document, ...fields };
       const version = await versions.prepare(served!, 'refresh');
       await activations.prepare(served!);

@@ -1,8 +1,9 @@
 import { DataVersionDocument, type DataHistoryDocument } from '#domain/documents/data-version-document.js';
 import { PublicationBatch } from '#domain/documents/publication-document.js';
+import { numberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 import { readRun } from '../runs/run-documents.js';
-import { historyOf, versionId } from './data-versions.js';
+import { historyOf } from './data-versions.js';
 import { readDataset } from './documents.js';
 
 /**
@@ -22,7 +23,7 @@ export async function purgeDataVersions(tx: DocumentTransaction, datasetId: stri
   for (let version = head.readable_from + 1; version <= first; version++) {
     const document = await versionOf(tx, datasetId, version);
     if (document !== undefined)
-      await tx.put('data-version', versionId(datasetId, version), { ...document, change: null });
+      await tx.put('data-version', numberedId(datasetId, version), { ...document, change: null });
   }
   await tx.put('data-history', datasetId, { ...head, readable_from: first } satisfies DataHistoryDocument);
 }
@@ -70,6 +71,6 @@ async function versionOf(
   datasetId: string,
   version: number,
 ): Promise<DataVersionDocument | undefined> {
-  const stored = await tx.get('data-version', versionId(datasetId, version));
+  const stored = await tx.get('data-version', numberedId(datasetId, version));
   return stored === undefined || 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
 }

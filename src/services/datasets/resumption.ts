@@ -5,7 +5,7 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { sweepSharedFolders } from '#market/process/market-process.js';
 import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
-import { resumedFields } from './served-content.js';
+import { hasGrown, resumedFields } from './served-content.js';
 import type { Activations } from './activations.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
@@ -85,13 +85,14 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
       const version = loaded.kind === 'refused' ? null : await versions.prepare(loaded.served!, 'refresh');
       if (loaded.kind === 'loaded') await activations.prepare(loaded.served!); // it was to be served
+      const isGrown = loaded.kind === 'loaded' && (await hasGrown(active, loaded.served!));
       await documents.transaction(async (tx) => {
         const { document } = await requireDataset(tx, active.store_id);
         if (loaded.kind === 'refused') await tx.put('store', active.store_id, { ...document, error });
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
           const { summary, served } = loaded;
-          const fields = resumedFields(document, { summary, served: served! }, timestamp()); // it was to be served
+          const fields = resumedFields(document, { summary, served: served!, hasGrown: isGrown }, timestamp());
           await activateIn(tx, { document: { ...document, ...fields }, served: served!, activations, version });
         }
       });

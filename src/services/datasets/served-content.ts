@@ -4,7 +4,8 @@ import { orderFindings, type Finding, type FindingCode } from '#domain/findings.
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
-import { prefixMark } from '#market/content/prefix.js';
+import { marksWithoutLater } from '#market/content/later-names.js';
+import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
 import type { ContentSummary } from '#market/process/market-tasks.js';
 import { loadedFields } from './loading.js';
 
@@ -23,18 +24,36 @@ export function servedFields({ market, handle: { digests } }: ServedMarket): Pic
   return digests === undefined || last === undefined ? {} : { served: prefixMark(market, digests, last) };
 }
 
+/** A content that was read. */
 interface Reloaded {
   readonly summary: ContentSummary;
   readonly served: ServedMarket;
+  /** Whether it has what was served of the store before, up to the last day of that. */
+  readonly hasGrown: boolean;
+}
+
+/**
+ * Whether a market has what was served of its store before, as it was, besides later days and names that begin on them.
+ * @cost a pass over the panels where there are other names, in turns of the event loop; otherwise that of `servedFields`
+ */
+export async function hasGrown(
+  { served: mark, content_hash: hash }: DatasetDocument,
+  { market, handle: { digests, contentHash } }: ServedMarket,
+): Promise<boolean> {
+  if (mark === undefined || digests === undefined || hash === contentHash) return false;
+  const now = prefixMark(market, digests, mark.day);
+  const isSame = ({ axes, rows, hash: found }: PrefixMark): boolean =>
+    axes === mark.axes && rows === mark.rows && found === mark.hash;
+  return isSame(now) || (now.axes !== mark.axes && (await marksWithoutLater(market, mark.day)).some(isSame));
 }
 
 /** The document of a store after it was read again; findings report a change of content. */
 export function reloadedFields(
   before: DatasetDocument,
-  { summary, served }: Reloaded,
+  { summary, hasGrown: isGrown }: Reloaded,
   at: string,
 ): Partial<DatasetDocument> {
-  const change = changeOf(before, summary, served);
+  const change = changeOf(before, summary, isGrown);
   return {
     ...loadedFields(
       { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
@@ -101,14 +120,9 @@ export function withTaken(report: RefreshReport, taken: TakenAtStart | null): Re
   };
 }
 
-function changeOf(
-  before: DatasetDocument,
-  summary: ContentSummary,
-  { market, handle: { digests } }: ServedMarket,
-): Finding | undefined {
+function changeOf(before: DatasetDocument, summary: ContentSummary, isGrown: boolean): Finding | undefined {
   if (before.content_hash === null || before.content_hash === summary.contentHash) return undefined;
   const mark = before.served;
-  const now = mark === undefined || digests === undefined ? undefined : prefixMark(market, digests, mark.day);
   const hashes = `content_hash ${before.content_hash.slice(0, 12)} before, ${summary.contentHash.slice(0, 12)} now`;
   const rows = TABLE_KINDS.flatMap((table) => {
     const [was, is] = [before.rows?.[table] ?? 0, summary.rows[table] ?? 0];
@@ -121,13 +135,7 @@ function changeOf(
       ? []
       : [`${before.identifiers ?? 0} identifiers before, ${summary.identifiers} now`]),
   ].join('; ');
-  if (
-    mark !== undefined &&
-    now !== undefined &&
-    now.hash === mark.hash &&
-    now.axes === mark.axes &&
-    now.rows === mark.rows
-  ) {
+  if (mark !== undefined && isGrown) {
     const message = `The source has grown since it was last read, with its history up to ${formatDay(mark.day)} unchanged: ${counts}.`;
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }

@@ -14,7 +14,7 @@ export interface AuditFault {
 
 /** What a log of writes is held against. */
 export interface AuditTerms {
-  /** Hash that the last entry must have; null where it is not known. */
+  /** Hash that the last entry must have; null where it is not known, and a signature has to cover the last entry. */
   readonly head: string | null;
   /** Signatures of the log; without them only its chain is verified. */
   readonly seals?: readonly unknown[];
@@ -49,6 +49,9 @@ export function verifyAudit(
   }
   const beyond = check.beyond(last.seq);
   if (beyond !== undefined) return { seq: last.seq + 1, reason: beyond };
+  // Whoever takes the signatures away can hash the rest again.
+  if (head === null && keys !== null && check.last < last.seq)
+    return { seq: check.last + 1, reason: 'no signature covers it' };
   if (head === null || head === last.hash) return { ...last, sealed: check.last };
   return { seq: last.seq + 1, reason: `it is missing: the log ends with ${last.hash}, not with ${head}` };
 }

@@ -1,5 +1,6 @@
 import { DataHistoryDocument, DataVersionDocument } from '#domain/documents/data-version-document.js';
 import { HistoryDocument } from '#domain/documents/version-document.js';
+import { ownerOf } from '../document-id.js';
 import { readVersion } from './history.js';
 
 /** A document as it was found on disk. */
@@ -36,12 +37,12 @@ export function createHistoryCheck(): HistoryCheck {
         heads.set(dataOf(id), head.latest);
       }
       if (kind === 'data-version') {
-        const store = dataOf(id.slice(0, id.lastIndexOf('/')));
+        const store = dataOf(ownerOf(id));
         counts.set(store, (counts.get(store) ?? 0) + 1);
         return DataVersionDocument.safeParse(body).success ? undefined : 'it is no version of data';
       }
       if (kind !== 'version') return undefined;
-      const subject = id.slice(0, id.lastIndexOf('/'));
+      const subject = ownerOf(id);
       counts.set(subject, (counts.get(subject) ?? 0) + 1);
       return readVersion(body) === undefined ? 'its content is not what its ETag says' : undefined;
     },

@@ -10,6 +10,7 @@ import {
   type VersionAction,
   type VersionedKind,
 } from '#domain/documents/version-document.js';
+import { numberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction, FoundDocument } from '../port.js';
 import { inflateContent, deflateContent } from './version-content.js';
 
@@ -30,12 +31,8 @@ interface Change extends Omit<Authorship, 'restores' | 'purges'> {
 
 type Reader = Pick<DocumentReader, 'get' | 'ids'>;
 
-/** Digits of a number in a key: keys of versions are in the order of their numbers. */
-const DIGITS = 10;
-
 const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
-const versionId = (subject: Subject, version: number): string =>
-  `${historyId(subject)}/${String(version).padStart(DIGITS, '0')}`;
+const versionId = (subject: Subject, version: number): string => numberedId(historyId(subject), version);
 
 /**
  * What stands last in the history of a document, undefined when it has none. A damaged head is made again from the keys

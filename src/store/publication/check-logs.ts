@@ -1,4 +1,5 @@
 import { PublicationBatch, PublicationHead } from '#domain/documents/publication-document.js';
+import { ownerOf } from '../document-id.js';
 import { createLogCheck, type LogCheck } from './verify-log.js';
 
 /** A document as it was found on disk. */
@@ -27,7 +28,7 @@ export function createLogsCheck(): LogsCheck {
         if (head !== undefined) heads.set(id, head);
       }
       if (kind !== 'publication') return;
-      const indexId = id.slice(0, id.lastIndexOf('/'));
+      const indexId = ownerOf(id);
       const log = logs.get(indexId) ?? createLogCheck(null);
       logs.set(indexId, log);
       for (const entry of PublicationBatch.safeParse(body).data?.entries ?? []) {

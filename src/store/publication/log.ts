@@ -5,12 +5,8 @@ import {
   type PublicationEntry,
 } from '#domain/documents/publication-document.js';
 import { Refusal } from '#domain/refusal.js';
+import { numberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
-
-/** Digits of a number in a key: keys of batches are in the order of their entries. */
-const DIGITS = 10;
-
-const batchId = (indexId: string, batch: number): string => `${indexId}/${String(batch).padStart(DIGITS, '0')}`;
 
 /**
  * Where the log of an index ends; undefined where nothing was published.
@@ -34,7 +30,7 @@ export async function* logBatches(
   { batches }: PublicationHead,
 ): AsyncGenerator<readonly PublicationEntry[]> {
   for (let batch = 1; batch <= batches; batch++) {
-    const stored = await reader.get('publication', batchId(indexId, batch));
+    const stored = await reader.get('publication', numberedId(indexId, batch));
     const body = stored === undefined || 'unreadable' in stored ? undefined : stored.body;
     const read = PublicationBatch.safeParse(body).data;
     if (read === undefined) throw unreadable(indexId);
@@ -52,7 +48,7 @@ export async function appendEntries(
   for (let from = 0; from < entries.length; from += BATCH_ENTRIES_MAX) {
     batches++;
     const batch: PublicationBatch = { entries: entries.slice(from, from + BATCH_ENTRIES_MAX) };
-    await tx.put('publication', batchId(indexId, batches), batch);
+    await tx.put('publication', numberedId(indexId, batches), batch);
   }
   const { seq, hash } = entries.at(-1)!; // Nobody appends nothing.
   await tx.put('publication-head', indexId, { seq, hash, batches } satisfies PublicationHead);

@@ -76,6 +76,12 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
       status: 0,
       out: expect.stringMatching(/^Chain and signatures hold/) as string,
     });
+    const writes = file('audit.jsonl');
+    expect((await asked(['audit', '--out', writes])).status).toBe(0);
+    expect(await finishedHere(['audit', '--check', writes, '--key', keys])).toMatchObject({
+      status: 0,
+      out: expect.stringMatching(/signed up to entry (\d+): \1 entries/) as string,
+    });
     expect((await asked(['publication', 'rotate'])).status).toBe(0);
     expect((await asked(['publish', 'EVEN', '--restate'])).status).toBe(2); // a restatement needs a reason
   });

@@ -258,6 +258,23 @@ describe('a restart', () => {
     expect(await desk.store()).toMatchObject({ taken_at_start: null, rows: { market: 8 } });
   });
 
+  test('that finds a name that begins later says that the history of the others is what it was', async () => {
+    const reference = (rows: readonly string[]) => ({ 'reference.csv': `identifier,SECTOR\n${rows.join('\n')}\n` });
+    const desk = await served('joined', { 'market/1.csv': bars(FIRST), ...reference(['A,X', 'B,Y']) });
+    const later = bars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
+    await desk.write({ 'market/2.csv': later, ...reference(['A,X', 'AB,X', 'B,Y']) });
+    await service.restart();
+    expect(await desk.closeOf('AB')).toEqual([32]);
+    expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
+    expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
+    expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
+    // A bar of a held day comes with a name: that is another history.
+    await desk.write({ 'market/3.csv': bars(['C,2024-01-05,1', 'B,2024-01-04,2']) });
+    await service.restart();
+    expect(await desk.closeOf('C')).toEqual([1]);
+    expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market']);
+  });
+
   test('that finds what was served says nothing', async () => {
     const desk = await served('same', { 'market.csv': bars(FIRST) });
     await service.restart();

@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import type { Day } from '#domain/days.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { lastAtMost } from '#domain/search.js';
+import { BLOCK_DAYS, blockDigests, DIGEST_BYTES } from './day-blocks.js';
+import { historyDigest, historyDigests } from './history.js';
+import { axesOf, type PrefixMark } from './prefix.js';
+
+/**
+ * The marks that a market would have on a day without the names whose first bar is later: without what its tables say
+ * of them, and with it. None where every name has a bar by then.
+ * @cost a pass over the panels up to the day; other work of the thread runs between blocks
+ */
+export async function marksWithoutLater(market: MarketData, day: Day): Promise<readonly PrefixMark[]> {
+  const { dates, identifiers } = market;
+  const days = lastAtMost(dates, day) + 1;
+  const columns = await columnsHeld(market, days);
+  if (columns.length === identifiers.length) return [];
+  const names = columns.map((column) => identifiers[column]!);
+  const axes = axesOf({ ...market, identifiers: names });
+  const whole = Math.floor(days / BLOCK_DAYS);
+  const blocks = new Uint8Array(whole * DIGEST_BYTES);
+  for (let block = 0; block < whole; block++) {
+    blocks.set(
+      digestOf(market, columns, { from: block * BLOCK_DAYS, to: (block + 1) * BLOCK_DAYS }),
+      block * DIGEST_BYTES,
+    );
+    await setImmediate();
+  }
+  const rest = digestOf(market, columns, { from: whole * BLOCK_DAYS, to: days });
+  const held = new Set(names);
+  return [withoutNames(market, new Set(identifiers.filter((name) => !held.has(name)))), market].map((tables) => {
+    const history = historyDigests({ ...tables, dates: dates.subarray(0, whole * BLOCK_DAYS) });
+    const restHistory = historyDigest(tables, {
+      after: whole === 0 ? undefined : dates[whole * BLOCK_DAYS - 1]!,
+      to: day,
+    });
+    const hash = createHash('sha256').update(blocks).update(history).update(rest).update(restHistory).digest('hex');
+    return { day, axes, rows: days, hash };
+  });
+}
+
+/** Columns with a bar on one of the first days. */
+async function columnsHeld({ identifiers, fields }: MarketData, days: number): Promise<number[]> {
+  const assets = identifiers.length;
+  const isHeld = new Uint8Array(assets);
+  for (const panel of fields.values())
+    for (let t = 0; t < days; t++) {
+      for (let n = 0, cell = t * assets; n < assets; n++, cell++) if (panel[cell] === panel[cell]) isHeld[n] = 1; // NaN: no bar
+      if (t % BLOCK_DAYS === BLOCK_DAYS - 1) await setImmediate();
+    }
+  return identifiers.flatMap((_, n) => (isHeld[n] === 1 ? [n] : []));
+}
+
+/** Digest of some days as a market of some columns has it. */
+function digestOf(
+  { identifiers, dates, fields }: MarketData,
+  columns: readonly number[],
+  { from, to }: { readonly from: number; readonly to: number },
+): Uint8Array {
+  const [assets, kept] = [identifiers.length, columns.length];
+  const taken = [...fields].map(([name, panel]): [string, Float64Array] => {
+    const values = new Float64Array((to - from) * kept);
+    for (let t = from; t < to; t++)
+      for (let k = 0; k < kept; k++) values[(t - from) * kept + k] = panel[t * assets + columns[k]!]!;
+    return [name, values];
+  });
+  const names = columns.map((column) => identifiers[column]!);
+  return blockDigests({ identifiers: names, dates: dates.subarray(from, to), fields: new Map(taken) })(0);
+}
+
+/** The tables of a market as they are without some names. */
+function withoutNames(market: MarketData, names: ReadonlySet<string>): MarketData {
+  const { reference, actions, universes } = market;
+  const isOther = ({ identifier }: { readonly identifier: string }): boolean => !names.has(identifier);
+  return {
+    ...market,
+    reference: { ...reference, rows: new Map([...reference.rows].filter(([identifier]) => isOther({ identifier }))) },
+    actions: actions.filter(isOther),
+    universes: universes.filter(isOther),
+  };
+}

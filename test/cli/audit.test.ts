@@ -1,0 +1,110 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
+import { auditBatches, auditHash, auditHead } from '#store/audit/log.js';
+import { sealAudit } from '#store/audit/seals.js';
+import { createVersionedStore } from '#store/history/versioned-store.js';
+import { newSigningKey } from '#store/publication/signing.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+import { finishedHere } from './process.js';
+
+const newFolder = temporaryFolders();
+const KEY = newSigningKey('2026-01-01T00:00:00.000000+00:00');
+const OTHER = newSigningKey('2026-01-01T00:00:00.000000+00:00');
+
+/** A log of five writes, signed at the third and at its end. */
+let entries: AuditEntry[];
+let seals: readonly AuditSeal[];
+beforeAll(async () => {
+  let time = 0;
+  const engine = await openDocumentStore({ folder: join(await newFolder(), 'documents') });
+  const documents = createVersionedStore(engine, () => (time += 1000));
+  for (let i = 1; i <= 5; i++) {
+    await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }));
+    if (i === 3 || i === 5) await documents.transaction((tx) => sealAudit(tx, KEY, KEY.valid_from));
+  }
+  entries = [];
+  for await (const batch of auditBatches(documents, { after: 0, head: await auditHead(documents) }))
+    entries.push(...batch);
+  ({ documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal));
+  await documents.close();
+});
+
+interface Written {
+  readonly log?: readonly object[];
+  readonly sealed?: readonly object[];
+  readonly key?: object;
+}
+
+/** What the command says of a log, as `GET /audit` answers it in lines, and of its keys. */
+async function checked({ log = entries, sealed = seals, key = KEY }: Written, words: readonly string[] = []) {
+  const folder = await newFolder();
+  const { private_key: _, ...shown } = key as typeof KEY;
+  const lines = [...log, ...sealed.map((seal) => ({ seal }))].map((line) => `${JSON.stringify(line)}\n`);
+  await writeFile(join(folder, 'audit.jsonl'), lines.join(''));
+  await writeFile(join(folder, 'keys.json'), JSON.stringify({ keys: [shown] }));
+  const { status, out, err } = await finishedHere([
+    'audit',
+    '--check',
+    join(folder, 'audit.jsonl'),
+    '--key',
+    join(folder, 'keys.json'),
+    ...words,
+  ]);
+  return `${status} ${out}${err}`.trimEnd();
+}
+
+/** Entries whose numbers and hashes are computed again, as one would who has no key. */
+function hashedAgain(log: readonly AuditEntry[]): AuditEntry[] {
+  let previous = '0'.repeat(64);
+  return log.map((entry, i) => {
+    const stated = { ...entry, seq: i + 1, previous };
+    previous = auditHash(stated);
+    return { ...stated, hash: previous };
+  });
+}
+
+test('a log as it was written holds, and says up to where it is signed', async () => {
+  const [last] = entries.slice(-1);
+  const sound = `0 The chain of hashes holds, signed up to entry 5: 5 entries, the last ${last!.hash}.`;
+  expect(await checked({})).toBe(sound);
+  expect(await checked({}, ['--head', last!.hash])).toBe(sound);
+});
+
+test('each edited, removed, repeated or moved entry is named, and is still found once all is hashed again', async () => {
+  for (const at of [0, 2, 4]) {
+    const edited = entries.map((entry, i) => (i === at ? { ...entry, author: 'mallory' } : entry));
+    expect(await checked({ log: edited })).toBe(`1 Entry ${at + 1}: its hash is not that of its content.`);
+    const signed = at < 3 ? 3 : 5;
+    expect(await checked({ log: hashedAgain(edited) })).toBe(`1 Entry ${signed}: it is not the entry that was signed.`);
+    const removed = entries.toSpliced(at, 1);
+    const reason = at === 4 ? 'it is missing: the log is signed up to entry 5' : `it has the number ${at + 2}`;
+    expect(await checked({ log: removed })).toBe(`1 Entry ${at + 1}: ${reason}.`);
+    expect(await checked({ log: hashedAgain(removed) })).toMatch(/^1 Entry [35]: /);
+    const repeated = entries.toSpliced(at, 0, entries[at]!);
+    expect(await checked({ log: repeated })).toBe(`1 Entry ${at + 2}: it has the number ${at + 1}.`);
+  }
+  const moved = entries.toSpliced(1, 2, entries[2]!, entries[1]!);
+  expect(await checked({ log: moved })).toBe('1 Entry 2: it has the number 3.');
+  expect(await checked({ log: hashedAgain(moved) })).toBe('1 Entry 3: it is not the entry that was signed.');
+});
+
+test('another key, an edited signature and one that was taken away are found', async () => {
+  expect(await checked({ key: OTHER })).toBe(`1 Entry 3: of its seal, its key ${KEY.key_id} is not known.`);
+  const disguised = { ...OTHER, key_id: KEY.key_id };
+  expect(await checked({ key: disguised })).toMatch(/^1 Entry 3: of its seal, its signature is not one of the key/);
+  const forged = seals.map((seal, i) => (i === 1 ? { ...seal, signature: seals[0]!.signature } : seal));
+  expect(await checked({ sealed: forged })).toMatch(/^1 Entry 5: of its seal, its signature/);
+  // Without its signature an entry could be any other.
+  expect(await checked({ sealed: seals.slice(0, 1) })).toBe('1 Entry 4: no signature covers it.');
+  expect(await checked({ sealed: [] })).toBe('1 Entry 1: no signature covers it.');
+  expect(await checked({ sealed: [] }, ['--head', entries.at(-1)!.hash])).toMatch(/^0 .*signed up to entry 0/);
+});
+
+test('another last hash, and files that are not there, are told', async () => {
+  expect(await checked({}, ['--head', 'f'.repeat(64)])).toMatch(/^1 Entry 6: it is missing/);
+  const missing = await finishedHere(['audit', '--check', join(await newFolder(), 'none')]);
+  expect(missing).toMatchObject({ status: 64, err: expect.stringContaining('cannot be read: ENOENT') as string });
+});

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AuditEntry, AuditHead, AuditSeal, AUDITED_KINDS } from '#domain/documents/audit-document.js';
 import { PublicKey } from '#domain/documents/publication-document.js';
+import { isMoment, MOMENT } from '#domain/moment.js';
 import { routes } from './route.js';
 import { LOG_MEDIA } from './publication.js';
 
@@ -15,7 +16,8 @@ export const AuditLog = z
   })
   .meta({ id: 'AuditLog' });
 
-const moment = z.string().regex(/^\d{4}-\d{2}-\d{2}(T[\d:.+-]+Z?)?$/, 'must be a date or a time as `at` has it');
+const message = 'must be a date or a time';
+const moment = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
 
 export const auditRoutes = routes({
   getAudit: {

@@ -5846,6 +5846,15 @@ export interface RunsDifference {
     readonly cells: number | null;
     /** The first of them. */
     readonly first: readonly DataCell[];
+    /** Rows that only one content has, or has otherwise; null as `cells`. */
+    readonly rows: {
+      /** Rows that are new. */
+      readonly rows_added: number;
+      /** Rows with other values. */
+      readonly rows_changed: number;
+      /** Rows that are gone. */
+      readonly rows_removed: number;
+    } | null;
   };
   /** Engines of both. */
   readonly engine: {

@@ -3,7 +3,7 @@ import { Id } from '#domain/shape.js';
 import { jobStatus } from '../jobs.js';
 import { routes } from '../route.js';
 import { RunKey } from '../run-state.js';
-import { DataCell } from '../stores/data-versions.js';
+import { DataCell, rowCounts } from '../stores/data-versions.js';
 import { DocumentChange } from '../versions.js';
 
 export const RunDifferenceRequest = z
@@ -40,6 +40,10 @@ export const RunsDifference = z
         .nullable()
         .meta({ description: 'Values that differ, 0 of the same content; null where a content cannot be had again.' }),
       first: z.array(DataCell).meta({ description: 'The first of them.' }),
+      rows: z
+        .strictObject(rowCounts)
+        .nullable()
+        .meta({ description: 'Rows that only one content has, or has otherwise; null as `cells`.' }),
     }),
     engine: z
       .strictObject({

@@ -3,7 +3,8 @@ import { DATA_SOURCES } from '#domain/documents/data-version-document.js';
 import { Id } from '#domain/shape.js';
 import { routes } from '../route.js';
 
-const rows = {
+/** Rows by which two contents differ. */
+export const rowCounts = {
   rows_added: z.int().min(0).meta({ description: 'Rows that are new.' }),
   rows_changed: z.int().min(0).meta({ description: 'Rows with other values.' }),
   rows_removed: z.int().min(0).meta({ description: 'Rows that are gone.' }),
@@ -15,7 +16,7 @@ export const DataVersion = z
     content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
     known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
     source: z.enum(DATA_SOURCES).meta({ description: 'What made it.' }),
-    ...rows,
+    ...rowCounts,
     readable: z.boolean().meta({ description: 'Whether it can be had again, by `as_known_on`.' }),
   })
   .meta({ id: 'DataVersion' });
@@ -48,7 +49,7 @@ export const DataDifference = z
     cells: z.int().min(0).meta({
       description: 'Values of rows of the first version that the other has otherwise or not at all.',
     }),
-    ...rows,
+    ...rowCounts,
     changes: z.array(DataCell).meta({ description: 'The first of those values, by date.' }),
   })
   .meta({ id: 'DataDifference' });
@@ -67,7 +68,7 @@ export const dataVersionRoutes = routes({
     tag: 'stores',
     summary: 'Contents of a data store that were served, newest first.',
     description:
-      'Kept as the values that changed. A version is not readable where the content after it came while nobody had both: of a folder that changed while the service was stopped, or of a store that was not served.',
+      'Kept as the values that changed. A version is not readable where the content after it came while nobody had both: of a folder that changed while the service was stopped, or served another store.',
     params,
     query: z.strictObject({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most versions.' }),
@@ -89,6 +90,6 @@ export const dataVersionRoutes = routes({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most values that are listed.' }),
     }),
     success: { status: 200, description: 'The difference.', schema: DataDifference },
-    errors: ['STORE_NOT_FOUND', 'STORE_NOT_SERVED', 'VERSION_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'NO_DATA_SOURCE'],
+    errors: ['STORE_NOT_FOUND', 'STORE_NOT_SERVED', 'NO_DATA_SOURCE', ...asKnownErrors],
   },
 });

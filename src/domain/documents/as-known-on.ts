@@ -1,7 +1,5 @@
 import { z } from 'zod';
-
-/** A date, or a time with or without its zone (UTC). */
-const MOMENT = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?$/;
+import { isMoment, MOMENT } from '../moment.js';
 
 /** A moment, or the number of a version. */
 const MOMENT_OR_VERSION = /^([1-9]\d{0,8}|\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?)?)$/;
@@ -11,7 +9,7 @@ const description =
 
 /** Which content of the served store is used; the last one where it is left out. */
 export const AsKnownOn = z
-  .union([z.int().min(1), z.string().regex(MOMENT, { message }).refine(isMoment, { message })])
+  .union([z.int().min(1), z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message })])
   .optional()
   .meta({ description });
 export type AsKnownOn = NonNullable<z.infer<typeof AsKnownOn>>;
@@ -19,7 +17,7 @@ export type AsKnownOn = NonNullable<z.infer<typeof AsKnownOn>>;
 /** The same in a query, where a number comes as text. */
 export const AsKnownOnText = z
   .string()
-  .regex(MOMENT_OR_VERSION, { message })
+  .regex(MOMENT_OR_VERSION, { message, abort: true })
   .refine((text) => versionNumber(text) !== undefined || isMoment(text), { message })
   .optional()
   .meta({ description });
@@ -27,14 +25,4 @@ export const AsKnownOnText = z
 /** The version that is asked for by its number; undefined where a time is. */
 export function versionNumber(asKnownOn: AsKnownOn): number | undefined {
   return typeof asKnownOn === 'number' || /^\d{1,9}$/.test(asKnownOn) ? Number(asKnownOn) : undefined;
-}
-
-/** A moment in ms since 1970; of a date its end. NaN where there is no such time. */
-export function momentOf(time: string): number {
-  if (time.length === 10) return Date.parse(`${time}T23:59:59.999Z`);
-  return Date.parse(/Z|[+-]\d{2}:\d{2}$/.test(time) ? time : `${time}Z`);
-}
-
-function isMoment(text: string): boolean {
-  return Number.isFinite(momentOf(text));
 }

@@ -36,6 +36,8 @@ export interface HeldBars {
   readonly identifiers: readonly string[];
   /** Last day of them. */
   readonly lastDay: Day;
+  /** What happened since is a change as any other. */
+  readonly isLiteral?: true;
 }
 
 /**
@@ -51,7 +53,8 @@ export function compareTables(
   const rules: Rules = {
     isHistory: (rows) => names.has(rows[0]!.identifier) && firstDay(rows) <= held.lastDay,
     isContinued: (was, is) =>
-      (was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is),
+      held.isLiteral !== true &&
+      ((was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is)),
   };
   const changesOf = (table: RowTable): TableChanges =>
     compareRows(table, ROWS[table](before), ROWS[table](after), rules);

@@ -29,7 +29,7 @@ export interface DataDifference {
  * @cost one pass over the cells of both, a few microseconds a row of the tables
  */
 export function differenceOf(before: MarketContent, after: MarketContent, limit: number): DataDifference {
-  const held = { identifiers: before.identifiers, lastDay: before.dates.at(-1) ?? -Infinity };
+  const held = { identifiers: before.identifiers, lastDay: before.dates.at(-1) ?? -Infinity, isLiteral: true } as const;
   const compared: readonly RowChanges[] = [
     compareBars(before, after),
     ...Object.values(compareTables(before, after, held)),

@@ -1,7 +1,8 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
-import { momentOf, versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
+import { versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
 import { DataHistoryDocument, DataVersionDocument, type DataSource } from '#domain/documents/data-version-document.js';
 import type { Day } from '#domain/days.js';
+import { momentOf } from '#domain/moment.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
@@ -37,13 +38,17 @@ export interface KnownMarket {
   readonly version: number | null;
 }
 
+/** Reads a content from its place; undefined where that cannot be read. */
+export type ContentReader = () => Promise<ServedMarket | undefined>;
+
 /** The contents of data stores that were served. */
 export interface DataVersions {
   /**
    * What a content that is to be served adds to the history of its store; null where it is the last one.
-   * @cost of a comparison in a thread, where the last content is served; nothing otherwise
+   * @param replaced reads what the store's files hold until now, asked where its last content is not served
+   * @cost of a comparison in a thread, where the last content is served or can be read; nothing otherwise
    */
-  prepare(market: ServedMarket, source: DataSource): Promise<PreparedVersion | null>;
+  prepare(market: ServedMarket, source: DataSource, replaced?: ContentReader): Promise<PreparedVersion | null>;
   /** Newest first. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
@@ -57,7 +62,7 @@ export interface DataVersions {
    * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
    */
   before(version: number | null): Promise<KnownReferences>;
-  /** A DataDifference as JSON. @throws Refusal STORE_NOT_SERVED, and as `at` */
+  /** A DataDifference as JSON. @throws Refusal STORE_NOT_FOUND, STORE_NOT_SERVED, and as `at` */
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** The version that has a content; null where none has. */
   versionOf(datasetId: string, contentHash: string): Promise<number | null>;
@@ -84,18 +89,21 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   /** By key, the one asked for longest ago first. */
   const held = new Map<string, Promise<ServedMarket>>();
 
-  async function prepare(market: ServedMarket, source: DataSource): Promise<PreparedVersion | null> {
+  async function prepare(
+    market: ServedMarket,
+    source: DataSource,
+    replaced?: ContentReader,
+  ): Promise<PreparedVersion | null> {
     const { datasetId, contentHash } = market.identity;
     const head = await historyOf(documents, datasetId);
     if (head?.content_hash === contentHash) return null;
-    const before = markets.served();
-    const isHeld =
-      head !== undefined &&
-      before?.identity.datasetId === datasetId &&
-      before.identity.contentHash === head.content_hash;
     const draft = { datasetId, contentHash, source, knownAt: timestamp() };
-    if (!isHeld) return { ...draft, previous: null, change: null, rows: null };
-    const input = { before: before.handle, after: market.handle };
+    const isLast = (content: ServedMarket | undefined): boolean =>
+      content?.identity.datasetId === datasetId && content.identity.contentHash === head?.content_hash;
+    const served = markets.served();
+    const before = head === undefined || isLast(served) ? served : await replaced?.();
+    if (head === undefined || !isLast(before)) return { ...draft, previous: null, change: null, rows: null };
+    const input = { before: before!.handle, after: market.handle };
     const { bytes, sha256, rows } = await jobs.query('content-change', input);
     return { ...draft, previous: head.latest, change: await artifacts.write(bytes, sha256), rows };
   }
@@ -173,11 +181,15 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return market;
   }
 
+  async function requireStore(datasetId: string): Promise<void> {
+    if ((await documents.get('store', datasetId)) === undefined)
+      throw new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
+  }
+
   return {
     prepare,
     async list(datasetId, { limit, before }) {
-      if ((await documents.get('store', datasetId)) === undefined)
-        throw new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
+      await requireStore(datasetId);
       const head = await historyOf(documents, datasetId);
       const versions: DataVersionList['versions'] = [];
       const from = Math.min(head?.latest ?? 0, (before ?? Infinity) - 1);
@@ -206,6 +218,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       return { knownOn, earlier };
     },
     async difference(datasetId, { from, to, limit }, signal) {
+      await requireStore(datasetId);
       if (markets.require().identity.datasetId !== datasetId)
         throw new Refusal('STORE_NOT_SERVED', `The data store ${datasetId} is not being served.`);
       const [before, after] = [await at(from), await at(to)];

@@ -13,6 +13,7 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import { runMarketTask, type MarketTaskResult } from '#market/process/market-process.js';
 import type { ContentSummary, ImportAnswer } from '#market/process/market-tasks.js';
 import type { TableKind } from '#market/content/table-kinds.js';
+import type { ServedMarket } from '#market/serving/markets.js';
 import { isFull } from '#market/serving/shared-market.js';
 import { createProblems } from '#market/content/problems.js';
 import { servedMarket } from '#market/serving/served-markets.js';
@@ -26,7 +27,7 @@ import type { DataSource } from '#domain/documents/data-version-document.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
-import { loadedFields } from './loading.js';
+import { loadedFields, type DatasetLoading } from './loading.js';
 import { publishReplaced, type StoreFiles } from './store-files.js';
 
 export interface DatasetImportsDependencies {
@@ -46,6 +47,7 @@ export interface DatasetImportsDependencies {
   readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
   readonly versions: Pick<DataVersions, 'prepare'>;
+  readonly loading: Pick<DatasetLoading, 'read'>;
 }
 
 /** The body of an import. */
@@ -80,6 +82,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     closing,
     calendarsInUse,
     versions,
+    loading,
     timestamp,
   } = dependencies;
 
@@ -243,7 +246,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   ): Promise<void> {
     const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
-    const version = served === undefined ? null : await versions.prepare(served, source);
+    const version = served === undefined ? null : await versions.prepare(served, source, () => contentOf(previous));
     if (served !== undefined) await activations.prepare(served);
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
@@ -255,6 +258,18 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
     await documents.transaction(write, { by });
     // The new folder is the store now: one that cannot be removed is no failure, and goes at the next start.
     if (previous?.location != null) await folders.remove(previous.location, document.store_id).catch(() => false);
+  }
+
+  /** What a store that is to be replaced holds; undefined where it cannot be read any more. */
+  async function contentOf(previous: DatasetDocument | undefined): Promise<ServedMarket | undefined> {
+    if (previous?.location == null) return undefined;
+    try {
+      const loaded = await loading.read(previous, { serve: true, signal: closing });
+      return loaded.kind === 'loaded' ? loaded.served : undefined;
+    } catch (failure) {
+      if (failure instanceof Refusal) return undefined;
+      throw failure;
+    }
   }
 
   async function register(made: Repaired, by?: Authorship): Promise<DataStore> {

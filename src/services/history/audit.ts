@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditedKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
+import { beginningOf, momentOf } from '#domain/moment.js';
 import { Refusal } from '#domain/refusal.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
@@ -92,10 +93,10 @@ async function* limited(batches: AuditBatches, query: AuditQuery): AuditBatches 
   }
 }
 
-/** A day covers its times: they begin with it. */
 function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boolean {
-  if (query.start !== undefined && at < query.start) return false;
-  if (query.end !== undefined && at > query.end && !at.startsWith(query.end)) return false;
+  const time = Date.parse(at);
+  if (query.start !== undefined && time < beginningOf(query.start)) return false;
+  if (query.end !== undefined && time > momentOf(query.end)) return false;
   const isOther = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
   return !isOther(query.kind, kind) && !isOther(query.id, id) && !isOther(query.author, author);
 }

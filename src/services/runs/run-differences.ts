@@ -1,4 +1,5 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
+import type { DataDifferenceView } from '#contract/stores/data-versions.js';
 import { onCommonGrid } from '#domain/backtest/common-grid.js';
 import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
@@ -137,19 +138,20 @@ export function createRunDifferenceJob({
   });
 
   async function dataOf(from: Side, to: Side, { signal }: Pick<Attempt, 'signal'>): Promise<RunsDifference['data']> {
-    if (isSameData(from.run, to.run)) return { cells: 0, first: [] };
+    if (isSameData(from.run, to.run)) return { cells: 0, first: [], rows: NO_ROWS };
     const { store_id: store } = from.run;
     const isReadable = from.market !== undefined && to.market !== undefined && store === to.run.store_id;
-    if (!isReadable || from.version === null || to.version === null) return { cells: null, first: [] };
+    if (!isReadable || from.version === null || to.version === null) return { cells: null, first: [], rows: null };
     const versions = { from: from.version, to: to.version, limit: CELLS_MAX };
     const bytes = await dataVersions.difference(store!, versions, signal);
-    const { cells, changes } = JSON.parse(new TextDecoder().decode(bytes)) as {
-      readonly cells: number;
-      readonly changes: RunsDifference['data']['first'];
-    }; // Written by the task itself, at most so many.
-    return { cells, first: changes };
+    const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // As the task has written it.
+    const { cells, changes, rows_added, rows_changed, rows_removed } = found;
+    return { cells, first: changes, rows: { rows_added, rows_changed, rows_removed } };
   }
 }
+
+/** Of the same content. */
+const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };
 
 interface Causes {
   readonly definition: DocumentChange[];

@@ -85,6 +85,9 @@ test('an announced dividend that is paid goes on as it was; with another amount 
     changed: 1,
     total: 2,
   });
+  // Of two versions of the data it is another value.
+  const literal = compareTables(state(1, 'announced'), state(1, 'paid'), { ...HELD, isLiteral: true });
+  expect(literal.corporate_actions).toMatchObject({ added: 0, changed: 1, total: 1 });
 });
 
 test('a membership that ends after the last day held goes on as it was; one that ends before it is another history', () => {

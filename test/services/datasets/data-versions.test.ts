@@ -143,6 +143,11 @@ test('a time asks for the newest version known at it, and a backtest tells which
     code: 'NO_DATA_KNOWN',
   });
   expect(await service.refusal('GET', '/data/prices/B?as_known_on=9')).toMatchObject({ code: 'VERSION_NOT_FOUND' });
+  for (const moment of ['2024-02-30', 'yesterday', '0']) {
+    const { code, detail } = await service.refusal('GET', `/data/prices/B?as_known_on=${moment}`);
+    expect([code, (detail as { readonly findings: unknown[] }).findings.length]).toEqual(['VALIDATION_FAILED', 1]);
+  }
+  expect((await service.refusal('GET', '/data/stores/none/versions/diff?from=1&to=2')).code).toBe('STORE_NOT_FOUND');
 });
 
 test('sweeps and risk models take what was known', async () => {
@@ -214,4 +219,13 @@ test('a folder that changed while the service was stopped leaves its earlier con
   ]);
   expect((await service.refusal('GET', '/data/prices/A?as_known_on=1')).code).toBe('NO_DATA_KNOWN');
   expect((await service.ask('GET', '/data/prices/A?as_known_on=2')).status).toBe(200);
+});
+
+test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {
+  const before = await readable();
+  const prices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
+  await imported(tables(43, CORRECTED), 'append'); // the folder is served until then
+  expect(await readable()).toEqual([[5, true], ...before]);
+  expect((await prices('?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
+  expect((await versions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });
 });

@@ -99,6 +99,7 @@ test('a corrected price changes levels from its day on, and nothing before', asy
   const after = await ran();
   const found = await difference(before, after);
   expect(found).toMatchObject({ same_levels: false, first_difference: CORRECTED, definition: [], request: [] });
+  expect(found.data.rows).toEqual({ rows_added: 0, rows_changed: found.data.first.length, rows_removed: 0 });
   expect(effectsOf(found)).toEqual({ definition: 0, request: 0, data: found.total_return, engine: 0 });
   expect(found.largest!.date >= CORRECTED).toBe(true);
 });
@@ -109,7 +110,7 @@ test('a run and the same run again differ in nothing', async () => {
     same_levels: true,
     first_difference: null,
     largest: null,
-    data: { cells: 0, first: [] },
+    data: { cells: 0, first: [], rows: { rows_added: 0, rows_changed: 0, rows_removed: 0 } },
     total_return: 0,
   });
 });

@@ -6383,11 +6383,22 @@ RunsDifferenceLargest = t.TypedDict("RunsDifferenceLargest", {
 })
 
 
+class RunsDifferenceDataRows(t.TypedDict):
+    #: Rows that are new.
+    rows_added: int
+    #: Rows with other values.
+    rows_changed: int
+    #: Rows that are gone.
+    rows_removed: int
+
+
 class RunsDifferenceData(t.TypedDict):
     #: Values that differ, 0 of the same content; null where a content cannot be had again.
     cells: t.Optional[int]
     #: The first of them.
     first: t.Sequence[DataCell]
+    #: Rows that only one content has, or has otherwise; null as `cells`.
+    rows: t.Optional[RunsDifferenceDataRows]
 
 
 RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {

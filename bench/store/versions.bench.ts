@@ -1,0 +1,132 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { compose } from '#cli/compose.js';
+import { readSettings } from '#cli/settings.js';
+import { createVersionedStore } from '#store/history/versioned-store.js';
+import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { openDatabaseDocuments } from '#store/postgres/open-documents.js';
+import type { DocumentEngine, DocumentStore } from '#store/port.js';
+import { hasPostgresql, startPostgresql } from '../../test/postgresql/postgresql-server.js';
+import { percentile } from '../percentiles.js';
+
+/**
+ * What versions and the log of writes add to a PUT of a definition: the transaction with and without them, by turns, and
+ * the whole PUT through the service, on LMDB and on PostgreSQL. One client; medians of wall time, means of processor time.
+ */
+const ROUNDS = 12;
+const WRITES = 40;
+
+const definition = (serial: number) => ({
+  id: 'CORE',
+  name: `Core ${serial}`,
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
+  rebalance: { frequency: 'quarterly' },
+  universe: { kind: 'list', identifiers: Array.from({ length: 100 }, (_, i) => `NAME${i}`) },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
+
+interface Times {
+  readonly wall: number[];
+  /** Of all threads of this process, ms. */
+  processor: number;
+}
+
+async function timed(write: (serial: number) => Promise<unknown>, times: Times): Promise<void> {
+  const before = process.cpuUsage();
+  for (let i = 0; i < WRITES; i++) {
+    const start = performance.now();
+    await write(times.wall.length);
+    times.wall.push(performance.now() - start);
+  }
+  const { user, system } = process.cpuUsage(before);
+  times.processor += (user + system) / 1000;
+}
+
+const begun = (): Times => ({ wall: [], processor: 0 });
+const wallOf = ({ wall }: Times): number =>
+  percentile(
+    wall.toSorted((a, b) => a - b),
+    0.5,
+  );
+const processorOf = ({ wall, processor }: Times): number => processor / wall.length;
+
+async function compare(engine: DocumentEngine, put: (serial: number) => Promise<unknown>, name: string): Promise<void> {
+  const versioned = createVersionedStore(engine);
+  const into = (store: DocumentStore, id: string) => (serial: number) =>
+    store.transaction((tx) => tx.put('index', id, definition(serial)));
+  const [plain, kept, whole] = [begun(), begun(), begun()];
+  await timed(put, begun()); // warm
+  for (let round = 0; round < ROUNDS; round++) {
+    await timed(into(engine, 'plain'), plain);
+    await timed(into(versioned, 'kept'), kept);
+    await timed(put, whole);
+  }
+  for (const [what, of] of [
+    ['wall', wallOf],
+    ['processor', processorOf],
+  ] as const) {
+    const added = of(kept) - of(plain);
+    const share = (100 * added) / (of(whole) - added);
+    const ms = (times: Times): string => `${of(times).toFixed(2)} ms`;
+    console.log(
+      `${name.padEnd(10)} ${what.padEnd(9)}  transaction ${ms(plain)}, with versions ${ms(kept)}; PUT ${ms(whole)}: ${share.toFixed(0)} % more than without`,
+    );
+  }
+}
+
+const folder = await mkdtemp(join(tmpdir(), 'bench-'));
+
+async function withService(
+  flags: readonly string[],
+  work: (put: (serial: number) => Promise<unknown>) => Promise<void>,
+) {
+  const { settings } = readSettings(
+    ['--home', join(folder, `home-${flags.length}`), '--workers', '1', '--warm-up', 'off', ...flags],
+    {},
+  );
+  const onDefect = (cause: unknown): never => {
+    throw cause;
+  };
+  const service = await compose({ role: 'service', settings, log: pino({ level: 'silent' }), onDefect });
+  try {
+    await work(async (serial) => {
+      const init = {
+        method: 'PUT',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(definition(serial)),
+      };
+      const { status } = await service.app.fetch(new Request('http://localhost/indices/CORE', init));
+      if (status >= 300) throw new Error(`answered ${status}`);
+    });
+  } finally {
+    await service.close();
+  }
+}
+
+try {
+  await withService([], async (put) => {
+    const engine = await openDocumentStore({ folder: join(folder, 'documents') });
+    await compare(engine, put, 'LMDB');
+    await engine.close();
+  });
+  if (hasPostgresql) {
+    const server = await startPostgresql();
+    try {
+      const onFailure = (): void => {};
+      const engine = await openDatabaseDocuments({
+        place: { url: server.url, schema: 'bench', migrate: true },
+        onFailure,
+      });
+      await (await openDatabaseDocuments({ place: { url: server.url, migrate: true }, onFailure })).close();
+      await withService(['--database', server.url], (put) => compare(engine, put, 'PostgreSQL'));
+      await engine.close();
+    } finally {
+      await server.stop();
+    }
+  }
+} finally {
+  await rm(folder, { recursive: true });
+}

@@ -15,6 +15,7 @@ import {
 import type { Explanation } from '#domain/rules/explain.js';
 import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
 import type { Change, Difference } from '#domain/rules/whatif.js';
+import { toExplainedDatapoint } from './explained-datapoint.js';
 
 /** A response whose findings are those of the domain, which the wire shows as they are. */
 type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
@@ -193,7 +194,7 @@ export function toIndexExplanation(explanation: NameExplanation, context: Explan
     decision_date: formatDay(decision),
     in_universe: inUniverse,
     included: held !== null,
-    datapoints: datapoints.map(({ path, field, value, read }) => ({ path, field, value, ...read })),
+    datapoints: datapoints.map(toExplainedDatapoint),
     ...(isDerivedExplanation(explanation)
       ? { ...NO_RULES, derivation: toDerivation(explanation, context) }
       : { ...toChain(explanation, context), derivation: null }),

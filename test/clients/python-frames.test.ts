@@ -32,6 +32,16 @@ afterAll(() => user?.close());
 
 const outputOf = (script: string) => user.outputOf(script);
 
+/** Place and rows of each list of objects, dated series and table of an answer. */
+function tablesIn(value: unknown, place: string): [place: string, rows: number][] {
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.length > 0 && value.every(isObject) ? [[place, value.length]] : [];
+  if ('index' in value && 'data' in value) return [[place, (value.index as unknown[]).length]];
+  return Object.entries(value).flatMap(([name, member]) => tablesIn(member, `${place}.${name}`));
+}
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
 describe.skipIf(!hasPandas)('with pandas', () => {
   test('exports a table as a frame, the same that pandas reads from CSV', async () => {
     const said = await outputOf(`
@@ -112,6 +122,9 @@ laws = {
     "compare": abs(f.compare("PY", "PY-2").iloc[0] - 100).max(),
     "benchmark": abs(f.compare("PY", benchmark="PY-2") - f.compare("PY", "PY-2")).max().max(),
     "metrics": abs(f.metrics("PY").loc["max_drawdown", "PY"] - drawdown),
+    "performance": abs(f.performance("PY")["level"].iloc[-1] / 100 - 1 - d.api.get_overview("PY")["metrics"]["total_return"]),
+    "drawdowns": abs(f.drawdowns("PY")["depth"].min() - f.performance("PY")["drawdown"].min()),
+    "correlations": abs(f.correlations("PY", "PY-2").loc["PY", "PY"] - 1),
     "sweep": abs(sweep[sweep[path] == "EqualWeight"]["max_drawdown"].iloc[0] - drawdown),
     "trades": abs(f.rebalance("PY", f.rebalances("PY").index[-1])["after"].sum() - 1),
     "prices": abs(f.prices(name)["CLOSE"] - d.prices(name)["CLOSE"]).max(),
@@ -129,6 +142,25 @@ print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels
       true,
       ['SECTOR'],
     ]);
+  });
+
+  test('every table of every answer is a frame of as many rows', async () => {
+    const answers = JSON.parse(readFileSync('data/answers.json', 'utf8')) as Record<string, unknown>;
+    const expected = Object.entries(answers).flatMap(([operation, answer]) => tablesIn(answer, operation));
+    expect(expected.length).toBeGreaterThan(100);
+    const said = (await outputOf(`
+from divisor import tables
+answers = json.load(open(${JSON.stringify(resolve('data/answers.json'))}))
+rows = {(operation + "." + place).rstrip("."): len(table) for operation, answer in answers.items() for place, table in tables(answer).items()}
+state = tables(answers["getLimits"])["state"]
+groups = tables(answers["getExposures"])["groups.weights"]
+shocks = tables(answers["runScenarios"])["scenarios.by_name"]
+months = tables(answers["getPerformance"])["monthly_returns"]
+print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns)], [list(groups.columns) == [one["group"] for one in answers["getExposures"]["groups"]], len(groups)],
+    list(shocks.columns[:2]), str(months.dtype)]))`)) as [Record<string, number>, ...unknown[]];
+    const [rows, ...others] = said;
+    expect(expected.filter(([place, length]) => rows[place] !== length)).toEqual([]);
+    expect(others).toEqual([['datetime64', ['headroom']], [true, 3], ['scenarios.name', 'weight'], 'float64']);
   });
 
   test('hands over series and tables as pandas objects, and takes frames', async () => {

@@ -126,9 +126,13 @@ export const explain: JobCommand<IndexExplanation> = {
       query: { as_of: flags.text('as-of') },
     }),
   }),
-  show: ({ rules, ...explained }) =>
+  show: ({ rules, datapoints, ...explained }) =>
     table([
       ...Object.entries(scalars(explained)).map(([name, value]) => [name, String(value ?? '-')]),
+      ...datapoints.map(({ field, value, known_from: known }) => [
+        field,
+        `${value ?? '-'}${known === null ? '' : `, known from ${known} on`}`,
+      ]),
       ...rules.map((rule) => Object.values(scalars(rule)).map((value) => String(value ?? '-'))),
     ]),
 };

@@ -1943,6 +1943,8 @@ export interface ExplainedDatapoint {
   readonly to: string | null;
   /** Values found between them: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on sessions in a row. */
   readonly observations: number;
+  /** Of a missing value of a name whose bars began too late for it: the first session on which there can be one, half of its window and its lag after them. Null otherwise. */
+  readonly known_from: string | null;
 }
 
 export interface ExplainedRule {

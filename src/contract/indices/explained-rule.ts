@@ -16,6 +16,10 @@ export const ExplainedDatapoint = z
       description:
         'Values found between them: for VOLATILITY, MOMENTUM, BETA and windows of RETURN the returns between bars on sessions in a row.',
     }),
+    known_from: z.string().nullable().meta({
+      description:
+        'Of a missing value of a name whose bars began too late for it: the first session on which there can be one, half of its window and its lag after them. Null otherwise.',
+    }),
   })
   .meta({ id: 'ExplainedDatapoint' });
 

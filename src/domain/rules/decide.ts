@@ -8,12 +8,14 @@ import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
 import { returnGaps } from '../market/return-gaps.js';
 import type { SessionMarket } from '../market/session-market.js';
-import { assertNoErrors } from '../refusal.js';
+import { assertNoErrors, Refusal } from '../refusal.js';
 import { bindPipeline, readsOf, type BoundGroupCap, type BoundPipeline } from './bound-pipeline.js';
 import { applyCaps, type Capped, type GroupCaps } from './capping.js';
 import { createCrossSections, type CrossSection, type CrossSections } from './datapoints/cross-section.js';
 import { fieldFindings } from './datapoints/field-findings.js';
+import { requestText } from './datapoints/field-request.js';
 import type { Series } from './datapoints/series.js';
+import type { FieldUse } from './field-use.js';
 import type { SelectionScope, Verdict } from './selection-class.js';
 import type { RawWeights } from './weighting-class.js';
 
@@ -141,7 +143,7 @@ function decideOn(input: DecideInput): Trace {
   const cross = sections.at(session, universe);
   const { waterfall, verdicts, survivors } = selectOn(input, cross);
   const traced = { cross, pipeline, verdicts, survivors, raw: undefined, capping: undefined };
-  if (survivors.length === 0) return { ...traced, decision: { ...nothingSurvives(waterfall), waterfall } };
+  if (survivors.length === 0) return { ...traced, decision: { ...nothingSurvives(waterfall, traced), waterfall } };
 
   const raw = pipeline.weighting.weigh({ cross, columns: survivors, identifiers, engine });
   if (raw.kind === 'refused') {
@@ -153,7 +155,7 @@ function decideOn(input: DecideInput): Trace {
   const areAllWeighed = areAllPositive(raw.values);
   const columns = areAllWeighed ? survivors : survivors.filter((_, position) => raw.values[position]! > 0);
   const unweighted = areAllWeighed ? NOTHING : survivors.filter((_, position) => raw.values[position] === 0);
-  if (columns.length === 0) return { ...traced, raw, decision: { ...nothingWeighs(survivors.length), waterfall } };
+  if (columns.length === 0) return { ...traced, raw, decision: { ...nothingWeighs(traced), waterfall } };
 
   const { cap, floor } = document.pipeline.weighting;
   const uncapped = normalised(areAllWeighed ? raw.values : raw.values.filter((value) => value > 0));
@@ -247,27 +249,60 @@ function groupCapsOf(groupCaps: readonly BoundGroupCap[], cross: CrossSection, c
   });
 }
 
-function nothingSurvives(waterfall: readonly WaterfallStep[]): Undecided {
+type Selected = Pick<Trace, 'cross' | 'pipeline' | 'verdicts' | 'survivors'>;
+
+function nothingSurvives(waterfall: readonly WaterfallStep[], { cross, pipeline, verdicts }: Selected): Undecided {
   const last = waterfall.find(({ remaining }) => remaining === 0)!;
-  const where =
-    last.ruleId === null
-      ? 'The universe has no name that can be priced.'
-      : `No name is left after the rule ${last.ruleId} (${last.ruleType}).`;
-  const path = last.ruleId === null ? 'universe' : `pipeline.selection[${last.position - 1}]`;
-  return {
-    kind: 'empty',
-    code: 'EMPTY_INDEX',
-    finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message: where, path, row_id: last.ruleId },
-  };
+  if (last.ruleId === null) return undecided('empty', 'universe', ['The universe has no name that can be priced.']);
+  const at = last.position - 1;
+  const lacking = { cross, columns: verdicts[at]!.scope.columns, reads: pipeline.rules[at]!.rule.reads };
+  const where = `No name is left after the rule ${last.ruleId} (${last.ruleType})`;
+  return undecided('empty', `pipeline.selection[${at}]`, whyNothing(where, lacking), last.ruleId);
 }
 
-function nothingWeighs(survivors: number): Undecided {
-  const message = `None of the ${survivors} surviving names has a weight: their datapoints are missing or not positive.`;
-  return {
-    kind: 'refused',
-    code: 'EMPTY_INDEX',
-    finding: { severity: 'error', code: 'NO_WEIGHT_DATA', message, path: 'pipeline.weighting' },
+function nothingWeighs({ cross, pipeline, survivors }: Selected): Undecided {
+  const where = `None of the ${survivors.length} surviving names has a weight: their datapoints are missing or not positive`;
+  const lacking = { cross, columns: survivors, reads: pipeline.weighting.reads };
+  return undecided('refused', 'pipeline.weighting', whyNothing(where, lacking));
+}
+
+/** @param said what happened, and beyond that what is worth telling where nothing came before */
+function undecided(
+  kind: Undecided['kind'],
+  path: string,
+  [message, more]: readonly [string, (() => string)?],
+  rowId?: string,
+): Undecided {
+  const row = rowId === undefined && kind === 'refused' ? {} : { row_id: rowId ?? null };
+  const finding: Finding = { severity: 'error', code: 'NO_WEIGHT_DATA', message, path, ...row };
+  const explain = () => {
+    const whole = { ...finding, message: `${message}${more!()}` };
+    return new Refusal('EMPTY_INDEX', whole.message, { findings: [whole] });
   };
+  return { kind, code: 'EMPTY_INDEX', finding, ...(more === undefined ? {} : { explain }) };
+}
+
+interface Lacking {
+  readonly cross: CrossSection;
+  /** Names that were asked about, at least one. */
+  readonly columns: Int32Array;
+  readonly reads: readonly FieldUse[];
+}
+
+/** A sentence with the datapoint that no name has, and from when on one of them can have it. */
+function whyNothing(what: string, { cross, columns, reads }: Lacking): readonly [string, (() => string)?] {
+  const lacks = ({ field, as, money }: FieldUse) =>
+    as === 'number' && (money ? cross.money : cross.numbers)(field, columns).every((value) => Number.isNaN(value));
+  const missing = reads.find(lacks);
+  if (missing === undefined) return [`${what}.`];
+  const text = requestText(missing.field);
+  const known = () => {
+    const days = Array.from(columns, (column) => cross.read(missing.field, column).knownFrom ?? '').filter(Boolean);
+    return days.length === 0
+      ? ''
+      : ` It can be known from ${days.toSorted()[0]!} on: their bars begin too late for it.`;
+  };
+  return [`${what}: none of the ${columns.length} names has ${text}.`, known];
 }
 
 function cannotBeCapped(message: string): Undecided {

@@ -4,12 +4,14 @@ import {
   type Composition,
   type Compositions,
 } from '../backtest/simulate/compositions.js';
+import { firstRebalance } from '../backtest/simulate/compose.js';
 import { presenceOf, type Presence } from '../backtest/simulate/constituent-changes.js';
 import { indexBook } from '../backtest/simulate/index-run.js';
 import { knownCompositions, noRebalanceUntil } from '../backtest/simulate/known-compositions.js';
 import type { Day } from '../days.js';
 import type { ReferenceValue } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
+import { Refusal } from '../refusal.js';
 import { readsOf } from './bound-pipeline.js';
 import type { DatapointRead } from './datapoints/datapoint-read.js';
 import { requestText } from './datapoints/field-request.js';
@@ -100,18 +102,39 @@ export interface NameQuestion {
 }
 
 /**
- * Explains the weight of one name in the composition of a rule-driven index in force on a day.
+ * Explains the weight of one name in the composition of a rule-driven index in force on a day; of an index without any
+ * composition, what its first rebalance made of the name.
  * @throws Refusal NO_DATA_AT_DATE before the first rebalance, and what running the definition refuses
  * @cost of running the definition up to the day
  */
 export function explainName(composer: Composer, indexId: string, question: NameQuestion): Explanation {
-  const inForce = compositionOn(composer, indexId, question.asOf);
+  const inForce = compositionOrEmpty(composer, indexId, question.asOf);
+  if (inForce === 'empty') return explainEmpty(composer, indexId, question);
   const { compositions, composition, before } = inForce;
   const incumbents = latestAt(before, composition.decision - 1)?.columns ?? null;
   const trace = ruleDecider(composer, indexId).trace(composition.decision, incumbents);
   const { decision } = trace;
   const decided = decision.kind === 'decided' ? decision : undefined;
   return { ...holdingOf(inForce, question.column, decided), ...chainOf(trace, compositions.sm, question.column) };
+}
+
+function compositionOrEmpty(composer: Composer, indexId: string, asOf: Day): InForce | 'empty' {
+  try {
+    return compositionOn(composer, indexId, asOf);
+  } catch (failure) {
+    if (failure instanceof Refusal && failure.code === 'EMPTY_INDEX') return 'empty';
+    throw failure;
+  }
+}
+
+/** The chain of the first rebalance, of which nothing came, as far as it got with the name. */
+function explainEmpty(composer: Composer, indexId: string, { column, asOf }: NameQuestion): Explanation {
+  const sm = composer.market(indexId);
+  const { date, decision } = firstRebalance(composer, { indexId, until: asOf });
+  const chain = chainOf(ruleDecider(composer, indexId).trace(decision, null), sm, column);
+  const nothing = { held: null, entered: null, left: null, order: null, weight: null, drift: null, stayed: 1 };
+  const days = { asOf: sm.sessions[sessionWithData(sm, asOf)]!, rebalance: date, decision: sm.sessions[decision]! };
+  return { ...nothing, ...days, ...chain };
 }
 
 /** The composition in force on a session. */

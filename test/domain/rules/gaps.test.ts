@@ -164,7 +164,7 @@ describe('windows over names with missing bars', () => {
             const sessions = Array.from({ length: window }, (_, k) => t - window + 1 + k);
             const found = sessions.filter((s) => s >= 0 && slow.betweenBars(name, s) !== null);
             const dateOf = (s: number | undefined) => (s === undefined ? null : formatDay(sm.sessions[s]!));
-            expect(cross.read(latest(part.name!, { ...part, window, lag }), columns[0]!)).toEqual({
+            expect(cross.read(latest(part.name!, { ...part, window, lag }), columns[0]!)).toMatchObject({
               from: dateOf(found[0]),
               to: dateOf(found.at(-1)),
               observations: found.length,

@@ -2140,6 +2140,7 @@ ExplainedDatapoint = t.TypedDict("ExplainedDatapoint", {
     "from": t.Optional[str],
     "to": t.Optional[str],
     "observations": int,
+    "known_from": t.Optional[str],
 })
 
 

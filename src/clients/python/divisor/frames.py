@@ -80,21 +80,69 @@ def to_frame(table: Any, index: Optional[str] = None) -> "DataFrame":
 
 
 def tables(answer: Any) -> "Dict[str, DataFrame | DatedSeries]":
-    """Every table and series of an answer by its place in it, `contributions` or `performance.drawdowns`."""
-    return dict(_tables(answer, ""))
+    """Every table and series of an answer by its place in it, `contributions` or `performance.drawdowns`.
+
+    Lists of objects, values for each of `dates`, numbers by name (`metrics`) or month, matrices. The tables in the rows of
+    another, `scenarios.by_name`, are one table, whose columns before the others (`scenarios.name`) say of which row.
+    """
+    return dict(_tables(answer, "", []))
 
 
-def _tables(value: Any, place: str) -> "Iterator[Tuple[str, Any]]":
-    if isinstance(value, Mapping):
-        if _is_series(value):
-            yield place, to_series(value)
-        elif _is_table(value):
-            yield place, to_frame(value)
-        else:
-            for name, member in value.items():
-                yield from _tables(member, f"{place}.{name}" if place else name)
-    elif isinstance(value, list) and value and all(isinstance(row, Mapping) for row in value):
+def _tables(value: Any, place: str, dates: List[str]) -> "Iterator[Tuple[str, Any]]":
+    """:param dates: those beside the value, or around it"""
+    if isinstance(value, list):
+        yield from _tables_of_list(value, place, dates)
+    if not isinstance(value, Mapping):
+        return
+    if _is_series(value):
+        yield place, to_series(value)
+    elif _is_table(value):
         yield place, to_frame(value)
+    elif value and all(_is_number(member) for member in value.values()):
+        yield place, _dated(pandas.Series(dict(value), dtype="float64"))
+    else:
+        dates = value.get("dates", dates)
+        by_date = {name: member for name, member in value.items() if _is_by_date(member, dates)}
+        if by_date:
+            yield place, pandas.DataFrame(by_date, index=pandas.to_datetime(dates), dtype="float64")
+        for name, member in value.items():
+            if name != "dates" and name not in by_date:
+                yield from _tables(member, f"{place}.{name}" if place else name, dates)
+
+
+def _tables_of_list(value: List[Any], place: str, dates: List[str]) -> "Iterator[Tuple[str, Any]]":
+    if not value:
+        return
+    if all(isinstance(row, list) for row in value):
+        yield place, pandas.DataFrame(value)
+    if not all(isinstance(row, Mapping) for row in value):
+        return
+    yield place, to_frame(value)
+    inner: Dict[str, List[Dict[str, Any]]] = {}
+    by_date: Dict[str, Dict[str, Any]] = {}
+    for at, row in enumerate(value):
+        own = {f"{place}.{key}": row[key] for key in _KEYS if isinstance(row.get(key), str)} or {f"{place}.row": at}
+        for name, member in row.items():
+            if _is_by_date(member, dates):
+                by_date.setdefault(f"{place}.{name}", {})[str(next(iter(own.values())))] = member
+            elif isinstance(member, list) and member and all(isinstance(one, Mapping) for one in member):
+                inner.setdefault(f"{place}.{name}", []).extend({**own, **one} for one in member)
+    for name, rows in inner.items():
+        yield name, to_frame(rows)
+    for name, columns in by_date.items():
+        yield name, pandas.DataFrame(columns, index=pandas.to_datetime(dates), dtype="float64")
+
+
+#: Members that say which row of a table one is.
+_KEYS = ("identifier", "index_id", "group", "field", "name", "date", "type", "row")
+
+
+def _is_by_date(value: Any, dates: List[str]) -> bool:
+    return bool(dates) and isinstance(value, list) and len(value) == len(dates) and all(map(_is_number, value))
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def flat(row: Any) -> Any:

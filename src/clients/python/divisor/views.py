@@ -81,6 +81,22 @@ class Frames:
         found = {one: flat(self._api.get_performance(one, **query)["metrics"]) for one in index_ids}
         return pandas.DataFrame(found).astype("float64", errors="ignore")
 
+    def performance(self, index_id: str, **query: Any) -> "DataFrame":
+        """Levels of a run, of its index and benchmark where it has any, and the drawdown, by date."""
+        answer: Mapping[str, Any] = self._api.get_performance(index_id, **query)
+        held = ("level", "index_level", "benchmark_level", "drawdown")
+        return pandas.DataFrame({name: to_series(answer[name]) for name in held if answer[name] is not None})
+
+    def drawdowns(self, index_id: str, **query: Any) -> "DataFrame":
+        """The deepest drawdowns of a run: peak, trough, recovery, depth."""
+        return to_frame(self._api.get_performance(index_id, **query)["drawdowns"])
+
+    def correlations(self, *index_ids: str, **query: Any) -> "DataFrame":
+        """Correlations of the returns of runs, and of a benchmark, on the dates they all have."""
+        answer = self._api.compare_runs(index_ids, **query)
+        names = [entry["index_id"] for entry in answer["entries"]]
+        return pandas.DataFrame(answer["correlations"], index=names, columns=names, dtype="float64")
+
     def monthly_returns(self, index_id: str, **query: Any) -> "DataFrame":
         """Returns by year and month."""
         months = pandas.Series(self._api.get_performance(index_id, **query)["monthly_returns"], dtype="float64")

@@ -81,12 +81,13 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
         <section>
           <h3>What was read</h3>
           <ul class="chain">
-            {explained.datapoints.map(({ path, field, value, from, to, observations }) => (
+            {explained.datapoints.map(({ path, field, value, from, to, observations, known_from: knownFrom }) => (
               <li key={path}>
                 <span>
                   {field}{' '}
                   <span class="quiet">
                     {to !== null && (from === to ? to : `${from ?? ''} to ${to}, ${observations} values`)}
+                    {knownFrom !== null && ` known from ${knownFrom} on`}
                   </span>
                 </span>
                 <span class="number">{valueText(value)}</span>

@@ -29,6 +29,12 @@ export function compose(composer: Composer, { indexId, until, tick }: ComposeInp
   return { document, treatment, sm, first, ...decided, memory: composer.left(indexId) };
 }
 
+/** The first rebalance of an index, whether or not anything comes of it. @throws Refusal NO_DATA_IN_RANGE */
+export function firstRebalance(composer: Composer, { indexId, until }: Omit<ComposeInput, 'tick'>): DueRebalance {
+  const first = firstPriced(composer, { indexId, until });
+  return dueRebalances(composer.document(indexId), composer.market(indexId), { first, last: first })[0]!; // begins there
+}
+
 interface ComposeOnInput {
   readonly indexId: string;
   readonly known: ResumedIndex;

@@ -43,6 +43,7 @@ export function describeExplanations(): void {
           from: '2024-01-08',
           to: '2024-01-08',
           observations: 1,
+          known_from: null,
         });
         const growth = CLOSES[name]![5]! / CLOSES[name]![4]!;
         const total = ['A', 'B', 'C', 'E'].reduce(

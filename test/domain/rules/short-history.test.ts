@@ -1,0 +1,75 @@
+import { describe, expect, test } from 'vitest';
+import { createComposer } from '#domain/backtest/simulate/create-composer.js';
+import { indexDecider } from '#domain/backtest/simulate/index-decider.js';
+import { formatDay } from '#domain/days.js';
+import { latest } from '#domain/rules/datapoints/field-request.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { explainName } from '#domain/rules/explain.js';
+import { aligned, CALENDARS, documentOf, marketOf } from './rule-market.js';
+
+/** Four names with a bar on each of 60 weekdays from 1 January 2020 on, the last from the tenth on. */
+const LATE = 9;
+const CLOSE = Array.from({ length: 60 }, (_, t) =>
+  [0, 1, 2, 3].map((n) => (n === 3 && t < LATE ? null : 100 + n + Math.sin(t * (n + 1)))),
+);
+const market = marketOf({ identifiers: ['A', 'B', 'C', 'LATE'], fields: { CLOSE } });
+const FIELD = { name: 'MOMENTUM', window: 20, lag: 3 };
+const TEXT = 'MOMENTUM over 20 sessions, 3 sessions back';
+const RANKED = {
+  selection: [{ id: 'top', type: 'TopN', params: { count: 2, field: FIELD } }],
+  weighting: { type: 'EqualWeight' },
+};
+/** A return needs a bar before it, the statistic half of 20 returns, and all that three sessions ago. */
+const known = (begin: number) => formatDay(market.dates[begin + 1 + (10 - 1) + 3]!);
+
+const asOf = market.dates.at(-1)!;
+const composerOf = (pipeline: unknown, base = 0) =>
+  createComposer({
+    market,
+    calendars: CALENDARS,
+    documents: { TEST: documentOf(pipeline, { base_date: formatDay(market.dates[base]!) }) },
+    until: asOf,
+    createDecider: indexDecider,
+  });
+
+describe('a history that is too short for a datapoint', () => {
+  test('of every name at the first rebalance is told by name, with the window and the session that ends it', () => {
+    const explanation = explainName(composerOf(RANKED), 'TEST', { column: 0, asOf });
+    expect(explanation).toMatchObject({ weight: null, held: null, excludedBy: 'top', inUniverse: true, asOf });
+    expect([explanation.rebalance, explanation.decision]).toEqual([market.dates[0], market.dates[0]]);
+    expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: known(0) } }]);
+  });
+
+  test('of one name is told, where others were chosen', () => {
+    const explanation = explainName(composerOf(RANKED, 15), 'TEST', { column: 3, asOf });
+    expect(explanation).toMatchObject({ weight: null, excludedBy: 'top' });
+    expect(explanation.datapoints).toMatchObject([{ field: TEXT, value: null, read: { knownFrom: known(LATE) } }]);
+  });
+
+  test.each([
+    ['a rule', RANKED, 'No name is left after the rule top (TopN): none of the 3 names has'],
+    ['a weighting', { weighting: { type: 'FieldWeight', params: { field: FIELD } } }, 'None of the 3 surviving names'],
+  ])('is told by the run that %s leaves without a name', (_, pipeline, message) => {
+    const run = () => composerOf(pipeline).compositions('TEST');
+    expect(run).toThrow(message);
+    expect(run).toThrow(`${TEXT}. It can be known from ${known(0)} on`);
+  });
+
+  test.each([
+    ['MOMENTUM', { window: 40, lag: 5 }],
+    ['VOLATILITY', { window: 30 }],
+    ['BETA', { window: 41, lag: 1 }],
+    ['CLOSE', { window: 21, aggregate: 'mean' }],
+    ['RETURN', { lag: 3 }],
+    ['CLOSE', { lag: 30 }],
+  ] as const)('ends for %s %o on the session that is told, and not before', (name, request) => {
+    const { pipeline, currency } = documentOf(RANKED);
+    const sections = crossSectionsOf({ market: aligned(market), treatment: pipeline.treatment, currency });
+    const [field, columns] = [latest(name, request), Int32Array.of(0, 1, 2)];
+    const told = sections.at(0, columns).read(field, 0).knownFrom;
+    const at = market.dates.findIndex((day) => formatDay(day) === told);
+    const valueAt = (session: number) => sections.at(session, columns).numbers(field, columns)[0];
+    expect([valueAt(at - 1), Number.isFinite(valueAt(at))]).toEqual([NaN, true]);
+    expect(sections.at(at, columns).read(field, 0).knownFrom).toBeNull();
+  });
+});

@@ -192,7 +192,9 @@ values = numpy.random.default_rng(7).uniform(1, 2, (len(index), 3))
 frame = pandas.DataFrame(values, index=index, columns=["CLOSE", "VOLUME", "SHARES"])
 frame.iloc[5, 1] = numpy.nan
 wide = frame.unstack("Ticker")
-shapes = {"columns": frame.reset_index().rename(columns={"Date": "date", "Ticker": "identifier"}), "index": frame, "wide": wide}
+above = wide.rename_axis(columns=[None, None])  # fields above names without a word which is which, and the other way round
+shapes = {"columns": frame.reset_index().rename(columns={"Date": "date", "Ticker": "identifier"}), "index": frame, "wide": wide,
+    "field, name": above, "name, field": above.swaplevel(axis=1)}
 stores = [d.import_tables(name, {"market": shape}) for name, shape in shapes.items()]
 sectors = pandas.DataFrame({"SECTOR": ["Energy"] * 30}, index=pandas.Index(names, name="identifier"))
 both = d.import_tables("both", {"reference": sectors, "market": frame}, activate=True)

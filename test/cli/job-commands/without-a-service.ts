@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js';
+import { readCommandLine } from '#cli/command-line.js';
+import { refresh } from '#cli/view-commands/data.js';
 import { finished, finishedHere } from '../process.js';
 import { COMPLETED, isInstalled, offered } from './completed.js';
 import { file } from './set-up.js';
@@ -49,6 +52,21 @@ export function describeWithoutAService(): void {
         const [name = '', flag = ''] = words.split(' ');
         expect((await finishedHere([name, '--help'])).out).toContain(flag);
       }
+    });
+
+    test('a refresh waits for the same one that is under way, and for no other', async () => {
+      const busy = new DivisorError({ code: 'STORE_REFRESHING', message: 'busy', detail: null }, { status: 409 });
+      const running = { job_id: 'refresh:desk', kind: 'refresh', status: 'running', result: null };
+      const submitted = (request: object, words: readonly string[]) => {
+        const call = (operation: string) =>
+          operation === 'refreshStore' ? Promise.reject(busy) : Promise.resolve({ ...running, request });
+        const { flags } = readCommandLine('refresh', refresh, ['desk', ...words]);
+        return refresh.submit({ call } as unknown as DivisorClient, ['desk'], flags);
+      };
+      const later = { full: false, until: null };
+      expect(await submitted(later, [])).toMatchObject({ job: running });
+      await expect(submitted(later, ['--full'])).rejects.toBe(busy);
+      await expect(submitted(later, ['--until', '2024-06-28'])).rejects.toBe(busy);
     });
 
     test('nobody at the address ends with 69', async () => {

@@ -26,6 +26,8 @@ export interface WasmEngineOptions {
    * depend on it.
    */
   readonly threads?: () => number;
+  /** Order from which an eigenvalue problem is large. */
+  readonly teamOrder?: number;
 }
 
 /**
@@ -35,13 +37,14 @@ export interface WasmEngineOptions {
  * @param options  Memory, and threads that may help.
  * @throws         Error when the platform has no WebAssembly SIMD, or the module was not built.
  */
-export function wasmEngine({ arena = createArena(), threads = () => 1 }: WasmEngineOptions = {}): Engine {
+export function wasmEngine(options: WasmEngineOptions = {}): Engine {
+  const { arena = createArena(), threads = () => 1, teamOrder = TEAM_ORDER } = options;
   const module = compiled();
   const exports = instantiate(module, arena);
   const kernels = kernelsOn(exports, arena);
   /** Runs a kernel on an eigenvalue problem, with other threads when it is worth it and there are any. */
   const inTeam = (n: number, work: () => number): number => {
-    const count = n < TEAM_ORDER ? 1 : Math.min(TEAM_MAX, threads());
+    const count = n < teamOrder ? 1 : Math.min(TEAM_MAX, threads());
     return count > 1 ? withTeam({ arena, module, kernels: exports, count }, work) : work();
   };
 

@@ -100,11 +100,11 @@ test(
   'one, two and four threads find the same eigenvalues and vectors of a large matrix, to the bit',
   { timeout: 300_000 },
   () => {
-    const n = 1_501; // past the order from which threads are asked for, and no multiple of a tile
+    const n = 401; // no multiple of a tile
     const a = randomSymmetric(n);
     const eigen = (threads: number, whole: boolean): readonly Float64Array[] => {
       const asked: number[] = [];
-      const engine = wasmEngine({ threads: () => (asked.push(threads), threads) });
+      const engine = wasmEngine({ threads: () => (asked.push(threads), threads), teamOrder: n });
       const values = new Float64Array(n);
       const vectors = new Float64Array(whole ? n * n : 0);
       expect(whole ? engine.symmetricEigen(a, n, values, vectors) : engine.symmetricEigenvalues(a, n, values)).toBe(
@@ -122,6 +122,17 @@ test(
     expectEqual(two, one);
   },
 );
+
+test('threads are asked for from order 1,500', () => {
+  const values = (n: number): boolean =>
+    wasmEngine({
+      threads: () => {
+        throw new Error('asked');
+      },
+    }).symmetricEigenvalues(new Float64Array(n * n), n, new Float64Array(n));
+  expect(() => values(1_500)).toThrow('asked');
+  expect(values(300)).toBe(true);
+});
 
 test('tile rows shared among workers give the bits of one, on both sides of the diagonal', async () => {
   const { instantiateForTest } = await import('./tile-rows.js');

@@ -49,12 +49,28 @@ const KNOWN_FAULTS: ReadonlySet<string> = new Set([
   'qqq 2000-03-20', // prices as traded
 ]);
 
-/** Audits a set as it is, and with a split planted in the history of every name, with its volume on the old basis or not. */
-export function scoreOf(set: RealSet, declared: Adjustment, seed: number): Score {
-  const real = claims(set.content, declared);
+/**
+ * Audits a set as it is, and with a split planted in the history of every name, with its volume on the old basis or not,
+ * as each of what its prices may be declared to be.
+ */
+export function scoresOf(set: RealSet, declared: readonly Adjustment[], seed: number): Score[] {
   const large = largeMoves(set.content);
   const truth: Planted[] = [];
   const content = withSplits(set.content, seed, truth);
+  return declared.map((each) => scoreOf({ set, declared: each, large, truth, content }));
+}
+
+interface Planting {
+  readonly set: RealSet;
+  readonly declared: Adjustment;
+  readonly large: number;
+  readonly truth: readonly Planted[];
+  /** The set with what was planted. */
+  readonly content: MarketContent;
+}
+
+function scoreOf({ set, declared, large, truth, content }: Planting): Score {
+  const real = claims(set.content, declared);
   const found = new Map(claims(content, declared).map((doubt) => [`${doubt.identifier} ${doubt.date}`, doubt]));
   const missed = truth.filter(({ identifier, date, ratio }) => {
     const doubt = found.get(`${identifier} ${date}`);

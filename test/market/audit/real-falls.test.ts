@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { hasRealSets } from '../real-sets.js';
-import { scoreOf, type Score } from './planted-splits.js';
+import { scoresOf, type Score } from './planted-splits.js';
 import { realSets } from './real-panels.js';
 
 const SEED = 16;
@@ -18,9 +18,7 @@ const precision = (scores: readonly Score[]) => {
 describe.skipIf(!hasRealSets)('splits planted into real prices, beside their real falls and rises', () => {
   let scores: readonly Score[] = [];
   beforeAll(() => {
-    scores = [...realSets()].flatMap((set) =>
-      (['none', 'splits'] as const).map((declared) => scoreOf(set, declared, SEED)),
-    );
+    scores = [...realSets()].flatMap((set) => scoresOf(set, ['none', 'splits'], SEED));
   }, 300_000);
 
   test.each(['none', 'splits'] as const)(

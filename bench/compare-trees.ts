@@ -95,6 +95,8 @@ function questionsOf(): readonly Question[] {
     at('documents: one, beyond the cache', 1500, (serial) => `/data/watchlists/w${(serial * 1009) % DOCUMENTS}`),
     at(`documents: a list of ${DOCUMENTS}`, 1, () => '/data/watchlists'),
     { what: 'documents: a write', requests: 800, ask: (url, serial) => putWatchlist(url, serial % DOCUMENTS) },
+    { what: 'documents: a changed definition', requests: 500, ask: putIndex },
+    { what: 'documents: a changed definition, alone', requests: 300, atOnce: 1, ask: putIndex },
     at('views: overview', 1000, () => '/analytics/BIG/overview'),
     at('views: levels from a date', 1000, (serial) => `/analytics/BIG/levels?start=${day(serial)}`),
     at('views: weights', 1200, (serial) => `/analytics/BIG/weights?as_of=${day(serial)}`),
@@ -128,6 +130,20 @@ function jobQuestions(): readonly Question[] {
 async function ended(url: string, id: string): Promise<Response> {
   await finished({ url }, id);
   return fetch(`${url}/health/live`);
+}
+
+/** Another content each time: with it comes a version. */
+function putIndex(url: string, serial: number): Promise<Response> {
+  const id = `PUT-${serial % 50}`;
+  const pipeline = { weighting: { type: 'EqualWeight' } };
+  const document = {
+    id,
+    name: `Index ${serial} of ${Date.now()}`,
+    calendar: 'XNYS',
+    base_date: '2010-01-04',
+    pipeline,
+  };
+  return sent(url, 'PUT', `/indices/${id}`, document);
 }
 
 function putWatchlist(url: string, serial: number): Promise<Response> {

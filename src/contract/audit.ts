@@ -37,6 +37,6 @@ export const auditRoutes = routes({
       limit: z.int().min(1).max(100_000).optional().meta({ description: 'Most entries; all unless given.' }),
     }),
     success: { status: 200, description: 'The entries.', schema: AuditLog, media: [LOG_MEDIA] },
-    errors: ['DOCUMENT_UNREADABLE'],
+    errors: ['INVALID_RANGE', 'DOCUMENT_UNREADABLE'],
   },
 });

@@ -75,7 +75,7 @@ export const publicationRoutes = routes({
       end: IsoDate.optional().meta({ description: 'Entries of this date and before it.' }),
     }),
     success: { status: 200, description: 'The entries.', schema: PublishedLog, media: [LOG_MEDIA] },
-    errors: ['NOTHING_PUBLISHED', 'DOCUMENT_UNREADABLE'],
+    errors: ['NOTHING_PUBLISHED', 'INVALID_RANGE', 'DOCUMENT_UNREADABLE'],
   },
   getPublishedKeys: {
     method: 'GET',

@@ -23,7 +23,7 @@ export interface AuditQuery {
 export interface Audit {
   /**
    * The log, which is signed up to its end before it is read.
-   * @throws Refusal DOCUMENT_UNREADABLE
+   * @throws Refusal INVALID_RANGE, DOCUMENT_UNREADABLE
    */
   read(query: AuditQuery): Promise<AuditReading>;
 }
@@ -65,10 +65,12 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
 
   return {
     async read(query) {
+      const { start, end, kind, id, author, limit, after } = query;
+      if (start !== undefined && end !== undefined && beginningOf(start) > momentOf(end))
+        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       await seal();
       const head = await auditHead(documents);
       const { documents: seals } = await documents.list('audit-seal', (body) => AuditSeal.safeParse(body).data);
-      const { start, end, kind, id, author, limit, after } = query;
       return {
         head,
         batches: limited(auditBatches(documents, { after, head }), query),

@@ -35,7 +35,7 @@ export interface Publications {
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, RESTATEMENT, PARTIAL_CLOSES, OVERLOADED
    */
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
-  /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, DOCUMENT_UNREADABLE */
+  /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
   entries(indexId: string, window: PublishedWindow): Promise<AsyncGenerator<readonly PublicationEntry[]>>;
   /** Keys that signed them. @throws Refusal NOTHING_PUBLISHED */
   keys(indexId: string): Promise<PublicKey[]>;
@@ -156,6 +156,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       throw new Refusal('OVERLOADED', `Other publications of ${indexId} came first ${ATTEMPTS_MAX} times.`);
     },
     async entries(indexId, window) {
+      const { start, end } = window;
+      if (start !== undefined && end !== undefined && start > end)
+        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       const head = await requireLog(indexId);
       return filtered(logBatches(documents, indexId, head), window);
     },

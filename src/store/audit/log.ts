@@ -33,9 +33,9 @@ export async function auditHead(reader: Reader): Promise<AuditHead> {
   return head;
 }
 
-/** Adds an entry to the end of the log. */
-export async function appendAudit(tx: DocumentTransaction, statement: AuditStatement): Promise<void> {
-  const { seq, hash: previous } = await auditHead(tx);
+/** Adds an entry to the end of the log. @param head where it ends, when that is known */
+export async function appendAudit(tx: DocumentTransaction, statement: AuditStatement, head?: AuditHead): Promise<void> {
+  const { seq, hash: previous } = head ?? (await auditHead(tx));
   const stated = { ...statement, seq: seq + 1, previous };
   const hash = auditHash(stated);
   await tx.put('audit', entryId(seq + 1), { ...stated, hash } satisfies AuditEntry);

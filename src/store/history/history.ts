@@ -100,10 +100,9 @@ async function begin(
 export async function putVersioned(
   tx: DocumentTransaction,
   subject: Subject,
-  { body, by: { author, note, requestId, restores }, at }: PutRecord,
+  { body, by: { author, note, requestId, restores }, at, known }: VersionedPut,
 ): Promise<PutOutcome> {
   const { kind, id } = subject;
-  const known = await headOf(tx, subject);
   // Where something stands, the document need not be read to know that there is one.
   const before = known?.etag == null ? await tx.get(kind, id) : undefined;
   const existed = known?.etag != null || before !== undefined;
@@ -121,6 +120,11 @@ interface PutOutcome {
   readonly etag: string;
   /** The version that was added; absent where the same content stood already. */
   readonly added?: Pick<VersionDocument, 'version' | 'action' | 'etag'>;
+}
+
+interface VersionedPut extends PutRecord {
+  /** What `headOf` says of the document. */
+  readonly known: HistoryDocument | undefined;
 }
 
 export interface PutRecord {

@@ -1,4 +1,4 @@
-import type { AuditedKind, AuditEntry } from '#domain/documents/audit-document.js';
+import type { AuditedKind, AuditEntry, AuditHead } from '#domain/documents/audit-document.js';
 import {
   NO_REQUEST,
   VERSIONED_KINDS,
@@ -8,9 +8,9 @@ import {
 } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentKind, DocumentStore, DocumentTransaction, TransactionOptions } from '../port.js';
-import { appendAudit, isAudited } from '../audit/log.js';
+import { appendAudit, auditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
-import { adopt, purgeHistory, putVersioned, recordDeletion } from './history.js';
+import { adopt, headOf, purgeHistory, putVersioned, recordDeletion } from './history.js';
 
 /**
  * A document store that keeps every state of its versioned kinds and a log of all writes, over any engine: both are
@@ -35,9 +35,9 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
   const author = (): Authorship => options?.by ?? NO_REQUEST;
   const time = (): string => formatTimestamp(now());
 
-  async function log(kind: AuditedKind, id: string, written: Written): Promise<void> {
+  async function log(kind: AuditedKind, id: string, written: Written, head?: AuditHead): Promise<void> {
     const { author: name, note, requestId: request_id } = author();
-    await appendAudit(tx, { at: time(), author: name, request_id, note, kind, id, ...written });
+    await appendAudit(tx, { at: time(), author: name, request_id, note, kind, id, ...written }, head);
   }
 
   /** @returns whether a document or its versions went */
@@ -61,8 +61,10 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
     ...tx,
     async put(kind, id, body) {
       if (isVersioned(kind)) {
-        const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time() });
-        if (added !== undefined) await log(kind, id, added);
+        // Of a database each reading is a journey: both go at once.
+        const [known, end] = await Promise.all([headOf(tx, { kind, id }), auditHead(tx)]);
+        const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), known });
+        if (added !== undefined) await log(kind, id, added, end);
         return etag;
       }
       if (!isAudited(kind)) return tx.put(kind, id, body);

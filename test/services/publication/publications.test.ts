@@ -255,6 +255,10 @@ test('the log of writes tells who published and who wrote the definition, to an 
     const found = await ask<{ readonly entries: AuditEntry[] }>('GET', `/audit?${query}`);
     expect(found.body.entries.length, query).toBe(count);
   }
+  for (const path of ['/audit', '/analytics/PUB/published']) {
+    const refused = await ask('GET', `${path}?start=2024-02-01&end=2024-01-01`);
+    expect(refused, path).toMatchObject({ status: 422, body: { error: { code: 'INVALID_RANGE' } } });
+  }
   const ofIndex = await ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=index&author=root&limit=1');
   expect(ofIndex.body.entries).toEqual([body.entries.find(({ kind }) => kind === 'index')]);
 });

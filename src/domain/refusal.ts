@@ -55,7 +55,7 @@ export const ERRORS = {
   JOB_RUNNING: { status: 409, help: 'A job with the id runs with a different request.' },
   RESTATEMENT: {
     status: 409,
-    help: 'The run disagrees with closes that are published; see detail.dates. Nothing was appended.',
+    help: 'The run disagrees with closes that are published; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended.',
   },
   PARTIAL_CLOSES: {
     status: 409,

@@ -2,7 +2,8 @@ import type { Operations } from '#clients/typescript/divisor.js';
 import { useEffect, useRef } from 'preact/hooks';
 import { chosenRange } from '../state/range.js';
 import { service } from '../state/service.js';
-import { addressOf } from '../state/place.js';
+import { addressOf, parameter } from '../state/place.js';
+import { shownRun } from '../state/shown-run.js';
 import { Download } from './download.js';
 import { Icon } from './icon.js';
 import './export-menu.css';
@@ -53,12 +54,16 @@ export function ExportMenu({ id, table, end, text = '' }: ExportMenuProps) {
         {FORMATS.map(({ format, text, media }) => (
           <li key={format}>
             <Download
-              address={addressOf(`/analytics/${encodeURIComponent(id)}/exports/${table}`, { ...window, format })}
+              address={addressOf(`/analytics/${encodeURIComponent(id)}/exports/${table}`, {
+                ...window,
+                run_id: parameter('run_id'),
+                format,
+              })}
               fileName={`${id}-${table}.${format}`}
               read={() =>
                 service.value.download('exportRun', media, {
                   params: { index_id: id, table },
-                  query: { start: window.start ?? undefined, end: window.end ?? undefined, format },
+                  query: { ...shownRun(), start: window.start ?? undefined, end: window.end ?? undefined, format },
                 })
               }
             >

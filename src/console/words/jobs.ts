@@ -43,8 +43,9 @@ export function jobAddress(job: Pick<JobStatus, 'job_id' | 'kind'>): string {
     case 'backtest':
     case 'simulate':
     case 'replay':
-    case 'diff':
       return `/console/indices/${ident}`;
+    case 'diff':
+      return `/console/indices/${ident}?tab=runs`;
     case 'optimise':
       return `/console/optimise/runs/${ident}`;
     case 'sweep':

@@ -59,29 +59,21 @@ export interface Difference {
   readonly after: Json | undefined;
 }
 
-/** Where two documents differ; lists of other lengths differ as a whole. */
+/** Whether two items of lists are the same row, whatever its parameters are. */
+const isSameRow = (before: Json | undefined, after: Json | undefined): boolean =>
+  !isObject(before) || !isObject(after) || (before['type'] === after['type'] && before['id'] === after['id']);
+
+/** Where two documents differ; lists of other lengths or of other rows differ as a whole. */
 export function differences(before: Json | undefined, after: Json | undefined, path: Path = []): readonly Difference[] {
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (isObject(before) && isObject(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
     return names.flatMap((name) => differences(before[name], after[name], [...path, name]));
   }
-  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
-    return before.flatMap((item: Json, i) => differences(item, (after as readonly Json[])[i], [...path, i]));
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length) {
+    const [items, others] = [before as readonly Json[], after as readonly Json[]];
+    if (items.every((item, i) => isSameRow(item, others[i])))
+      return items.flatMap((item, i) => differences(item, others[i], [...path, i]));
+  }
   return [{ path, before, after }];
-}
-
-/** Whether one place lies in the other, or is it. */
-const isWithin = (path: Path, other: Path): boolean => {
-  const shorter = Math.min(path.length, other.length);
-  return path.slice(0, shorter).every((step, i) => step === other[i]);
-};
-
-/** A document with the changes of both; null where both changed one place, or one a part of what the other changed. */
-export function merged(base: JsonObject, mine: JsonObject, theirs: JsonObject): JsonObject | null {
-  const own = differences(base, mine);
-  const other = differences(base, theirs);
-  if (own.some(({ path }) => other.some((one) => isWithin(path, one.path)))) return null;
-  // An object stays one with another value somewhere in it.
-  return own.reduce<JsonObject>((all, { path, after }) => withValue(all, path, after) as JsonObject, theirs);
 }

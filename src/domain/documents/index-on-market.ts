@@ -1,3 +1,4 @@
+import { dayFrom, formatDay } from '../days.js';
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { missingRates } from '../market/rates-needed.js';
@@ -37,6 +38,20 @@ export function marketFindings(document: IndexDocument, market: MarketData, seve
       value: pair,
     })),
   ];
+}
+
+/** A base date on which the served store has no prices yet, or no longer. */
+export function baseDateFindings({ base_date: base }: Pick<IndexDocument, 'base_date'>, market: MarketData): Finding[] {
+  const [first, last] = [market.dates[0], market.dates.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const day = dayFrom(base);
+  if (day >= first && day <= last) return [];
+  const held = `the prices of the served store, ${formatDay(first)} to ${formatDay(last)}`;
+  const message =
+    day < first
+      ? `The base date ${base} is before ${held}: a run begins with the first of them.`
+      : `The base date ${base} is after ${held}: a run has no session.`;
+  return [{ severity: 'warning', code: 'OUT_OF_RANGE', path: 'base_date', message, value: base }];
 }
 
 function universeOnMarket({ kind, id }: UniverseSpec, market: MarketData, severity: 'error' | 'warning'): Finding[] {

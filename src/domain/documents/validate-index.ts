@@ -17,7 +17,7 @@ import { RebalanceSpec } from './rebalance-spec.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
-import { marketFindings } from './index-on-market.js';
+import { baseDateFindings, marketFindings } from './index-on-market.js';
 import { overlayFindings, overlayTermsFindings } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
 import { referenceFindings } from './validate-reference.js';
@@ -54,6 +54,7 @@ export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
     findings.push(...inheritanceFindings(document, context));
     if (context.market !== undefined)
       findings.push(
+        ...baseDateFindings(document, context.market),
         ...marketFindings(document, context.market, 'warning'),
         ...assumptionsOf(document, context.market, context.indexOf),
       );

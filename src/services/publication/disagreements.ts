@@ -21,6 +21,31 @@ export interface Disagreement {
   readonly position: number | null;
 }
 
+/** Levels of an entry. */
+const LEVELS = ['price', 'total', 'net'] as const;
+
+/** The change of one level of one close. */
+export interface LevelChange {
+  readonly date: string;
+  readonly variant: (typeof LEVELS)[number];
+  /** Index points. */
+  readonly published: number;
+  /** Index points of the run. */
+  readonly run: number;
+  /** Run less published, index points. */
+  readonly change: number;
+  /** The change over what is published, in basis points. */
+  readonly change_bps: number;
+}
+
+/** How large disagreements are. */
+export interface DisagreementSizes {
+  /** Dates on which any level differs; the others differ in divisor or composition alone. */
+  readonly levels_changed: number;
+  /** Largest relative change of a level; null where no level that both have differs. */
+  readonly largest: LevelChange | null;
+}
+
 const COMPARED = ['price', 'total', 'net', 'divisor', 'composition_hash'] as const;
 
 /**
@@ -47,4 +72,39 @@ export function disagreementsOf(closes: Closes, standing: ReadonlyMap<string, Pu
         COMPARED.every((member) => Object.is(closes[member][position], entry[member]));
       return isSame ? [] : [{ date, position }];
     });
+}
+
+/** @param disagreements of these closes and entries */
+export function sizesOf(
+  disagreements: readonly Disagreement[],
+  closes: Closes,
+  standing: ReadonlyMap<string, PublicationEntry>,
+): DisagreementSizes {
+  let levelsChanged = 0;
+  let largest: LevelChange | null = null;
+  for (const { date, position } of disagreements) {
+    const changes = levelChanges(date, standing.get(date), position === null ? undefined : closeAt(closes, position));
+    if (changes.some(({ change }) => change !== 0)) levelsChanged++;
+    for (const one of changes)
+      if (one.change !== 0 && Math.abs(one.change_bps) > Math.abs(largest?.change_bps ?? 0)) largest = one;
+  }
+  return { levels_changed: levelsChanged, largest };
+}
+
+type Levels = Pick<PublicationEntry, (typeof LEVELS)[number]>;
+
+const closeAt = ({ price, total, net }: Closes, position: number): Levels => ({
+  price: price[position]!,
+  total: total[position]!,
+  net: net[position]!,
+});
+
+/** Of levels that both have. */
+function levelChanges(date: string, entry: Levels | undefined, close: Levels | undefined): readonly LevelChange[] {
+  return LEVELS.flatMap((variant) => {
+    const [published, run] = [entry?.[variant] ?? null, close?.[variant] ?? null];
+    if (published === null || run === null) return [];
+    const change = run - published;
+    return [{ date, variant, published, run, change, change_bps: (1e4 * change) / published }];
+  });
 }

@@ -18,7 +18,7 @@ import { requireIndex } from '../indices/stored-indices.js';
 import { markPublished } from '../runs/kept-runs.js';
 import { requireRun, runIdOf } from '../runs/run-documents.js';
 import type { ViewMaker } from '../runs/view-maker.js';
-import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
+import { disagreementsOf, sizesOf, type Closes, type Disagreement, type DisagreementSizes } from './disagreements.js';
 import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
 import type { SigningKeys } from './signing-keys.js';
 
@@ -139,7 +139,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(indexId);
         const disagreements = disagreementsOf(closes, log.standing);
-        assertAllowed(disagreements, request);
+        assertAllowed(disagreements, request, (refused) => sizesOf(refused, closes, log.standing));
         const key = await signingKeys.current();
         const now = timestamp();
         // A key signs nothing from before its making, whatever the clock does.
@@ -248,14 +248,18 @@ function assertReasoned({ restate, reason }: PublishRequest): void {
 }
 
 /** @throws Refusal RESTATEMENT for what disagrees, unless it is restated; for a session that the run lacks in any case */
-function assertAllowed(disagreements: readonly Disagreement[], { restate }: PublishRequest): void {
+function assertAllowed(
+  disagreements: readonly Disagreement[],
+  { restate }: PublishRequest,
+  sizes: (refused: readonly Disagreement[]) => DisagreementSizes,
+): void {
   const refused = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
   if (refused.length === 0) return;
   const dates = refused.slice(0, NAMED_DATES_MAX).map(({ date }) => date);
   const message = restate
     ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
     : `The run disagrees with ${refused.length} published closes, the first on ${dates[0]}. They stand, unless they are restated with a reason.`;
-  throw new Refusal('RESTATEMENT', message, { dates, total: refused.length });
+  throw new Refusal('RESTATEMENT', message, { dates, total: refused.length, ...sizes(refused) });
 }
 
 async function* filtered(

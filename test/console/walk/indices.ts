@@ -69,12 +69,15 @@ export function describeIndices(desk: () => Desk): void {
     await other.getByRole('button', { name: 'Save', exact: true }).click();
     await other.getByRole('heading', { name: 'Not run yet' }).waitFor();
     await page.getByLabel('Name *').fill('Mine');
+    await page.getByLabel('Base value').fill('600');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Another version was saved').waitFor();
-    expect(await page.getByRole('row', { name: /Base value 500 1000 them/ }).count()).toBe(1);
-    expect(await page.getByRole('row', { name: /Name Core Mine you/ }).count()).toBe(1);
-    expect(await page.getByRole('button', { name: 'Take theirs' }).count()).toBe(1);
-    await page.getByRole('button', { name: 'Keep both' }).click();
+    // What it was, mine, theirs: what one alone changed is kept, what both changed is chosen.
+    await page.getByRole('row', { name: /^Name Core Yours Mine Theirs Core you$/ }).waitFor();
+    await page.getByRole('row', { name: /^Base value 1000 Yours 600 Theirs 500 both$/ }).waitFor();
+    expect(await page.getByRole('button', { name: 'Save the choice' }).isDisabled()).toBe(true);
+    await page.getByRole('radio', { name: 'Base value Theirs 500' }).press('Space');
+    await page.getByRole('button', { name: 'Save the choice' }).click();
     await page.getByRole('heading', { name: 'Not run yet' }).waitFor();
     const both = await service.ask('GET', '/indices/CORE');
     expect(both.body).toMatchObject({ base_value: 500, name: 'Mine' });
@@ -85,6 +88,24 @@ export function describeIndices(desk: () => Desk): void {
 
   test('an index is run by a click, and every part of it shows what the API answers', async () => {
     const { complaints, page, service } = desk();
+    await follow(page, '/');
+    // One that keeps no name fails, which stays said until a later run succeeds.
+    const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
+    const pipeline = {
+      selection: [{ id: 'dear', type: 'PriceFilter', params: { minimum: 1e9 } }],
+      weighting: { type: 'EqualWeight' },
+    };
+    expect((await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY', pipeline })).status).toBe(200);
+    await page.reload();
+    await page.getByRole('button', { name: 'Run NOBODY' }).click();
+    await page.getByRole('row', { name: /NOBODY.*run failed/ }).click();
+    const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
+    await failure.getByText('pipeline.selection[0]').waitFor();
+    await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY' });
+    await failure.getByRole('button', { name: 'Run again' }).click();
+    await page.getByLabel(/^Figures from/).waitFor();
+    expect(await failure.count()).toBe(0);
+    await service.ask('DELETE', '/indices/NOBODY');
     await follow(page, '/');
     await page.getByRole('button', { name: 'Run CORE' }).click();
     await page.getByText('up to date').waitFor();

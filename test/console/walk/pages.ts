@@ -261,7 +261,7 @@ export function describePages(desk: () => Desk): void {
     await picture(page, 'home');
     const open = async (typed: string, found: string) => {
       await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: 'Page, index or name' }).waitFor();
+      await page.getByRole('combobox', { name: 'Page, document, result or name' }).waitFor();
       await page.keyboard.type(typed);
       await page.getByRole('option', { name: found, selected: true }).waitFor();
       await page.keyboard.press('Enter');

@@ -29,6 +29,12 @@ export function describeRecord(desk: () => Desk): void {
     expect(await published()).toHaveLength(closes);
     await page.getByLabel('Why *').fill('The base was wrong');
     await page.getByRole('button', { name: 'Restate', exact: true }).click();
+    // Every level is twice what was published: 10,000 basis points more.
+    const asking = page.getByRole('dialog');
+    await asking.getByText(/^10,000\.00 bps, /).waitFor();
+    expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
+    expect(await published()).toHaveLength(closes);
+    await asking.getByRole('button', { name: 'Restate' }).click();
     await eventually(() => grid.getAttribute('aria-rowcount')).toBe(String(2 * closes + 1));
     await page.getByRole('button', { name: 'Verify here' }).click();
     await sound(2 * closes).waitFor();

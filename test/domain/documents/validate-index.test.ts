@@ -3,6 +3,7 @@ import type { CalendarOption } from '#domain/calendars/calendar.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { readIndex, validateIndex } from '#domain/documents/validate-index.js';
 import type { IndexContext } from '#domain/documents/index-context.js';
+import { buildMarket } from '../backtest/market-builder.js';
 import badDocuments from './bad-documents.json' with { type: 'json' };
 
 /** One way of spoiling a good document, and everything there is to say about it: `CODE path` for errors, `warning CODE path`. */
@@ -129,6 +130,21 @@ describe('a good document', () => {
     expect(findings.map(({ code, path }) => [code, path])).toEqual([['OUT_OF_RANGE', 'base_value']]);
   });
 
+  test('a base date without prices in the served market is a warning that names its dates', () => {
+    const market = buildMarket({ dates: ['2020-01-02', '2020-01-03'], close: { A: [1, 2] } });
+    const said = (base_date: string) =>
+      validateIndex({ ...rules, base_date }, { ...contextFor(rules), market })
+        .findings.filter(({ path }) => path === 'base_date')
+        .map(({ severity, message }) => `${severity}: ${message}`);
+    const held = 'the prices of the served store, 2020-01-02 to 2020-01-03';
+    expect(['2020-01-01', '2020-01-02', '2020-01-03', '2020-01-04'].map(said)).toEqual([
+      [`warning: The base date 2020-01-01 is before ${held}: a run begins with the first of them.`],
+      [],
+      [],
+      [`warning: The base date 2020-01-04 is after ${held}: a run has no session.`],
+    ]);
+  });
+
   test('what the served market lacks is a warning at the field that names it', () => {
     const market = {
       datasetId: 's',
@@ -158,6 +174,7 @@ describe('a good document', () => {
     const { document, findings } = validateIndex(body, { ...contextFor(body), market });
     expect(document).toBeDefined();
     expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`)).toEqual([
+      'warning OUT_OF_RANGE base_date',
       'warning FX_MISSING currency',
       'warning UNKNOWN_FIELD_NAME pipeline.selection[0].params.field',
       'warning VALUE_TYPE_MISMATCH pipeline.selection[1].params.field',

@@ -13,6 +13,7 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { verifyPublished } from '#cli/verify-published.js';
 import { verifyAudit } from '#store/audit/verify-audit.js';
+import type { LevelChange } from '#services/publication/disagreements.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -40,6 +41,13 @@ async function ran(path: string, body: unknown): Promise<void> {
     expect(job.error).toBeNull();
     return;
   }
+}
+
+/** What a refused publication says of its size. */
+interface Refused {
+  readonly dates: readonly string[];
+  readonly levels_changed: number;
+  readonly largest: Pick<LevelChange, 'change' | 'change_bps' | 'published' | 'run'> | null;
 }
 
 const definition = (weighting: object) => ({
@@ -118,10 +126,25 @@ test('a run that disagrees is refused with its dates and changes nothing; it is 
   await ask('PUT', '/indices/PUB', definition({ type: 'PriceWeight' }));
   await ran('/analytics/PUB/backtest', {});
   const refused = await ask<{
-    readonly error: { readonly code: string; readonly detail: { readonly dates: string[] } };
+    readonly error: { readonly code: string; readonly detail: Refused };
   }>('POST', '/analytics/PUB/publish', {}, 'desk');
   expect([refused.status, refused.body.error.code]).toEqual([409, 'RESTATEMENT']);
-  expect(refused.body.error.detail.dates).toEqual(before.slice(0, 100).map(({ date }) => date));
+  const { dates, largest, levels_changed: changed } = refused.body.error.detail;
+  expect(dates).toEqual(before.slice(0, 100).map(({ date }) => date));
+  // The same by the levels of the export, which anybody can have.
+  const levels = new Map((await rowsOf('levels')).map((row) => [String(row['date']), row]));
+  const ratios = before.flatMap((entry) =>
+    (['price', 'total', 'net'] as const).map((variant) => {
+      const run = levels.get(entry.date)?.[variant];
+      const standing = entry[variant];
+      return { date: entry.date, ratio: run == null || standing === null ? 1 : Number(run) / standing };
+    }),
+  );
+  const size = ({ ratio }: { readonly ratio: number }) => Math.abs(ratio - 1);
+  const worst = ratios.toSorted((a, b) => size(b) - size(a))[0]!;
+  expect(largest!.change_bps / 1e4).toBeCloseTo(worst.ratio - 1, 12);
+  expect(largest!.change).toBe(largest!.run - largest!.published);
+  expect(changed).toBe(new Set(ratios.filter(({ ratio }) => ratio !== 1).map(({ date }) => date)).size);
   expect((await publish({ restate: true })).status).toBe(422);
   expect(await entriesOf()).toEqual(before);
 

@@ -6,13 +6,13 @@ import { may } from '../../state/principal.js';
 import { changed, useResource } from '../../state/resource.js';
 import { troubleOf } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
-import type { Json } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Select } from '../choice.js';
 import { Field } from '../form/field.js';
 import { JsonDocument } from '../json-document.js';
 import { Section } from '../page.js';
 import { Answered } from '../wait.js';
+import { ChangeTable } from './change-table.js';
 import { differenceOf, readVersion, restoreVersion, scopeOf, type Versioned } from './families.js';
 
 interface DifferenceProps {
@@ -89,38 +89,9 @@ function Changes({ difference: { changes, sentences } }: { readonly difference: 
           ))}
         </ul>
       )}
-      <div class="version-changes" tabIndex={0} role="region" aria-label="Changes by field">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Field</th>
-              <th scope="col">Before</th>
-              <th scope="col">After</th>
-            </tr>
-          </thead>
-          <tbody>
-            {changes.map(({ path, op, before, after }, at) => (
-              <tr key={at}>
-                <th scope="row">
-                  <code>{path}</code>
-                </th>
-                <td>{op === 'add' ? '–' : shown(before as Json)}</td>
-                <td>{op === 'remove' ? '–' : shown(after as Json)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <ChangeTable label="Changes by field" changes={changes} />
     </>
   );
-}
-
-/** Characters of a value that have room. */
-const SHOWN_MAX = 200;
-
-function shown(value: Json): string {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)} …` : text;
 }
 
 interface RestoreProps extends Pick<DifferenceProps, 'of' | 'newest' | 'onRestored'> {

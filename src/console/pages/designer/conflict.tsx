@@ -1,16 +1,11 @@
+import { useId, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
 import { labelOf } from '../../components/form/schema-fields.js';
-import {
-  differences,
-  isObject,
-  merged,
-  pathText,
-  valueAt,
-  type Json,
-  type JsonObject,
-  type Path,
-} from '../../words/paths.js';
+import { changedFields, resolved, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
+import { counted } from '../../words/numbers.js';
+import { isObject, pathText, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import './conflict.css';
 
 /** Somebody saved another version since this one was opened. */
 export interface Clash {
@@ -25,14 +20,15 @@ interface ConflictProps {
   readonly mine: JsonObject;
   onTakeTheirs(): void;
   onKeepMine(): void;
-  onKeepBoth(document: JsonObject): void;
+  onResolve(document: JsonObject): void;
 }
 
-/** What they changed, what stands in the draft, and the ways on. */
-export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onKeepBoth }: ConflictProps) {
-  const both = merged(base, mine, theirs);
-  const byThem = new Set(differences(base, theirs).map(({ path }) => pathText(path)));
-  const rows = differences(theirs, mine);
+/** Field by field what it was, what stands in the draft and what they saved, with a choice for each. */
+export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMine, onResolve }: ConflictProps) {
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
+  const fields = changedFields({ base, mine, theirs });
+  const document = resolved(theirs, fields, chosen);
+  const open = fields.filter((field) => sideOf(field, chosen) === null).length;
   return (
     <Banner
       kind="warning"
@@ -40,40 +36,83 @@ export function Conflict({ clash: { base, theirs }, mine, onTakeTheirs, onKeepMi
       action={
         <>
           <Button onClick={onTakeTheirs}>Take theirs</Button>
-          <Button kind={both === null ? 'main' : 'plain'} onClick={onKeepMine}>
-            Save mine over it
+          <Button onClick={onKeepMine}>Save mine over it</Button>
+          <Button kind="main" disabled={document === null} onClick={() => document !== null && onResolve(document)}>
+            Save the choice
           </Button>
-          {both !== null && (
-            <Button kind="main" onClick={() => onKeepBoth(both)}>
-              Keep both
-            </Button>
-          )}
         </>
       }
     >
-      <table class="moves">
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Theirs</th>
-            <th scope="col">Yours</th>
-            <th scope="col">Changed by</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ path, before, after }) => (
-            <tr key={pathText(path)}>
-              <th scope="row" title={pathText(path)}>
-                {pathWords(path, mine)}
-              </th>
-              <td>{shown(before)}</td>
-              <td>{shown(after)}</td>
-              <td>{byThem.has(pathText(path)) ? 'them' : 'you'}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <p class="quiet">
+        {open === 0
+          ? 'Each field takes the value that is marked.'
+          : `Both changed ${counted(open, 'field')}: choose a value.`}
+      </p>
+      <Fields
+        fields={fields}
+        document={mine}
+        chosen={chosen}
+        onChoose={(path, side) => setChosen(new Map(chosen).set(pathText(path), side))}
+      />
     </Banner>
+  );
+}
+
+interface FieldsProps {
+  readonly fields: readonly ChangedField[];
+  /** Whose rows are named. */
+  readonly document: JsonObject;
+  readonly chosen: ReadonlyMap<string, Side>;
+  onChoose(path: Path, side: Side): void;
+}
+
+function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
+  const id = useId();
+  return (
+    <table class="moves conflict">
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          <th scope="col">It was</th>
+          <th scope="col" id={`${id}-mine`}>
+            Yours
+          </th>
+          <th scope="col" id={`${id}-theirs`}>
+            Theirs
+          </th>
+          <th scope="col">By</th>
+        </tr>
+      </thead>
+      <tbody>
+        {fields.map((field, row) => (
+          <tr key={pathText(field.path)}>
+            <th scope="row" id={`${id}-${row}`} title={pathText(field.path)}>
+              {pathWords(field.path, document)}
+            </th>
+            <td>
+              <Value value={field.before} />
+            </td>
+            {(['mine', 'theirs'] as const).map((side) => (
+              <td key={side}>
+                <label>
+                  <input
+                    type="radio"
+                    name={`${id}-${row}`}
+                    aria-labelledby={`${id}-${row} ${id}-${side} ${id}-${row}-${side}`}
+                    checked={sideOf(field, chosen) === side}
+                    onChange={() => onChoose(field.path, side)}
+                  />
+                  <span id={`${id}-${row}-${side}`}>
+                    <Value value={field[side]} />
+                  </span>
+                </label>
+              </td>
+            ))}
+            <td>{field.by === 'both' ? 'both' : field.by}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
   );
 }
 
@@ -88,9 +127,30 @@ function pathWords(path: Path, document: JsonObject): string {
   return steps.join(', ');
 }
 
-const LONGEST = 80;
+/** A value in full: rows of a list one beneath the other. */
+function Value({ value }: { readonly value: Json | undefined }) {
+  if (!Array.isArray(value)) return <>{valueText(value)}</>;
+  const items = value as readonly Json[];
+  if (items.length === 0) return <>none</>;
+  return (
+    <ol>
+      {items.map((item, i) => (
+        <li key={i}>{valueText(item)}</li>
+      ))}
+    </ol>
+  );
+}
 
-function shown(value: Json | undefined): string {
-  const text = value === undefined ? '–' : typeof value === 'string' ? value : JSON.stringify(value);
-  return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
+/** `top, TopN, Count 30` for a row; members that say nothing are left out. */
+function valueText(value: Json | undefined): string {
+  if (value === undefined || value === null) return '–';
+  if (Array.isArray(value)) return (value as readonly Json[]).map(valueText).join(', ');
+  if (!isObject(value)) return String(value);
+  const parts = Object.entries(value).flatMap(([name, member]) => {
+    if (member === undefined || member === null) return [];
+    if (name === 'type' || name === 'id') return [String(member)];
+    const text = valueText(member);
+    return text === '' ? [] : [name === 'params' ? text : `${labelOf(name)} ${text}`];
+  });
+  return parts.join(', ');
 }

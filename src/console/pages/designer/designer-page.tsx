@@ -1,5 +1,4 @@
 import type { RuleTypes } from '#clients/typescript/divisor.js';
-import { DivisorError } from '#clients/typescript/divisor.js';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
@@ -11,14 +10,13 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
-import { go, parameter, setParameters } from '../../state/place.js';
+import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { changed, useResource } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
-import { say } from '../../state/toasts.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import { Conflict, type Clash } from './conflict.js';
+import { Conflict } from './conflict.js';
 import { Derivation } from './derivation.js';
 import {
   changesText,
@@ -33,16 +31,10 @@ import {
 import { bodyOf, Live } from './live.js';
 import { Overlay, overlayOn } from './overlay.js';
 import { Identity, Schedule, Treatment, Universe } from './parts.js';
+import { idOf, storedIndex, useSaving, type Opened, type Saving } from './saving.js';
 import { Selection } from './selection.js';
 import { Weighting } from './weighting.js';
 import './designer.css';
-
-/** What is edited: a stored definition with its etag, or a new one without. */
-interface Opened {
-  readonly document: JsonObject;
-  readonly etag: string | null;
-  readonly isStored: boolean;
-}
 
 /** A definition written in forms, with everything it comes to beside it. */
 export function DesignerPage({ params }: PageProps) {
@@ -68,12 +60,6 @@ export function DesignerPage({ params }: PageProps) {
   );
 }
 
-async function storedIndex(id: string, signal?: AbortSignal): Promise<Opened> {
-  const { answer, etag } = await service.value.callWithEtag('getIndex', { params: { index_id: id }, signal });
-  // A document of JSON, whatever its type says of its members.
-  return { document: answer as unknown as JsonObject, etag, isStored: true };
-}
-
 async function newIndex(signal: AbortSignal): Promise<Opened> {
   const [{ indices }, { stores }] = await Promise.all([
     service.value.call('listIndices', { signal }),
@@ -96,7 +82,7 @@ interface DesignerProps {
 }
 
 function Designer({ opened, types, onReload }: DesignerProps) {
-  const { document: first, etag, isStored } = opened;
+  const { document: first, isStored } = opened;
   const id = idOf(opened);
   const { draft, left, discard } = useDraft(opened);
   const names = useNames();
@@ -123,7 +109,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
               <Button
                 kind="main"
                 disabled={!isValid || saving.isSaving || (isStored && !isChanged)}
-                onClick={() => saving.save(etag, note)}
+                onClick={() => saving.save(note)}
               >
                 {isStored ? 'Save' : 'Save the index'}
               </Button>
@@ -134,7 +120,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
         }
       >
         {left && isChanged && <Left onDiscard={discard} />}
-        <Saved saving={saving} mine={document} note={note} onDocument={(both) => draft.replace(both)} />
+        <Saved saving={saving} mine={document} note={note} />
         <div class="designer">
           <Forms document={document} />
           <Extent findings={findings} isValid={isValid} />
@@ -143,9 +129,6 @@ function Designer({ opened, types, onReload }: DesignerProps) {
     </WorkshopContext.Provider>
   );
 }
-
-/** Id of what is stored; empty for a new index. */
-const idOf = ({ document, isStored }: Opened): string => (isStored ? String(document['id']) : '');
 
 interface Drafted {
   readonly draft: Draft;
@@ -184,12 +167,11 @@ interface SavedProps {
   readonly saving: Saving;
   readonly mine: JsonObject;
   readonly note: string;
-  onDocument(document: JsonObject): void;
 }
 
 /** What came of the last attempt to save. */
-function Saved({ saving, mine, note, onDocument }: SavedProps) {
-  const { clash, trouble, save, takeTheirs } = saving;
+function Saved({ saving, mine, note }: SavedProps) {
+  const { clash, trouble, takeTheirs, saveOver } = saving;
   return (
     <>
       {clash !== null && (
@@ -197,11 +179,8 @@ function Saved({ saving, mine, note, onDocument }: SavedProps) {
           clash={clash}
           mine={mine}
           onTakeTheirs={takeTheirs}
-          onKeepMine={() => save(clash.etag, note)}
-          onKeepBoth={(both) => {
-            onDocument(both);
-            save(clash.etag, note);
-          }}
+          onKeepMine={() => saveOver(clash, mine, note)}
+          onResolve={(document) => saveOver(clash, document, note)}
         />
       )}
       {trouble !== null && <Problem trouble={trouble} />}
@@ -257,67 +236,6 @@ function Extent({ findings, isValid }: Pick<Parameters<typeof Live>[0], 'finding
   const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
   const served = stores.data?.stores.find(({ active }) => active);
   return <Live findings={findings} isValid={isValid} start={served?.start ?? null} end={served?.end ?? null} />;
-}
-
-interface SavingInput {
-  readonly draft: Draft;
-  readonly opened: Opened;
-  onReload(): void;
-}
-
-interface Saving {
-  readonly isSaving: boolean;
-  readonly trouble: Trouble | null;
-  readonly clash: Clash | null;
-  /** @param note why, for the list of versions */
-  save(etag: string | null, note: string): void;
-  takeTheirs(): void;
-}
-
-/** Saves only over what was opened: when another version has come in between, both are shown. */
-function useSaving({ draft, opened, onReload }: SavingInput): Saving {
-  const [isSaving, setSaving] = useState(false);
-  const [trouble, setTrouble] = useState<Trouble | null>(null);
-  const [clash, setClash] = useState<Clash | null>(null);
-
-  async function put(etag: string | null, why: string): Promise<void> {
-    const body = bodyOf(draft.document.value);
-    const note = why === '' ? undefined : why;
-    if (!opened.isStored) await service.value.call('createIndex', { body, note });
-    else
-      await service.value.call('putIndex', { params: { index_id: body.id }, body, ifMatch: etag ?? undefined, note });
-    keepDraft(opened.isStored ? body.id : '', null);
-    changed();
-    say('good', `${body.id} is saved.`);
-    go(indexAddress(body.id));
-  }
-
-  async function save(etag: string | null, note: string): Promise<void> {
-    setSaving(true);
-    setTrouble(null);
-    try {
-      await put(etag, note);
-    } catch (thrown) {
-      if (thrown instanceof DivisorError && thrown.code === 'PRECONDITION_FAILED') {
-        const { document, etag: newer } = await storedIndex(String(opened.document['id']));
-        setClash({ base: opened.document, theirs: document, etag: newer });
-      } else setTrouble(troubleOf(thrown));
-    }
-    setSaving(false);
-  }
-
-  return {
-    isSaving,
-    trouble,
-    clash,
-    save: (etag, note) => void save(etag, note),
-    takeTheirs() {
-      keepDraft(idOf(opened), null);
-      setParameters({ draft: null });
-      setClash(null);
-      onReload();
-    },
-  };
 }
 
 /** Leaving the tab with changes asks first. */

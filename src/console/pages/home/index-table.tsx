@@ -1,4 +1,4 @@
-import type { IndexSummary, RunSummaryRow } from '#clients/typescript/divisor.js';
+import type { IndexSummary, JobStatus, RunSummaryRow } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -8,6 +8,7 @@ import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { runIndex } from '../../state/actions.js';
+import { isLater, requestOf, useFailedRuns } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -25,12 +26,22 @@ interface IndexTableProps {
 interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
+  /** The last run, where it failed after the stored one was made. */
+  readonly failed: JobStatus | null;
 }
 
 export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
-  const rows = indices.map((index): Row => ({ index, run: byId.get(index.id) ?? null }));
+  const failures = useFailedRuns();
+  const rows = indices.map((index): Row => {
+    const failed = failures.get(index.id);
+    return {
+      index,
+      run: byId.get(index.id) ?? null,
+      failed: failed !== undefined && isLater(failed, index.run_at) ? failed : null,
+    };
+  });
   if (rows.length === 0) return hasData ? <NoIndex /> : null;
   return (
     <>
@@ -55,7 +66,8 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
 }
 
 /** The state in a colour, where there is no room for its word. */
-const dotOf = (run: RunSummaryRow | null): string => (run === null ? '' : run.stale === null ? 'good' : 'warning');
+const dotOf = ({ run, failed }: Row): string =>
+  failed !== null ? 'bad' : run === null ? '' : run.stale === null ? 'good' : 'warning';
 
 function NoIndex() {
   return (
@@ -84,9 +96,9 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 150,
     grow: 3,
     value: ({ index }) => index.id,
-    show: ({ index, run }) => (
+    show: ({ index, ...row }) => (
       <span class="home-index">
-        <span class={`dot home-dot ${dotOf(run)}`} />
+        <span class={`dot home-dot ${dotOf({ index, ...row })}`} />
         <a href={indexAddress(index.id)} tabIndex={-1}>
           {index.id}
         </a>
@@ -169,7 +181,7 @@ const COLUMNS: readonly Column<Row>[] = [
     width: 148,
     grow: 1,
     priority: 2,
-    value: ({ run }) => (run === null ? 2 : run.stale === null ? 0 : 1),
+    value: ({ run, failed }) => (failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
     show: (row) => <State {...row} />,
   },
 ];
@@ -178,8 +190,8 @@ const COLUMNS: readonly Column<Row>[] = [
 const comingOnly = (date: string | null): string | null =>
   date !== null && date >= new Date().toISOString().slice(0, 10) ? date : null;
 
-/** Never run, running, stale and why, or up to date; with the way out of the first and the third. */
-function State({ index, run }: Row) {
+/** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
+function State({ index, run, failed }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
     return (
@@ -188,11 +200,15 @@ function State({ index, run }: Row) {
         <Progress value={job.progress} label={`Backtest of ${index.id}`} />
       </span>
     );
-  if (run === null && index.has_run) return <Badge kind="bad">cannot be read</Badge>;
-  if (run !== null && run.stale === null) return <Badge kind="good">up to date</Badge>;
+  if (failed === null && run === null && index.has_run) return <Badge kind="bad">cannot be read</Badge>;
+  if (failed === null && run !== null && run.stale === null) return <Badge kind="good">up to date</Badge>;
   return (
     <span class="home-state">
-      {run === null ? (
+      {failed !== null ? (
+        <Badge kind="bad" title={failed.error?.message ?? failed.message}>
+          run failed
+        </Badge>
+      ) : run === null ? (
         <Badge>never run</Badge>
       ) : (
         <Badge kind="warning" title={run.stale?.reasons.join(' ')}>
@@ -204,7 +220,7 @@ function State({ index, run }: Row) {
           kind="bare"
           aria-label={`Run ${index.id}`}
           title={`Run ${index.id}`}
-          onClick={() => runIndex(index.id, { if_stale: true })}
+          onClick={() => runIndex(index.id, failed === null ? { if_stale: true } : requestOf(failed))}
         >
           <Icon name="play" />
         </Button>

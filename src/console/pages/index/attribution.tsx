@@ -17,6 +17,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { change, count, figure, percent, signClass } from '../../words/numbers.js';
@@ -29,16 +30,16 @@ interface AttributionProps {
 /** Where the return of a range came from: steps from nothing to the total, groups, names. */
 export function Attribution({ id, run }: AttributionProps) {
   const range = chosenRange();
-  const window = range === null ? {} : { start: range.from, end: range.to };
+  const window = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const against = parameter('against');
   const names = useResource(
-    `attribution ${id} ${range?.from} ${range?.to}`,
+    `attribution ${runKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getAttribution', { params: { index_id: id }, query: window, signal }),
     { keeps: true },
   );
   const query = { ...window, ...(against === null ? {} : { benchmark: against }) };
   const groups = useResource(
-    `groups ${id} ${range?.from} ${range?.to} ${against}`,
+    `groups ${runKey(id)} ${range?.from} ${range?.to} ${against}`,
     (signal) => service.value.call('getGroupAttribution', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );

@@ -10,6 +10,7 @@ import { useNames, type NameFacts } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { count, decimal, percent } from '../../words/numbers.js';
@@ -24,9 +25,9 @@ interface ConstituentsProps {
 export function Constituents({ id, run }: ConstituentsProps) {
   const on = parameter('on') ?? run.end;
   const open = parameter('name');
-  const weights = useResource(`weights ${id} ${on}`, weightsOf(id, on, false), { keeps: true });
+  const weights = useResource(`weights ${runKey(id)} ${on}`, weightsOf(id, on, false), { keeps: true });
   // Of a run that is too short there is no risk, and of many names it takes longer than what they weigh.
-  const measured = useResource(`risk ${id} ${on}`, weightsOf(id, on, true), { keeps: true });
+  const measured = useResource(`risk ${runKey(id)} ${on}`, weightsOf(id, on, true), { keeps: true });
   const withRisk = measured.data?.as_of === weights.data?.as_of ? measured.data : undefined;
   return (
     <div class="index-part">
@@ -59,7 +60,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
 }
 
 const weightsOf = (id: string, on: string, risk: boolean) => (signal: AbortSignal) =>
-  service.value.call('getWeights', { params: { index_id: id }, query: { as_of: on, risk }, signal });
+  service.value.call('getWeights', { params: { index_id: id }, query: { ...shownRun(), as_of: on, risk }, signal });
 
 interface Row extends ConstituentRow {
   readonly facts: NameFacts | undefined;
@@ -105,7 +106,7 @@ function Held({ id, view, open }: HeldProps) {
             term: 'Drift',
             value: percent(drift?.turnover ?? 0),
             help: 'One-way: half the sum of absolute changes since the rebalance',
-            note: <a href={rebalanceAddress(id, rebalance)}>since {rebalance}</a>,
+            note: <a href={ofShownRun(rebalanceAddress(id, rebalance))}>since {rebalance}</a>,
           },
         ]}
       />

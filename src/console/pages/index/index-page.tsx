@@ -9,26 +9,25 @@ import { listVersions, type Versioned } from '../../components/versions/families
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
-import { Progress } from '../../components/progress.js';
 import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
-import { activateStore, cancelJob } from '../../state/actions.js';
-import { liveJobs } from '../../state/live.js';
+import { activateStore } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf } from '../../state/service.js';
-import { addressOf } from '../../state/place.js';
+import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
+import { withQuery } from '../../state/place.js';
 import { indexAddress, strategyAddress } from '../../words/addresses.js';
-import { percent } from '../../words/numbers.js';
 import { Attribution } from './attribution.js';
 import { Constituents } from './constituents.js';
+import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Limits } from './limits.js';
 import { Methodology, Terms } from './methodology.js';
 import { Performance } from './performance.js';
 import { Rebalances } from './rebalances.js';
 import { Risk } from './risk.js';
-import { runAgain, runAsAsked, RunSettings } from './run-settings.js';
+import { runAgain, RunSettings } from './run-settings.js';
 import { Scenarios } from './scenarios.js';
 import { Weights } from './weights.js';
 import { WholeRun } from './whole-run.js';
@@ -44,6 +43,13 @@ const Publication = lazy<{ readonly id: string; readonly run: OverviewView }>(
   async () => (await import('./publication/publication.js')).Publication,
 );
 
+const Runs = lazy<{ readonly id: string }>('the runs', async () => (await import('./runs.js')).Runs);
+
+const CorporateActions = lazy<{ readonly id: string; readonly run: OverviewView }>(
+  'the corporate actions',
+  async () => (await import('./actions.js')).Actions,
+);
+
 const TABS: readonly Tab[] = [
   { id: 'performance', text: 'Performance' },
   { id: 'constituents', text: 'Constituents' },
@@ -53,9 +59,11 @@ const TABS: readonly Tab[] = [
   { id: 'limits', text: 'Limits' },
   { id: 'scenarios', text: 'Scenarios' },
   { id: 'rebalances', text: 'Rebalances' },
+  { id: 'actions', text: 'Actions' },
   { id: 'methodology', text: 'Methodology' },
   { id: 'publication', text: 'Publication' },
   { id: 'versions', text: 'Versions' },
+  { id: 'runs', text: 'Runs' },
 ];
 
 /** Everything about one index, or about a strategy that follows one: their runs and views share their addresses. */
@@ -175,7 +183,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
           {description !== null && <span class="index-description">{description}</span>}
         </>
       }
-      actions={<Actions id={id} isOverlay={overlay !== undefined} />}
+      actions={<IndexActions id={id} isOverlay={overlay !== undefined} />}
     >
       <RunState id={id} />
       <RunSettings id={id} isStrategy={false} />
@@ -191,73 +199,18 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
   );
 }
 
-function Actions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
-  return (
-    <>
-      {may('write') && (
-        <LinkButton href={`${indexAddress(id)}/edit`}>
-          <Icon name="edit" /> Edit
-        </LinkButton>
-      )}
-      {may('write') && !isOverlay && (
-        <>
-          <LinkButton href={addressOf('/console/optimise', { index: id })}>Optimise</LinkButton>
-          <LinkButton href={addressOf('/console/strategies/new', { index: id })}>Follow</LinkButton>
-        </>
-      )}
-      {may('write') && <LinkButton href={addressOf('/console/indices/new', { beneath: id })}>Overlay</LinkButton>}
-      <RunActions id={id} isStrategy={false} />
-    </>
-  );
-}
-
-/** What may be done with any run. */
-function RunActions({ id, isStrategy }: { readonly id: string; readonly isStrategy: boolean }) {
-  const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
-  return (
-    <>
-      <LinkButton href={`/console/reports?index=${encodeURIComponent(id)}`}>Report</LinkButton>
-      {may('run') && (
-        <Button disabled={isRunning} onClick={() => void runAsAsked({ id, isStrategy })}>
-          <Icon name="play" /> Run
-        </Button>
-      )}
-    </>
-  );
-}
-
-/** A run under way; it takes the place of what is said about the stored one. */
-function RunState({ id }: { readonly id: string }) {
-  const job = liveJobs.value.find(({ job_id: jobId }) => jobId === `backtest:${id}`);
-  if (job === undefined) return null;
-  return (
-    <Banner
-      kind="info"
-      title={job.status === 'pending' ? 'A run waits for its turn' : `Running: ${percent(job.progress, 0)}`}
-      action={
-        may('run') && (
-          <Button kind="bare" onClick={() => cancelJob(job.job_id)}>
-            Cancel
-          </Button>
-        )
-      }
-    >
-      <p>{job.message}</p>
-      <Progress value={job.progress} label={`Backtest of ${id}`} />
-    </Banner>
-  );
-}
-
 function RunParts({ id, tab }: { readonly id: string; readonly tab: string }) {
-  const overview = useResource(`overview ${id}`, (signal) =>
-    service.value.call('getOverview', { params: { index_id: id }, signal }),
+  const overview = useResource(`overview ${runKey(id)}`, (signal) =>
+    service.value.call('getOverview', { params: { index_id: id }, query: shownRun(), signal }),
   );
-  if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND') return <NeverRun id={id} />;
+  const isOther = shownRun().run_id !== undefined;
+  if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
+    return isOther ? <OtherRun run={null} trouble={overview.trouble} /> : <NeverRun id={id} />;
   return (
     <Answered resource={overview} what="the run">
       {(run) => (
         <>
-          {run.stale !== null && <Stale id={id} stale={run.stale} />}
+          {isOther ? <OtherRun run={run} trouble={null} /> : run.stale !== null && <Stale id={id} stale={run.stale} />}
           <WholeRun tab={tab} run={run} />
           <Part tab={tab} id={id} run={run} />
         </>
@@ -288,11 +241,34 @@ function Part({ tab, id, run }: PartProps) {
       return <Scenarios id={id} run={run} />;
     case 'rebalances':
       return <Rebalances id={id} />;
+    case 'actions':
+      return <CorporateActions id={id} run={run} />;
+    case 'runs':
+      return <Runs id={id} />;
     case 'publication':
       return <Publication id={id} run={run} />;
     default:
       return <Performance id={id} run={run} />;
   }
+}
+
+interface OtherRunProps {
+  /** The run that the address names; null where it is not stored. */
+  readonly run: OverviewView | null;
+  readonly trouble: Trouble | null;
+}
+
+/** Said where another run than the newest is looked at. */
+function OtherRun({ run, trouble }: OtherRunProps) {
+  return (
+    <Banner
+      kind={run === null ? 'bad' : 'info'}
+      title={
+        run === null ? (trouble?.message ?? '') : `The run ${shownRun().run_id} up to ${run.end} is shown, not the newest.`
+      }
+      action={<LinkButton href={withQuery({ run_id: null })}>Show the newest</LinkButton>}
+    />
+  );
 }
 
 function NeverRun({ id }: { readonly id: string }) {

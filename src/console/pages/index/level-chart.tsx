@@ -11,6 +11,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
+import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 
 interface LevelChartProps {
@@ -48,13 +49,16 @@ export function LevelChart({ id, run, performance }: LevelChartProps) {
   const unit = parameter('unit') === 'points' && others.length === 0 ? 'points' : 'rebased';
   const range = chosenRange();
   const levels = useResource(
-    `levels ${id} ${variant} ${others.join()}`,
+    `levels ${runKey(id)} ${variant} ${others.join()}`,
     (signal) =>
-      Promise.all([levelsOf(id, variant, signal), ...others.map((one) => nearestLevels(one, variant, signal))]),
+      Promise.all([
+        levelsOf(id, variant, signal, shownRun()),
+        ...others.map((one) => nearestLevels(one, variant, signal)),
+      ]),
     { keeps: true },
   );
-  const rebalances = useResource(`rebalances ${id}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: id }, signal }),
+  const rebalances = useResource(`rebalances ${runKey(id)}`, (signal) =>
+    service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
   );
   const { dates, lines } = useMemo(
     () => drawn({ id, run, performance, levels: levels.data ?? [], variant, unit, range }),
@@ -63,7 +67,9 @@ export function LevelChart({ id, run, performance }: LevelChartProps) {
   const marks = useMemo<readonly Mark[]>(
     () =>
       (rebalances.data?.rebalances ?? []).flatMap(({ date, traded_on: day }) =>
-        day === null ? [] : [{ date: day, label: `Rebalance ${date}`, address: rebalanceAddress(id, date) }],
+        day === null
+          ? []
+          : [{ date: day, label: `Rebalance ${date}`, address: ofShownRun(rebalanceAddress(id, date)) }],
       ),
     [id, rebalances.data],
   );
@@ -127,8 +133,9 @@ interface Levels {
   readonly data: readonly (number | null)[];
 }
 
-async function levelsOf(id: string, variant: Variant, signal: AbortSignal): Promise<Levels> {
-  const query = variant === 'own' ? {} : { variant };
+/** @param run which of its runs; the newest unless given */
+async function levelsOf(id: string, variant: Variant, signal: AbortSignal, run = {}): Promise<Levels> {
+  const query = variant === 'own' ? run : { ...run, variant };
   const { levels, variant: told } = await service.value.call('getLevels', { params: { index_id: id }, query, signal });
   return { id, variant: told, index: levels.index, data: levels.data };
 }

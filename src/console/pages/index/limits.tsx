@@ -15,6 +15,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
 import { nameAddress, rebalanceAddress } from '../../words/addresses.js';
 import { change, count, figure, percent } from '../../words/numbers.js';
@@ -37,7 +38,7 @@ export function Limits({ id, run }: LimitsProps) {
   const chosen = parameter('rule') ?? rules[0] ?? null;
   const range = chosenRange();
   const view = useResource(
-    chosen === null ? null : `limits ${id} ${chosen} ${range?.from} ${range?.to}`,
+    chosen === null ? null : `limits ${runKey(id)} ${chosen} ${range?.from} ${range?.to}`,
     (signal) => watched(id, chosen ?? '', signal),
     { keeps: true },
   );
@@ -67,7 +68,7 @@ export function Limits({ id, run }: LimitsProps) {
 
 async function watched(id: string, chosen: string, signal: AbortSignal): Promise<LimitsView> {
   const range = chosenRange();
-  const query = range === null ? {} : { start: range.from, end: range.to };
+  const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const params = { index_id: id };
   if (!chosen.startsWith(SET))
     return service.value.call('getLimits', { params, query: { ...query, rule: chosen as Rule }, signal });
@@ -121,7 +122,7 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
           columns={breachColumns(rows)}
           rows={breaches}
           keyOf={({ row, begin }) => `${row} ${begin}`}
-          addressOf={({ begin }) => rebalanceAddress(id, begin)}
+          addressOf={({ begin }) => ofShownRun(rebalanceAddress(id, begin))}
           sort={{ column: 'begin', direction: 'desc' }}
           height={360}
           empty="No row was beyond its bound."

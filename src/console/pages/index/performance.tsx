@@ -9,6 +9,7 @@ import { Answered } from '../../components/wait.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
 import { change, decimal, percent, signClass } from '../../words/numbers.js';
 import { LevelChart } from './level-chart.js';
 
@@ -20,9 +21,9 @@ interface PerformanceProps {
 /** Levels, what became of a range of dates, and the returns of months and years. */
 export function Performance({ id, run }: PerformanceProps) {
   const range = chosenRange();
-  const query = range === null ? {} : { start: range.from, end: range.to };
+  const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const measured = useResource(
-    `performance ${id} ${range?.from} ${range?.to}`,
+    `performance ${runKey(id)} ${range?.from} ${range?.to}`,
     (signal) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );

@@ -7,13 +7,14 @@ import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { costText, count, percent } from '../../words/numbers.js';
 
 /** Every rebalance of the run, and those to come. */
 export function Rebalances({ id }: { readonly id: string }) {
-  const list = useResource(`rebalances ${id}`, (signal) =>
-    service.value.call('listRebalances', { params: { index_id: id }, signal }),
+  const list = useResource(`rebalances ${runKey(id)}`, (signal) =>
+    service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
   );
   return (
     <div class="index-part">
@@ -37,7 +38,7 @@ export function Rebalances({ id }: { readonly id: string }) {
                 columns={COLUMNS}
                 rows={rebalances}
                 keyOf={({ date }) => date}
-                addressOf={({ date }) => rebalanceAddress(id, date)}
+                addressOf={({ date }) => ofShownRun(rebalanceAddress(id, date))}
                 sort={{ column: 'date', direction: 'desc' }}
                 height={620}
               />

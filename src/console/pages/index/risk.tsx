@@ -14,6 +14,7 @@ import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
 import { figure, percent } from '../../words/numbers.js';
 
 const WINDOWS = [
@@ -31,9 +32,13 @@ const MODELS = [
 export function Risk({ id }: { readonly id: string }) {
   const window = WINDOWS.find(({ value }) => value === parameter('window'))?.value ?? '126';
   const rolling = useResource(
-    `rolling ${id} ${window}`,
+    `rolling ${runKey(id)} ${window}`,
     (signal) =>
-      service.value.call('getRollingRisk', { params: { index_id: id }, query: { window: Number(window) }, signal }),
+      service.value.call('getRollingRisk', {
+        params: { index_id: id },
+        query: { ...shownRun(), window: Number(window) },
+        signal,
+      }),
     { keeps: true },
   );
   return (
@@ -70,9 +75,9 @@ function Contributions({ id }: { readonly id: string }) {
   const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
   const stored = models.data?.risk_models.map(({ model_id: model }) => model) ?? [];
   const chosen = parameter('risk_model');
-  const query = chosen === null ? { risk: true } : { risk: true, risk_model: chosen };
+  const query = { ...shownRun(), risk: true, ...(chosen === null ? {} : { risk_model: chosen }) };
   const held = useResource(
-    `weights risk ${id} ${chosen}`,
+    `weights risk ${runKey(id)} ${chosen}`,
     (signal) => service.value.call('getWeights', { params: { index_id: id }, query, signal }),
     { keeps: true },
   );
@@ -144,8 +149,8 @@ function Rolling({ view }: { readonly view: RollingRiskView }) {
 /** The active risk against another index, split into factors. */
 function Factors({ id }: { readonly id: string }) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const own = useResource(`performance ${id}`, (signal) =>
-    service.value.call('getPerformance', { params: { index_id: id }, signal }),
+  const own = useResource(`performance ${runKey(id)}`, (signal) =>
+    service.value.call('getPerformance', { params: { index_id: id }, query: shownRun(), signal }),
   );
   const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   const benchmark = others.find(({ id: other }) => other === own.data?.benchmark);
@@ -153,11 +158,11 @@ function Factors({ id }: { readonly id: string }) {
   const against = parameter('against') ?? first?.id ?? null;
   const model = MODELS.find(({ value }) => value === parameter('model'))?.value ?? 'market_sector';
   const risk = useResource(
-    against === null ? null : `factors ${id} ${against} ${model}`,
+    against === null ? null : `factors ${runKey(id)} ${against} ${model}`,
     (signal) =>
       service.value.call('getFactorRisk', {
         params: { index_id: id },
-        query: { benchmark: against ?? '', model },
+        query: { ...shownRun(), benchmark: against ?? '', model },
         signal,
       }),
     { keeps: true },
@@ -224,8 +229,8 @@ type Check = ReconciliationView['checks'][number];
 /** Every identity of the run, computed again. */
 function Reconciliation({ id }: { readonly id: string }) {
   const view = useResource(
-    `reconcile ${id}`,
-    (signal) => service.value.call('reconcileRun', { params: { index_id: id }, signal }),
+    `reconcile ${runKey(id)}`,
+    (signal) => service.value.call('reconcileRun', { params: { index_id: id }, query: shownRun(), signal }),
     { follows: false },
   );
   return (

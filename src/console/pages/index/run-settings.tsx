@@ -1,4 +1,4 @@
-import type { BacktestRequest, StoredRun } from '#clients/typescript/divisor.js';
+import type { BacktestRequest, JobStatus, StoredRun } from '#clients/typescript/divisor.js';
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { fieldsOf } from '../../components/form/schema-fields.js';
@@ -6,6 +6,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { attempt, runIndex } from '../../state/actions.js';
 import { jsonIn, useAddressedObject } from '../../state/addressed.js';
+import { requestOf } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
@@ -28,7 +29,7 @@ interface Asked {
 /** Why the run that was asked for last was refused. */
 const refused = signal<{ readonly id: string; readonly trouble: Trouble } | null>(null);
 
-const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
+export const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
   (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
 /** What the newest run took, and the terms of the next one: they stand in the address where they are others. */
@@ -89,6 +90,10 @@ export async function runAsAsked({ id, isStrategy }: Asked): Promise<void> {
 
 /** The same where the newest run is not what one would give now: the service has its terms. */
 export const runAgain = (id: string): Promise<void> => send(id, inAddress() ?? { if_stale: true });
+
+/** The same that failed, or what the address asks instead. */
+export const runAfterFailure = (id: string, failed: JobStatus): Promise<void> =>
+  send(id, inAddress() ?? (requestOf(failed) as JsonObject));
 
 async function send(id: string, terms: JsonObject): Promise<void> {
   refused.value = null;

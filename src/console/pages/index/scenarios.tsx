@@ -13,6 +13,7 @@ import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
 import { signed } from '../../components/signed.js';
@@ -31,8 +32,8 @@ export function Scenarios({ id, run }: ScenariosProps) {
   const set = (next: readonly JsonObject[]) =>
     setParameters({ scenarios: next.length === 0 ? null : JSON.stringify(next) });
   const key = JSON.stringify(asked);
-  const answer = useOneAtATime(asked.length === 0 ? null : `${id} ${key}`, () =>
-    service.value.call('runScenarios', { params: { index_id: id }, body: bodyOf(asked) }),
+  const answer = useOneAtATime(asked.length === 0 ? null : `${runKey(id)} ${key}`, () =>
+    service.value.call('runScenarios', { params: { index_id: id }, query: shownRun(), body: bodyOf(asked) }),
   );
   const { data, trouble, isBehind } = answer;
   const name = (what: string) => `${what} ${asked.length + 1}`;

@@ -12,6 +12,7 @@ import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
 import type { ExposuresProps } from './exposures.js';
 
 const Exposures = lazy<ExposuresProps>('the exposures', async () => (await import('./exposures.js')).Exposures);
@@ -33,10 +34,11 @@ export function Weights({ id, run }: WeightsProps) {
   const by = parameter('by') ?? 'SECTOR';
   const range = chosenRange();
   const query = {
+    ...shownRun(),
     ...(range === null ? {} : { start: range.from, end: range.to }),
     interval: spanYears(range ?? { from: run.start, to: run.end }) > 2 ? ('weekly' as const) : ('native' as const),
   };
-  const key = `${id} ${range?.from} ${range?.to}`;
+  const key = `${runKey(id)} ${range?.from} ${range?.to}`;
   const ask = (what: string, groups: number) => (signal: AbortSignal) =>
     service.value.call('getExposures', { params: { index_id: id }, query: { ...query, by: what, groups }, signal });
   const groups = useResource(`exposures ${by} ${key}`, ask(by, GROUPS_MAX), { keeps: true });

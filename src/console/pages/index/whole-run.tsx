@@ -2,7 +2,7 @@ import type { OverviewView } from '#clients/typescript/divisor.js';
 import { chosenRange } from '../../state/range.js';
 
 /** Parts of a range of dates, which they show. */
-const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits']);
+const OF_RANGE: ReadonlySet<string> = new Set(['performance', 'weights', 'attribution', 'limits', 'actions']);
 
 interface WholeRunProps {
   readonly tab: string;

@@ -12,9 +12,10 @@ import { inCurrency, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { useNames } from '../../state/names.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { costText } from '../../words/numbers.js';
@@ -26,8 +27,8 @@ import { Orders } from './orders.js';
 /** One rebalance: what was held before and after, how the names were found, what was traded. */
 export function RebalancePage({ params }: PageProps) {
   const { id = '', date = '' } = params;
-  const view = useResource(`rebalance ${id} ${date}`, (signal) =>
-    service.value.call('getRebalance', { params: { index_id: id, date }, signal }),
+  const view = useResource(`rebalance ${runKey(id)} ${date}`, (signal) =>
+    service.value.call('getRebalance', { params: { index_id: id, date }, query: shownRun(), signal }),
   );
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   // A strategy is traded by its own terms, and has no orders of an index.
@@ -38,8 +39,11 @@ export function RebalancePage({ params }: PageProps) {
       title={`Rebalance ${view.data?.date ?? date}`}
       above={[
         { address: '/', text: 'Indices' },
-        { address: indexAddress(id), text: id },
-        { address: `${indexAddress(id)}?tab=rebalances`, text: 'Rebalances' },
+        { address: ofShownRun(indexAddress(id)), text: id },
+        {
+          address: addressOf(indexAddress(id), { tab: 'rebalances', run_id: parameter('run_id') }),
+          text: 'Rebalances',
+        },
       ]}
       actions={view.data && <Neighbours id={id} view={view.data} />}
     >
@@ -71,8 +75,8 @@ export function RebalancePage({ params }: PageProps) {
 function Neighbours({ id, view: { previous, next } }: { readonly id: string; readonly view: RebalanceView }) {
   return (
     <>
-      {previous !== null && <LinkButton href={rebalanceAddress(id, previous)}>← {previous}</LinkButton>}
-      {next !== null && <LinkButton href={rebalanceAddress(id, next)}>{next} →</LinkButton>}
+      {previous !== null && <LinkButton href={ofShownRun(rebalanceAddress(id, previous))}>← {previous}</LinkButton>}
+      {next !== null && <LinkButton href={ofShownRun(rebalanceAddress(id, next))}>{next} →</LinkButton>}
     </>
   );
 }

@@ -2,13 +2,15 @@ import type { OverviewView, PublishRequest } from '#clients/typescript/divisor.j
 import { useState } from 'preact/hooks';
 import { Banner } from '../../../components/banner.js';
 import { Button } from '../../../components/button.js';
+import { Confirm } from '../../../components/confirm.js';
+import { Facts } from '../../../components/facts.js';
 import { SchemaForm } from '../../../components/form/schema-form.js';
 import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
 import { changed } from '../../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../../state/service.js';
 import { say } from '../../../state/toasts.js';
-import { counted } from '../../../words/numbers.js';
+import { count, counted, decimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
 
 interface PublishProps {
@@ -23,8 +25,10 @@ export function Publish({ id, run, last }: PublishProps) {
   const [asked, setAsked] = useState<JsonObject>({});
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isBusy, setBusy] = useState(false);
+  const [isAsking, setAsking] = useState(false);
   const isRestated = trouble?.code === 'RESTATEMENT';
   const isPartial = trouble?.code === 'PARTIAL_CLOSES' || asked['allow_partial'] === true;
+  const reason = typeof asked['reason'] === 'string' ? asked['reason'].trim() : '';
   const publish = async (body: JsonObject) => {
     setBusy(true);
     setTrouble(null);
@@ -48,7 +52,13 @@ export function Publish({ id, run, last }: PublishProps) {
       {run.stale !== null && (
         <p class="quiet">The stored run is stale: what is published is the run as it is stored.</p>
       )}
-      {isRestated && <Differs trouble={trouble} />}
+      {isRestated && (
+        <Banner kind="warning" title={trouble.message}>
+          <p>Nothing was published. A restatement is appended beside what stands; it removes nothing.</p>
+          <Sizes detail={trouble.detail} />
+          <Dates detail={trouble.detail} />
+        </Banner>
+      )}
       {trouble !== null && !isRestated && <Problem trouble={trouble} />}
       <SchemaForm
         schema="PublishRequest"
@@ -64,11 +74,7 @@ export function Publish({ id, run, last }: PublishProps) {
       />
       <div class="form-actions">
         {isRestated ? (
-          <Button
-            kind="danger"
-            disabled={isBusy || asked['reason'] === undefined}
-            onClick={() => void publish({ ...asked, restate: true })}
-          >
+          <Button kind="danger" disabled={isBusy || reason === ''} onClick={() => setAsking(true)}>
             Restate
           </Button>
         ) : (
@@ -77,21 +83,75 @@ export function Publish({ id, run, last }: PublishProps) {
           </Button>
         )}
       </div>
+      {isAsking && trouble !== null && (
+        <Confirm
+          title={`Restate published closes of ${id}?`}
+          action="Restate"
+          onConfirm={() => void publish({ ...asked, restate: true })}
+          onClose={() => setAsking(false)}
+        >
+          <Sizes detail={trouble.detail} />
+          <p>Why: {reason}</p>
+        </Confirm>
+      )}
     </Section>
   );
 }
 
-/** Dates of the log that the run disagrees with. */
-function Differs({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
-  const dates = (Array.isArray(detail?.['dates']) ? detail['dates'] : []) as readonly string[];
-  const total = Number(detail?.['total'] ?? dates.length);
+/** How much of the log the run disagrees with. */
+function Sizes({ detail }: { readonly detail: Trouble['detail'] }) {
+  // What the service says beside RESTATEMENT.
+  const { dates = [], total = dates.length, levels_changed: levels, largest } = (detail ?? {}) as Partial<Refused>;
   return (
-    <Banner kind="warning" title={message}>
-      <p>
-        Nothing was published. {dates.join(', ')}
-        {total > dates.length && ` and ${total - dates.length} more`}
-      </p>
-      <p>A restatement is appended beside what stands, with its reason; it removes nothing.</p>
-    </Banner>
+    <Facts
+      facts={[
+        ['Closes', count(total)],
+        ['From', dates[0] ?? null],
+        ['With another level', levels === undefined ? null : count(levels)],
+        [
+          'Largest change',
+          largest === undefined ? null : largest === null ? 'no level' : <Largest largest={largest} />,
+        ],
+      ]}
+    />
+  );
+}
+
+function Dates({ detail }: { readonly detail: Trouble['detail'] }) {
+  const { dates = [], total = dates.length } = (detail ?? {}) as Partial<Refused>;
+  return (
+    <details>
+      <summary>Dates</summary>
+      {dates.join(', ')}
+      {total > dates.length && ` and ${count(total - dates.length)} more`}
+    </details>
+  );
+}
+
+interface Refused {
+  readonly dates: readonly string[];
+  readonly total: number;
+  readonly levels_changed: number;
+  readonly largest: LargestChange | null;
+}
+
+interface LargestChange {
+  readonly date: string;
+  readonly variant: string;
+  readonly published: number;
+  readonly run: number;
+  readonly change: number;
+  readonly change_bps: number;
+}
+
+function Largest({
+  largest: { date, variant, published, run, change, change_bps: bps },
+}: {
+  readonly largest: LargestChange;
+}) {
+  return (
+    <>
+      {decimal(bps)} bps, {decimal(change, 4)} points: {variant} {decimal(published, 4)} → {decimal(run, 4)} on {date}
+    </>
   );
 }

@@ -1,0 +1,159 @@
+import type { ActionsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { ExportMenu } from '../../components/export-menu.js';
+import { Section } from '../../components/page.js';
+import { RangeBar } from '../../components/range-bar.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
+import { nameAddress } from '../../words/addresses.js';
+import { count, figure, percent } from '../../words/numbers.js';
+
+interface ActionsProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
+/** What corporate actions did to the index, and what those that are announced are going to do. */
+export function Actions({ id, run }: ActionsProps) {
+  const range = chosenRange();
+  // Without a range those that come behind the run are there, too.
+  const query = { ...shownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };
+  const view = useResource(
+    `actions of ${runKey(id)} ${range?.from} ${range?.to}`,
+    (signal) => service.value.call('getIndexActions', { params: { index_id: id }, query, signal }),
+    { keeps: true },
+  );
+  return (
+    <div class="index-part">
+      <RangeBar start={run.start} end={run.end} />
+      <Answered resource={view} what="the corporate actions">
+        {(found) => <ActionTable id={id} view={found} />}
+      </Answered>
+    </div>
+  );
+}
+
+function ActionTable({
+  id,
+  view: { actions, actions_total: total, as_of: asOf },
+}: {
+  readonly id: string;
+  readonly view: ActionsView;
+}) {
+  const coming = actions.filter(({ state }) => state === 'coming').length;
+  return (
+    <Section
+      title="Corporate actions"
+      aside={
+        <>
+          <span>
+            {count(total)}, of them {count(coming)} after {asOf}
+          </span>
+          <ExportMenu id={id} table="events" text="events" />
+        </>
+      }
+    >
+      {total > actions.length && (
+        <p class="quiet">The first {count(actions.length)} are shown; a range of dates shows others.</p>
+      )}
+      <Table
+        label={`corporate actions of ${id}`}
+        name="actions"
+        columns={COLUMNS}
+        rows={actions}
+        keyOf={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
+        addressOf={({ identifier }) => nameAddress(identifier)}
+        searchIn={({ ex_date: date, identifier, type, related }) => `${date} ${identifier} ${type} ${related ?? ''}`}
+        sort={{ column: 'date', direction: 'desc' }}
+        height={620}
+        empty="No corporate action of what was held."
+      />
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<IndexAction>[] = [
+  {
+    id: 'date',
+    title: 'Ex-date',
+    width: 100,
+    value: ({ ex_date: date }) => date,
+  },
+  { id: 'name', title: 'Name', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  {
+    id: 'type',
+    title: 'Action',
+    width: 150,
+    grow: 1,
+    value: ({ type }) => type,
+    show: ({ type, related, state, awaits_decision: awaits }) => (
+      <>
+        {type.toLowerCase().replaceAll('_', ' ')}
+        {related !== null && ` (${related})`} {state === 'coming' && <Badge kind="info">coming</Badge>}
+        {awaits && <Badge kind="warning">awaits a decision</Badge>}
+      </>
+    ),
+  },
+  {
+    id: 'value',
+    title: 'Value',
+    help: 'Cash a share, multiplier of shares, or ratio, by the action',
+    width: 90,
+    priority: 3,
+    align: 'right',
+    value: ({ value }) => value,
+    show: ({ value }) => figure(value),
+  },
+  {
+    id: 'announced',
+    title: 'Announced',
+    width: 96,
+    priority: 6,
+    value: ({ announced }) => announced,
+  },
+  {
+    id: 'before',
+    title: 'Weight before',
+    help: 'At the close before; of a coming one on the last date of the run',
+    width: 108,
+    priority: 4,
+    align: 'right',
+    value: (row) => row.weight_before,
+    show: (row) => percent(row.weight_before, 4),
+  },
+  {
+    id: 'after',
+    title: 'Weight after',
+    help: 'At the close of its session; pro forma of a coming one',
+    width: 100,
+    priority: 2,
+    align: 'right',
+    value: (row) => row.weight_after,
+    show: (row) => percent(row.weight_after, 4),
+  },
+  {
+    id: 'shares',
+    title: 'Index shares',
+    help: 'Weight times level over price, before and after',
+    width: 150,
+    priority: 7,
+    align: 'right',
+    value: (row) => row.shares_before,
+    show: (row) => `${figure(row.shares_before)} → ${figure(row.shares_after)}`,
+  },
+  {
+    id: 'divisor',
+    title: 'Divisor',
+    help: 'Before the action, and behind all of its session',
+    width: 170,
+    priority: 5,
+    align: 'right',
+    value: (row) => row.divisor_after,
+    show: (row) => `${figure(row.divisor_before)} → ${figure(row.divisor_after)}`,
+  },
+];

@@ -1,0 +1,35 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { Banner } from '../../components/banner.js';
+import { Button } from '../../components/button.js';
+import { Findings } from '../../components/findings.js';
+import { isLater, useFailedRuns } from '../../state/failed-runs.js';
+import { addressOf } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { moment } from '../../words/dates.js';
+import { newestRun, runAfterFailure } from './run-settings.js';
+
+/** Why the last run failed, until another one is made. */
+export function FailedRun({ id }: { readonly id: string }) {
+  const job = useFailedRuns().get(id);
+  const stored = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
+    newestRun(id, signal),
+  );
+  if (job === undefined || stored.data === undefined || !isLater(job, stored.data?.run_at)) return null;
+  const { error, finished_at: finished, job_id: jobId } = job;
+  const findings = (error?.detail?.['findings'] ?? []) as readonly Finding[]; // The contract gives codes of validation this member.
+  return (
+    <Banner
+      kind="bad"
+      title={`The last run failed: ${error?.message ?? 'the job says no more.'}`}
+      action={may('run') && <Button onClick={() => void runAfterFailure(id, job)}>Run again</Button>}
+    >
+      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      <p class="quiet">
+        {finished !== null && `${moment(finished)} · `}
+        <a href={addressOf('/console/jobs', { job: jobId })}>The job</a>
+        {stored.data !== null && ' · what is shown is the run before it'}
+      </p>
+    </Banner>
+  );
+}

@@ -1,0 +1,70 @@
+import { Banner } from '../../components/banner.js';
+import { Button, LinkButton } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { Progress } from '../../components/progress.js';
+import { cancelJob } from '../../state/actions.js';
+import { liveJobs } from '../../state/live.js';
+import { addressOf } from '../../state/place.js';
+import { may } from '../../state/principal.js';
+import { indexAddress } from '../../words/addresses.js';
+import { percent } from '../../words/numbers.js';
+import { FailedRun } from './failed-run.js';
+import { runAsAsked } from './run-settings.js';
+
+/** What may be done with an index. */
+export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
+  return (
+    <>
+      {may('write') && (
+        <LinkButton href={`${indexAddress(id)}/edit`}>
+          <Icon name="edit" /> Edit
+        </LinkButton>
+      )}
+      {may('write') && !isOverlay && (
+        <>
+          <LinkButton href={addressOf('/console/optimise', { index: id })}>Optimise</LinkButton>
+          <LinkButton href={addressOf('/console/strategies/new', { index: id })}>Follow</LinkButton>
+        </>
+      )}
+      {may('write') && <LinkButton href={addressOf('/console/indices/new', { beneath: id })}>Overlay</LinkButton>}
+      <RunActions id={id} isStrategy={false} />
+    </>
+  );
+}
+
+/** What may be done with any run. */
+export function RunActions({ id, isStrategy }: { readonly id: string; readonly isStrategy: boolean }) {
+  const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
+  return (
+    <>
+      <LinkButton href={`/console/reports?index=${encodeURIComponent(id)}`}>Report</LinkButton>
+      {may('run') && (
+        <Button disabled={isRunning} onClick={() => void runAsAsked({ id, isStrategy })}>
+          <Icon name="play" /> Run
+        </Button>
+      )}
+    </>
+  );
+}
+
+/** A run under way, or why the last one failed. */
+export function RunState({ id }: { readonly id: string }) {
+  const job = liveJobs.value.find(({ job_id: jobId }) => jobId === `backtest:${id}`);
+  if (job === undefined) return <FailedRun id={id} />;
+  return (
+    <Banner
+      kind="info"
+      title={job.status === 'pending' ? 'A run waits for its turn' : `Running: ${percent(job.progress, 0)}`}
+      action={
+        may('run') && (
+          <Button kind="bare" onClick={() => cancelJob(job.job_id)}>
+            Cancel
+          </Button>
+        )
+      }
+    >
+      <p>{job.message}</p>
+      <Progress value={job.progress} label={`Backtest of ${id}`} />
+    </Banner>
+  );
+}

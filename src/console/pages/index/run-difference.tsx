@@ -1,0 +1,150 @@
+import type { JobStatus, RunsDifference } from '#clients/typescript/divisor.js';
+import { Bars } from '../../components/bars.js';
+import { Button } from '../../components/button.js';
+import { Facts } from '../../components/facts.js';
+import { JobState } from '../../components/job-state.js';
+import { MayNot } from '../../components/may-not.js';
+import { ChangeTable } from '../../components/versions/change-table.js';
+import { Answered } from '../../components/wait.js';
+import { start } from '../../state/actions.js';
+import { jobOf } from '../../state/live.js';
+import { may } from '../../state/principal.js';
+import { useResource } from '../../state/resource.js';
+import { service, troubleOf } from '../../state/service.js';
+import { change, count, decimal } from '../../words/numbers.js';
+import { isObject, type Json } from '../../words/paths.js';
+
+interface RunDifferenceProps {
+  readonly id: string;
+  /** Ids of two runs. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The comparison that was made last, where it is of these two runs; else a way to make it. */
+export function RunDifference({ id, from, to }: RunDifferenceProps) {
+  const last = useResource(`run difference ${id}`, (signal) => lastComparison(id, signal));
+  const submit = () =>
+    void start(() => service.value.call('diffRuns', { params: { index_id: id }, body: { from, to } })).then(() =>
+      last.reload(),
+    );
+  return (
+    <Answered resource={last} what="the comparison of runs">
+      {(stored) => {
+        const job = stored === null ? null : { ...stored, ...jobOf(stored.job_id), result: stored.result };
+        if (job === null || !isOf(job, { from, to }))
+          return may('run') ? (
+            <div>
+              <Button kind="main" onClick={submit}>
+                Find the causes
+              </Button>
+            </div>
+          ) : (
+            <MayNot scope="run" what="compare runs" />
+          );
+        const result = job.result as RunsDifference | null; // The kind of the job says so.
+        return result === null ? <JobState job={job} onAgain={submit} /> : <Difference found={result} />;
+      }}
+    </Answered>
+  );
+}
+
+/** An index has one comparison, the last that was asked for. */
+async function lastComparison(id: string, signal: AbortSignal): Promise<JobStatus | null> {
+  try {
+    return await service.value.call('getJob', { params: { job_id: `diff:${id}` }, signal });
+  } catch (thrown) {
+    if (troubleOf(thrown).code === 'JOB_NOT_FOUND') return null;
+    throw thrown;
+  }
+}
+
+function isOf({ request }: JobStatus, { from, to }: Omit<RunDifferenceProps, 'id'>): boolean {
+  const asked = request as Json;
+  return isObject(asked) && asked['from'] === from && asked['to'] === to;
+}
+
+const CAUSES = { definition: 'Definition', request: 'Terms of the run', data: 'Data', engine: 'Engine' } as const;
+
+function Difference({ found }: { readonly found: RunsDifference }) {
+  const { same_levels: isSame, first_difference: first, largest, effects, total_return: total } = found;
+  const { definition, request, data, engine } = found;
+  return (
+    <>
+      <Facts
+        facts={[
+          ['Levels', isSame ? 'the same on every date, to the bit' : 'differ'],
+          ['First date that differs', first],
+          [
+            'Largest difference',
+            largest && `${decimal(largest.from)} → ${decimal(largest.to)} on ${largest.date}, both 100 at their start`,
+          ],
+          ['Total return, later less earlier', change(total, 4)],
+          ['Engine', engine.from === engine.to ? engine.from : `${engine.from} → ${engine.to}`],
+        ]}
+      />
+      <h3>Causes</h3>
+      {effects === null ? (
+        <p class="quiet">The data of one of them cannot be had again: what each cause adds is not known.</p>
+      ) : effects.length === 0 ? (
+        <p class="quiet">Nothing they were made of differs.</p>
+      ) : (
+        <Bars
+          label="What each cause adds to the total return"
+          bars={[
+            ...effects.map(({ cause, total_return: value }) => ({ label: CAUSES[cause], value })),
+            { label: 'Total', value: total, isTotal: true },
+          ]}
+          isRunning
+          format={(value) => change(value, 4)}
+        />
+      )}
+      {definition.length > 0 && <h3>Definition</h3>}
+      {definition.length > 0 && <ChangeTable label="Changes of the definition" changes={definition} />}
+      {request.length > 0 && <h3>Terms of the run</h3>}
+      {request.length > 0 && <ChangeTable label="Changes of the terms" changes={request} />}
+      {data.cells !== 0 && <h3>Data</h3>}
+      <Cells data={data} />
+    </>
+  );
+}
+
+/** Values of the data that differ. */
+function Cells({ data: { cells, first } }: Pick<RunsDifference, 'data'>) {
+  if (cells === 0) return null;
+  if (cells === null) return <p class="quiet">Which values differ cannot be told: a content cannot be had again.</p>;
+  const text = (value: unknown) => (value === null ? '–' : String(value));
+  return (
+    <>
+      <p class="quiet">
+        {count(cells)} values differ{cells > first.length && `; the first ${count(first.length)} of them`}.
+      </p>
+      <div class="version-changes" tabIndex={0} role="region" aria-label="Values that differ">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Table</th>
+              <th scope="col">Name</th>
+              <th scope="col">Date</th>
+              <th scope="col">Field</th>
+              <th scope="col">Before</th>
+              <th scope="col">After</th>
+            </tr>
+          </thead>
+          <tbody>
+            {first.map(({ table, identifier, date, field, before, after }) => (
+              <tr key={`${table} ${identifier} ${date} ${field}`}>
+                <td>{table}</td>
+                <th scope="row">{identifier}</th>
+                <td>{date ?? 'always'}</td>
+                <td>{field}</td>
+                <td>{text(before)}</td>
+                <td>{text(after)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}

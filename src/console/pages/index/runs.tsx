@@ -1,0 +1,178 @@
+import type { StoredRun } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Select } from '../../components/choice.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { indexAddress, storeAddress } from '../../words/addresses.js';
+import { moment } from '../../words/dates.js';
+import { change, percent, signClass } from '../../words/numbers.js';
+import { RunDifference } from './run-difference.js';
+
+/** Stored runs, newest first, and why two of them differ. */
+export function Runs({ id }: { readonly id: string }) {
+  const list = useResource(`runs ${id}`, (signal) =>
+    service.value.call('listRuns', { params: { index_id: id }, signal }),
+  );
+  return (
+    <div class="index-part">
+      <Answered resource={list} what="the runs">
+        {({ runs }) => (
+          <>
+            <Section title="Runs" aside="a row opens the index as that run has it">
+              <Table
+                label={`runs of ${id}`}
+                name="runs"
+                columns={columnsOf(id)}
+                rows={runs}
+                keyOf={({ run_id: run }) => run}
+                addressOf={({ run_id: run }) =>
+                  addressOf(indexAddress(id), { run_id: run === runs[0]?.run_id ? null : run })
+                }
+                openKey={parameter('run_id') ?? runs[0]?.run_id ?? null}
+                sort={{ column: 'at', direction: 'desc' }}
+                height={420}
+              />
+            </Section>
+            {runs.length > 1 ? (
+              <Compared id={id} runs={runs} />
+            ) : (
+              <p class="quiet">Once there is another run, what makes both differ is told here.</p>
+            )}
+          </>
+        )}
+      </Answered>
+    </div>
+  );
+}
+
+/** Letters of an id that tell runs of one minute apart. */
+const ID_SHOWN = 4;
+
+interface ComparedProps {
+  readonly id: string;
+  /** Newest first, two at least. */
+  readonly runs: readonly StoredRun[];
+}
+
+/** Two runs, the newest and the one before unless the address names others. */
+function Compared({ id, runs }: ComparedProps) {
+  const named = (name: string) => runs.find(({ run_id: run }) => run === parameter(name));
+  const later = named('run_to') ?? runs[0]!; // There are two.
+  const earlier = named('run_from') ?? runs.find((run) => run !== later)!;
+  const options = runs.map(({ run_id: value, run_at: at }) => ({
+    value,
+    text: `${moment(at)}, ${value.slice(0, ID_SHOWN)}`,
+  }));
+  return (
+    <Section
+      title="Why two runs differ"
+      aside={
+        <>
+          <Select
+            label="Earlier"
+            isLabelShown
+            options={options}
+            value={earlier.run_id}
+            onChoose={(run) => setParameters({ run_from: run })}
+          />
+          <Select
+            label="Later"
+            isLabelShown
+            options={options}
+            value={later.run_id}
+            onChoose={(run) => setParameters({ run_to: run })}
+          />
+        </>
+      }
+    >
+      {earlier === later ? (
+        <p class="quiet">Choose two runs.</p>
+      ) : (
+        <RunDifference id={id} from={earlier.run_id} to={later.run_id} />
+      )}
+    </Section>
+  );
+}
+
+const columnsOf = (id: string): readonly Column<StoredRun>[] => [
+  {
+    id: 'at',
+    title: 'Run',
+    width: 140,
+    value: ({ run_at: at }) => at,
+    show: ({ run_at: at, published }) => (
+      <>
+        {moment(at)} {published && <Badge kind="info">published</Badge>}
+      </>
+    ),
+  },
+  {
+    id: 'id',
+    title: 'Id',
+    help: 'run_id of the API',
+    width: 150,
+    priority: 2,
+    grow: 1,
+    value: ({ run_id: run }) => run,
+    show: ({ run_id: run }) => <code>{run}</code>,
+  },
+  { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
+  { id: 'end', title: 'To', width: 96, value: ({ end }) => end },
+  {
+    id: 'version',
+    title: 'Version',
+    help: 'Version of the definition',
+    width: 76,
+    priority: 3,
+    align: 'right',
+    value: ({ index_version: version }) => version,
+    show: ({ index_version: version }) =>
+      version === null ? null : (
+        <a href={addressOf(indexAddress(id), { tab: 'versions', version: String(version) })} tabIndex={-1}>
+          {version}
+        </a>
+      ),
+  },
+  {
+    id: 'store',
+    title: 'Data',
+    help: 'Store, and version of its data',
+    width: 120,
+    priority: 4,
+    grow: 1,
+    value: ({ store_id: store }) => store,
+    show: ({ store_id: store, store_version: version }) =>
+      store === null ? null : (
+        <a href={storeAddress(store)} tabIndex={-1}>
+          {store}
+          {version !== null && `, version ${version}`}
+        </a>
+      ),
+  },
+  { id: 'engine', title: 'Engine', width: 76, priority: 7, value: ({ engine_version: engine }) => engine },
+  {
+    id: 'return',
+    title: 'Total return',
+    width: 100,
+    align: 'right',
+    value: ({ metrics }) => metrics?.total_return ?? null,
+    show: ({ metrics }) => (
+      <span class={`number ${signClass(metrics?.total_return)}`}>{change(metrics?.total_return)}</span>
+    ),
+  },
+  {
+    id: 'volatility',
+    title: 'Volatility',
+    help: 'Annualised standard deviation of daily returns',
+    width: 84,
+    priority: 6,
+    align: 'right',
+    value: ({ metrics }) => metrics?.volatility ?? null,
+    show: ({ metrics }) => percent(metrics?.volatility),
+  },
+];

@@ -1,0 +1,104 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { useResource } from '../state/resource.js';
+import { service } from '../state/service.js';
+import {
+  indexAddress,
+  nameAddress,
+  riskModelAddress,
+  storeAddress,
+  templateAddress,
+  watchlistAddress,
+} from '../words/addresses.js';
+import { moment } from '../words/dates.js';
+import { jobAddress, jobIdent, jobSubject } from '../words/jobs.js';
+import { found, type Target } from '../words/search.js';
+
+const PLACES: readonly Target[] = [
+  { address: '/', text: 'Indices', kind: 'page' },
+  { address: '/console/indices/new', text: 'New index', kind: 'page' },
+  { address: '/console/compare', text: 'Compare', kind: 'page' },
+  { address: '/console/optimise', text: 'Optimise', kind: 'page' },
+  { address: '/console/risk-models', text: 'Risk models', kind: 'page' },
+  { address: '/console/calendar', text: 'Calendar', kind: 'page' },
+  { address: '/console/sweeps', text: 'Sweeps', kind: 'page' },
+  { address: '/console/data', text: 'Data', kind: 'page' },
+  { address: '/console/watchlists', text: 'Watchlists', kind: 'page' },
+  { address: '/console/reports', text: 'Reports', kind: 'page' },
+  { address: '/console/jobs', text: 'Jobs', kind: 'page' },
+  { address: '/console/health', text: 'Health', kind: 'page' },
+];
+const SHOWN_MAX = 12;
+
+/** Results of jobs that have pages of their own. */
+const RESULTS = { sweep: 'sweep', optimise: 'optimisation', render: 'report' } as const;
+/** Results looked through, newest first. */
+const RESULTS_MAX = 200;
+
+/** What has the letters: pages and everything stored from the first on, names of the market from the second. */
+export function useTargets(typed: string): readonly Target[] {
+  const text = typed.trim().toLowerCase();
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  const templates = useResource('templates', (signal) => service.value.call('listTemplates', { signal }));
+  const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
+  const models = useResource('risk models', (signal) => service.value.call('listRiskModels', { signal }));
+  const results = useResource('palette results', (signal) =>
+    service.value.call('listJobs', {
+      query: { kind: ['sweep', 'optimise', 'render'], status: ['succeeded'], limit: RESULTS_MAX },
+      signal,
+    }),
+  );
+  const names = useResource(
+    text.length < 2 ? null : `palette names ${text}`,
+    (signal) => service.value.call('searchIdentifiers', { query: { q: text, limit: SHOWN_MAX }, signal }),
+    { follows: false },
+  );
+  const all: readonly Target[] = [
+    ...PLACES,
+    ...(indices.data?.indices ?? []).map(({ id, name, kind }) => ({
+      address: indexAddress(id),
+      text: `${id} ${name}`,
+      kind: kind === 'overlay' ? 'overlay' : 'index',
+    })),
+    ...(strategies.data?.strategies ?? []).map(({ strategy: { id, name } }) => ({
+      address: indexAddress(id),
+      text: `${id} ${name}`,
+      kind: 'strategy',
+    })),
+    ...(stores.data?.stores ?? []).map(({ store_id: id, name }) => ({
+      address: storeAddress(id),
+      text: `${id} ${name}`,
+      kind: 'store',
+    })),
+    ...(templates.data?.templates ?? []).map(({ template_id: id, name }) => ({
+      address: templateAddress(id),
+      text: `${id} ${name}`,
+      kind: 'template',
+    })),
+    ...(watchlists.data?.watchlists ?? []).map(({ watchlist_id: id, name }) => ({
+      address: watchlistAddress(id),
+      text: `${id} ${name}`,
+      kind: 'watchlist',
+    })),
+    ...(models.data?.risk_models ?? []).map(({ model_id: id }) => ({
+      address: riskModelAddress(id),
+      text: id,
+      kind: 'risk model',
+    })),
+    ...(results.data?.jobs ?? []).map(resultTarget),
+  ];
+  const ofMarket = (names.data?.identifiers ?? []).map(({ identifier, name }) => ({
+    address: nameAddress(identifier),
+    text: name === null ? identifier : `${identifier} ${name}`,
+    kind: 'name',
+  }));
+  return [...found(all, text), ...ofMarket].slice(0, SHOWN_MAX);
+}
+
+/** `CORE, 21 Nov 2026 18:00` for a sweep of CORE. */
+const resultTarget = (job: JobStatus): Target => ({
+  address: jobAddress(job),
+  text: `${jobSubject(job) || jobIdent(job)}, ${moment(job.finished_at ?? job.created_at)}`,
+  kind: RESULTS[job.kind as keyof typeof RESULTS], // The kinds that were asked for.
+});

@@ -1,0 +1,27 @@
+import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
+import { jobIdent } from '../words/jobs.js';
+import { isObject, type Json } from '../words/paths.js';
+import { useResource } from './resource.js';
+import { service } from './service.js';
+
+/** Failed runs asked for at once: as many as the service lists. */
+const ASKED_MAX = 500;
+
+/** The last run of an index or a strategy where it failed, by id: the next one takes its place. */
+export function useFailedRuns(): ReadonlyMap<string, JobStatus> {
+  const failed = useResource('failed runs', (signal) =>
+    service.value.call('listJobs', { query: { kind: ['backtest'], status: ['failed'], limit: ASKED_MAX }, signal }),
+  );
+  return new Map((failed.data?.jobs ?? []).map((job) => [jobIdent(job), job]));
+}
+
+/** Whether a run failed after the stored one was made. @param runAt null where none is stored */
+export const isLater = ({ finished_at: failedAt }: JobStatus, runAt: string | null | undefined): boolean =>
+  runAt == null || failedAt === null || failedAt > runAt;
+
+/** What a run was asked with, to ask for the same again. */
+export function requestOf({ request }: JobStatus): BacktestRequest {
+  const asked = request as Json;
+  if (!isObject(asked)) return {};
+  return Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== null)) as BacktestRequest; // It was accepted.
+}

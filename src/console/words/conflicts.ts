@@ -1,0 +1,58 @@
+import { differences, pathText, valueAt, withValue, type Json, type JsonObject, type Path } from './paths.js';
+
+/** A field that two editors of one document do not have alike. */
+export interface ChangedField {
+  readonly path: Path;
+  /** What it was before either of them changed it; undefined where it was not there. */
+  readonly before: Json | undefined;
+  readonly mine: Json | undefined;
+  readonly theirs: Json | undefined;
+  readonly by: 'you' | 'them' | 'both';
+}
+
+/** Whose value a field takes. */
+export type Side = 'mine' | 'theirs';
+
+interface Versions {
+  /** What both began with. */
+  readonly base: JsonObject;
+  readonly mine: JsonObject;
+  readonly theirs: JsonObject;
+}
+
+/** Fields in which two versions differ, in the order of the document: where one changed a part of what the other changed, the whole. */
+export function changedFields({ base, mine, theirs }: Versions): readonly ChangedField[] {
+  const own = pathsOf(base, mine);
+  const other = pathsOf(base, theirs);
+  const outermost = [...new Map([...own, ...other].map((path) => [pathText(path), path])).values()].filter(
+    (path, _, all) => !all.some((outer) => outer.length < path.length && isWithin(path, outer)),
+  );
+  return outermost.flatMap((path) => {
+    const [before, yours, others] = [valueAt(base, path), valueAt(mine, path), valueAt(theirs, path)];
+    if (JSON.stringify(yours) === JSON.stringify(others)) return [];
+    const isOwn = own.some((one) => isWithin(one, path));
+    const isOther = other.some((one) => isWithin(one, path));
+    return [{ path, before, mine: yours, theirs: others, by: isOwn && isOther ? 'both' : isOwn ? 'you' : 'them' }];
+  });
+}
+
+const pathsOf = (before: JsonObject, after: JsonObject): readonly Path[] =>
+  differences(before, after).map(({ path }) => path);
+
+const isWithin = (path: Path, outer: Path): boolean => outer.every((step, i) => step === path[i]);
+
+/** Whose value each field takes where nobody chose: that of the one who changed it; null where both did. */
+export const sideOf = ({ path, by }: ChangedField, chosen: ReadonlyMap<string, Side>): Side | null =>
+  chosen.get(pathText(path)) ?? (by === 'both' ? null : by === 'you' ? 'mine' : 'theirs');
+
+/** Their version with my value of the fields that were chosen so; null while one is not chosen. */
+export function resolved(
+  theirs: JsonObject,
+  fields: readonly ChangedField[],
+  chosen: ReadonlyMap<string, Side>,
+): JsonObject | null {
+  if (fields.some((field) => sideOf(field, chosen) === null)) return null;
+  return fields
+    .filter((field) => sideOf(field, chosen) === 'mine')
+    .reduce<JsonObject>((all, { path, mine }) => withValue(all, path, mine) as JsonObject, theirs); // Stays an object.
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { changedFields, resolved, type Side } from '../../src/console/words/conflicts.js';
+import { pathText, type JsonObject } from '../../src/console/words/paths.js';
+
+const topN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
+const history = { type: 'HistoryFilter', id: 'history' };
+const base = { name: 'Core', base_value: 1000, tags: ['a'], pipeline: { selection: [topN(30)], cap: 0.1 } };
+
+const fieldsOf = (mine: JsonObject, theirs: JsonObject) =>
+  Object.fromEntries(changedFields({ base, mine, theirs }).map((field) => [pathText(field.path), field]));
+
+test('a field is told with what it was, what each editor made of it, and who changed it', () => {
+  const mine = { ...base, name: 'Mine', base_value: 500 };
+  const theirs = { ...base, base_value: 700, tags: ['a', 'b'] };
+  expect(fieldsOf(mine, theirs)).toMatchObject({
+    name: { before: 'Core', mine: 'Mine', theirs: 'Core', by: 'you' },
+    base_value: { before: 1000, mine: 500, theirs: 700, by: 'both' },
+    tags: { before: ['a'], mine: ['a'], theirs: ['a', 'b'], by: 'them' },
+  });
+  const same = { ...base, name: 'Same' };
+  expect(changedFields({ base, mine: same, theirs: same })).toEqual([]);
+});
+
+test('a list whose rows are others is one field, and a part of it no other', () => {
+  const mine = { ...base, pipeline: { ...base.pipeline, selection: [topN(20)] } };
+  const theirs = { ...base, pipeline: { ...base.pipeline, selection: [history, topN(30)] } };
+  expect(Object.keys(fieldsOf(mine, theirs))).toEqual(['pipeline.selection']);
+  // The same number of rows, and not the same rows.
+  const other = { ...base, pipeline: { ...base.pipeline, selection: [history] } };
+  expect(Object.keys(fieldsOf(mine, other))).toEqual(['pipeline.selection']);
+  expect(Object.keys(fieldsOf(mine, base))).toEqual(['pipeline.selection[0].params.count']);
+});
+
+test('what only one changed is kept; what both changed waits for a choice', () => {
+  const { tags: _, ...withoutTags } = base;
+  const mine: JsonObject = { ...withoutTags, name: 'Mine', base_value: 500 };
+  const theirs = { ...base, base_value: 700, pipeline: { ...base.pipeline, cap: 0.05 } };
+  const fields = changedFields({ base, mine, theirs });
+  const chosen = (side: Side) => resolved(theirs, fields, new Map([['base_value', side]]));
+  expect(resolved(theirs, fields, new Map())).toBeNull();
+  const both = { name: 'Mine', pipeline: { ...base.pipeline, cap: 0.05 } };
+  expect(chosen('mine')).toEqual({ ...both, base_value: 500 });
+  expect(chosen('theirs')).toEqual({ ...both, base_value: 700 });
+});

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { found } from '../../src/console/words/search.js';
+
+const target = (text: string, kind: string) => ({ address: text, text, kind });
+const all = [
+  target('Jobs', 'page'),
+  target('EQ-CORE Equity core', 'index'),
+  target('CORE Core', 'index'),
+  target('SCORE Scores', 'template'),
+  target('CORE-FUND Fund', 'strategy'),
+];
+const textsFor = (typed: string) => found(all, typed).map(({ text }) => text);
+
+test('what begins with the letters comes before words that do, and those before the rest', () => {
+  expect(textsFor('core')).toEqual(['CORE Core', 'CORE-FUND Fund', 'EQ-CORE Equity core', 'SCORE Scores']);
+});
+
+test('every word is in the text or the kind', () => {
+  expect(textsFor('core strategy')).toEqual(['CORE-FUND Fund']);
+  expect(textsFor('core nothing')).toEqual([]);
+  expect(textsFor(' ')).toHaveLength(all.length);
+});

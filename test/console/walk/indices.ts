@@ -3,6 +3,7 @@ import type {
   IdentifierSearch,
   IndexDocument,
   RebalancePack,
+  RunsDifference,
   ScenariosView,
   StoredRuns,
 } from '#clients/typescript/divisor.js';
@@ -86,17 +87,15 @@ export function describeIndices(desk: () => Desk): void {
     expect(complaints).toEqual([]);
   });
 
-  test('an index is run by a click, and every part of it shows what the API answers', async () => {
+  test('why a run failed stands at the index until a later one succeeds', async () => {
     const { complaints, page, service } = desk();
-    await follow(page, '/');
-    // One that keeps no name fails, which stays said until a later run succeeds.
     const { body: core } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     const pipeline = {
       selection: [{ id: 'dear', type: 'PriceFilter', params: { minimum: 1e9 } }],
       weighting: { type: 'EqualWeight' },
     };
     expect((await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY', pipeline })).status).toBe(200);
-    await page.reload();
+    await follow(page, '/');
     await page.getByRole('button', { name: 'Run NOBODY' }).click();
     await page.getByRole('row', { name: /NOBODY.*run failed/ }).click();
     const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
@@ -106,6 +105,13 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel(/^Figures from/).waitFor();
     expect(await failure.count()).toBe(0);
     await service.ask('DELETE', '/indices/NOBODY');
+    await follow(page, '/');
+    await page.getByRole('row', { name: /NOBODY/ }).waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+  });
+
+  test('an index is run by a click, and every part of it shows what the API answers', async () => {
+    const { complaints, page, service } = desk();
     await follow(page, '/');
     await page.getByRole('button', { name: 'Run CORE' }).click();
     await page.getByText('up to date').waitFor();
@@ -123,8 +129,10 @@ export function describeIndices(desk: () => Desk): void {
       ['Limits', 'Breaches'],
       ['Scenarios', 'No scenario yet'],
       ['Rebalances', 'Turnover'],
+      ['Actions', 'Ex-date'],
       ['Publication', 'Nothing is published yet'],
       ['Versions', 'Choose a version'],
+      ['Runs', 'Once there is another run'],
       ['Methodology', 'Definition'],
     ] as const) {
       await page.getByRole('link', { name: part, exact: true }).click();
@@ -188,10 +196,30 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.getByText('This run is not what a run would give now').waitFor({ state: 'detached' });
     await taken.waitFor();
-    const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=2');
+    const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=3');
     const terms = { transaction_cost_bps: 25, benchmark: { kind: 'identifier', id: benchmark } };
-    expect(runs.runs.map(({ request }) => request)).toMatchObject([terms, terms]);
+    const [newest, , first] = runs.runs;
+    expect(runs.runs.slice(0, 2).map(({ request }) => request)).toMatchObject([terms, terms]);
     await service.ask('PUT', '/indices/CORE', document);
+    // Why the newest differs from the first one, and the index as that one has it.
+    await follow(page, `/console/indices/CORE?tab=runs&run_from=${first!.run_id}&run_to=${newest!.run_id}`);
+    await page.getByRole('button', { name: 'Find the causes' }).click();
+    const causes = page.getByRole('table', { name: 'What each cause adds to the total return' });
+    await causes.waitFor();
+    const { body: job } = await service.ask<{ result: RunsDifference }>('GET', '/jobs/diff:CORE');
+    const { effects, total_return: total } = job.result;
+    const { total_return: costs } = effects!.find(({ cause }) => cause === 'request')!;
+    expect([costs < 0, effects!.reduce((sum, effect) => sum + effect.total_return, 0)]).toEqual([true, total]);
+    await causes.getByRole('row', { name: `Terms of the run −${Math.abs(100 * costs).toFixed(4)}%` }).waitFor();
+    await page.getByRole('region', { name: 'Changes of the terms' }).getByText('/transaction_cost_bps').waitFor();
+    await page.getByRole('row', { name: new RegExp(first!.run_id) }).click();
+    await page.getByText('is shown, not the newest').waitFor();
+    await page
+      .getByLabel(/^Figures from/)
+      .getByText(`+${(100 * first!.metrics!.total_return!).toFixed(2)}%`)
+      .waitFor();
+    await page.getByRole('link', { name: 'Show the newest' }).click();
+    await eventually(() => new URL(page.url()).searchParams.has('run_id')).toBe(false);
     expect(complaints).toEqual([]);
   });
 

@@ -17,6 +17,20 @@ const OF_WIDTHS = ['button-name', 'link-name', 'target-size', 'scrollable-region
 const NARROW = { width: 390, height: 844 };
 const WIDE = { width: 1280, height: 820 };
 
+/** Parts of an index, besides the first and those that need more of an address. */
+const TABS = [
+  'constituents',
+  'weights',
+  'attribution',
+  'risk',
+  'limits',
+  'rebalances',
+  'actions',
+  'methodology',
+  'publication',
+  'runs',
+];
+
 /** Every page with what the walk has made, an address each. */
 async function addresses({ service }: Desk): Promise<readonly string[]> {
   const latest = async (kind: string) =>
@@ -32,9 +46,7 @@ async function addresses({ service }: Desk): Promise<readonly string[]> {
   return [
     '/',
     `${index}?run=%7B%22transaction_cost_bps%22%3A25%7D`,
-    ...['constituents', 'weights', 'attribution', 'risk', 'limits', 'rebalances', 'methodology', 'publication'].map(
-      (tab) => `${index}?tab=${tab}`,
-    ),
+    ...TABS.map((tab) => `${index}?tab=${tab}`),
     `${index}?tab=scenarios&scenarios=${encodeURIComponent('[{"name":"Energy","shocks":{"SECTOR:Energy":-0.2}}]')}`,
     `${index}/rebalances/${body.rebalances.at(-1)!.date}`,
     `${index}/edit`,
@@ -268,6 +280,8 @@ export function describePages(desk: () => Desk): void {
     };
     await open('jobs', 'Jobs page');
     await page.getByRole('heading', { name: 'Jobs' }).waitFor();
+    await open('watchlist desk', 'desk Desk watchlist');
+    await eventually(() => new URL(page.url()).pathname).toBe('/console/watchlists/desk');
     await open('CORE Core', 'CORE Core index');
     const chart = page.getByRole('application', { name: /Level of CORE/ });
     await chart.focus();

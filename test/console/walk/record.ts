@@ -29,9 +29,11 @@ export function describeRecord(desk: () => Desk): void {
     expect(await published()).toHaveLength(closes);
     await page.getByLabel('Why *').fill('The base was wrong');
     await page.getByRole('button', { name: 'Restate', exact: true }).click();
-    // Every level is twice what was published: 10,000 basis points more.
+    // Levels begin with the base value, and all of them move as it does.
+    const moved = 1e4 * (changed.base_value / (await published())[0]!.total! - 1);
+    const size = moved.toLocaleString('en-GB', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
     const asking = page.getByRole('dialog');
-    await asking.getByText(/^10,000\.00 bps, /).waitFor();
+    await asking.getByText(`${size} bps, `).waitFor();
     expect(await asking.locator('dl').textContent()).toContain(`Closes${closes.toLocaleString('en-GB')}`);
     expect(await published()).toHaveLength(closes);
     await asking.getByRole('button', { name: 'Restate' }).click();

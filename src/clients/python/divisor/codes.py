@@ -152,7 +152,7 @@ class JobRunning(DivisorError):
 
 
 class Restatement(DivisorError):
-    """The run disagrees with closes that are published; see detail.dates. Nothing was appended."""
+    """The run disagrees with closes that are published; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended."""
 
 
 class PartialCloses(DivisorError):

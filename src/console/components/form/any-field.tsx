@@ -2,7 +2,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
-import { Field, FieldGrid } from './field.js';
+import { coded, Field, FieldGrid } from './field.js';
 import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
 
 interface AnyFieldProps {
@@ -29,7 +29,7 @@ export function AnyField(props: AnyFieldProps) {
   return (
     <fieldset class="field-group">
       <legend>{spec.label}</legend>
-      {spec.help != null && <p class="field-help">{spec.help}</p>}
+      {spec.help != null && <p class="field-help">{coded(spec.help)}</p>}
       {own
         .filter(({ path: one }) => one === text)
         .map(({ code, message }) => (

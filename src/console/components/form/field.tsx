@@ -89,7 +89,9 @@ export function Field({
 }
 
 /** Words between backticks as what is written. */
-const coded = (text: string) => text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
+/** Help with what stands between backticks as code. */
+export const coded = (text: string) =>
+  text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));
 
 /** Whether a unit has room beside the label. */
 const isShort = (unit: string | null | undefined): unit is string => typeof unit === 'string' && unit.length <= 10;

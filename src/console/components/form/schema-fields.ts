@@ -16,7 +16,7 @@ export function fieldsOf(schemas: Schemas, schema: string, names?: readonly stri
   const whole = schemas[root];
   if (whole === undefined) throw new Error(`the service has no schema that is called ${root}`);
   const { properties = {}, required = [] } = members.reduce<Schema>(
-    (within, member) => valueOf(schemas, within.properties?.[member] ?? {}),
+    (within, member) => objectOf(schemas, within.properties?.[member] ?? {}),
     whole,
   );
   return (names ?? Object.keys(properties)).flatMap((name) => {
@@ -33,6 +33,7 @@ interface Member {
 function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Member): FieldSpec {
   const inner = valueOf(schemas, own);
   const otherwise = own.default ?? inner.default;
+  const choices = choicesOf(inner);
   const help = name === 'name' ? null : (own.description ?? inner.description ?? null);
   return {
     name,
@@ -40,12 +41,16 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
     kind: kindOf(schemas, inner),
     isRequired: isRequired && !('default' in own) && !('default' in inner),
     otherwise,
-    ...(inner.enum === undefined ? {} : { choices: inner.enum }),
+    ...(choices === undefined ? {} : { choices }),
     help,
     isWide: (help?.length ?? 0) > HELP_MAX,
     unit: name.endsWith('_bps') ? 'bps' : null,
   };
 }
+
+/** What may be given, where that is one of a few. */
+const choicesOf = ({ enum: all, const: one }: Schema): readonly string[] | undefined =>
+  all ?? (typeof one === 'string' ? [one] : undefined);
 
 /** What a member is where it is not null. */
 function valueOf(schemas: Schemas, own: Schema): Schema {
@@ -54,12 +59,18 @@ function valueOf(schemas: Schemas, own: Schema): Schema {
   return other?.length === 1 ? resolved(schemas, other[0]!) : whole;
 }
 
+/** The object that a member is, or may be instead of a name. */
+function objectOf(schemas: Schemas, own: Schema): Schema {
+  const whole = valueOf(schemas, own);
+  return whole.anyOf?.map((one) => resolved(schemas, one)).find(({ type }) => type === 'object') ?? whole;
+}
+
 function kindOf(schemas: Schemas, schema: Schema): FieldKind {
   const { type, items, additionalProperties: members } = schema;
   const types = (schema.anyOf ?? []).map((own) => resolved(schemas, own).type);
   if (types.includes('string') && types.includes('object')) return 'named';
   if (types.includes('string') && types.includes('integer')) return 'numbered';
-  if (schema.enum !== undefined) return 'choice';
+  if (choicesOf(schema) !== undefined) return 'choice';
   switch (type) {
     case 'boolean':
     case 'number':

@@ -4,6 +4,7 @@ import { pathText, type JsonObject, type Path } from '../../words/paths.js';
 import { Answered } from '../wait.js';
 import { Field, FieldGrid } from './field.js';
 import type { FieldSpec } from './field-spec.js';
+import { NamedField } from './named-field.js';
 import { fieldsOf } from './schema-fields.js';
 
 interface SchemaFormProps {
@@ -40,17 +41,21 @@ export function SchemaForm(props: SchemaFormProps) {
         <FieldGrid>
           {fieldsOf(all, schema, names)
             .filter(({ name }) => !except.includes(name))
-            .map((spec) => (
-              <Field
-                key={spec.name}
-                spec={{ ...spec, ...changes[spec.name] }}
-                value={value[spec.name]}
-                findings={within(findings, pathText([...path, spec.name]))}
-                datapoints={datapoints}
-                isDisabled={fixed.includes(spec.name)}
-                onChange={(own) => put(spec.name, own)}
-              />
-            ))}
+            .map((spec) => {
+              const shown = {
+                spec: { ...spec, ...changes[spec.name] },
+                value: value[spec.name],
+                findings: within(findings, pathText([...path, spec.name])),
+                datapoints,
+                isDisabled: fixed.includes(spec.name),
+                onChange: (own: JsonObject[string]) => put(spec.name, own),
+              };
+              return spec.kind === 'named' ? (
+                <NamedField key={spec.name} {...shown} members={fieldsOf(all, `${schema}.${spec.name}`)} />
+              ) : (
+                <Field key={spec.name} {...shown} />
+              );
+            })}
         </FieldGrid>
       )}
     </Answered>

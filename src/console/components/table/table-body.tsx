@@ -101,10 +101,17 @@ function Cell<R>({ row, column, columns, isGrid }: CellProps<R>) {
       role={isGrid ? 'gridcell' : 'cell'}
       aria-colindex={columns.indexOf(column) + 1}
       class={`table-cell${column.align === 'right' ? ' right' : ''}`}
+      onPointerEnter={tellWhole}
     >
       {content ?? '–'}
     </div>
   );
+}
+
+/** A text for which there is no room stands in full beside the pointer. */
+function tellWhole({ currentTarget: cell }: { readonly currentTarget: HTMLElement }): void {
+  if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent;
+  else cell.removeAttribute('title');
 }
 
 /** A click on a link or a button in a row is theirs. */

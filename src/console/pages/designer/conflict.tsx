@@ -69,50 +69,52 @@ interface FieldsProps {
 function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
   const id = useId();
   return (
-    <table class="moves conflict">
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          <th scope="col">It was</th>
-          <th scope="col" id={`${id}-mine`}>
-            Yours
-          </th>
-          <th scope="col" id={`${id}-theirs`}>
-            Theirs
-          </th>
-          <th scope="col">By</th>
-        </tr>
-      </thead>
-      <tbody>
-        {fields.map((field, row) => (
-          <tr key={pathText(field.path)}>
-            <th scope="row" id={`${id}-${row}`} title={pathText(field.path)}>
-              {pathWords(field.path, document)}
+    <div class="conflict-fields">
+      <table class="moves conflict">
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">It was</th>
+            <th scope="col" id={`${id}-mine`}>
+              Yours
             </th>
-            <td>
-              <Value value={field.before} />
-            </td>
-            {(['mine', 'theirs'] as const).map((side) => (
-              <td key={side}>
-                <label>
-                  <input
-                    type="radio"
-                    name={`${id}-${row}`}
-                    aria-labelledby={`${id}-${row} ${id}-${side} ${id}-${row}-${side}`}
-                    checked={sideOf(field, chosen) === side}
-                    onChange={() => onChoose(field.path, side)}
-                  />
-                  <span id={`${id}-${row}-${side}`}>
-                    <Value value={field[side]} />
-                  </span>
-                </label>
-              </td>
-            ))}
-            <td>{field.by === 'both' ? 'both' : field.by}</td>
+            <th scope="col" id={`${id}-theirs`}>
+              Theirs
+            </th>
+            <th scope="col">By</th>
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {fields.map((field, row) => (
+            <tr key={pathText(field.path)}>
+              <th scope="row" id={`${id}-${row}`} title={pathText(field.path)}>
+                {pathWords(field.path, document)}
+              </th>
+              <td>
+                <Value value={field.before} />
+              </td>
+              {(['mine', 'theirs'] as const).map((side) => (
+                <td key={side}>
+                  <label>
+                    <input
+                      type="radio"
+                      name={`${id}-${row}`}
+                      aria-labelledby={`${id}-${row} ${id}-${side} ${id}-${row}-${side}`}
+                      checked={sideOf(field, chosen) === side}
+                      onChange={() => onChoose(field.path, side)}
+                    />
+                    <span id={`${id}-${row}-${side}`}>
+                      <Value value={field[side]} />
+                    </span>
+                  </label>
+                </td>
+              ))}
+              <td>{field.by === 'both' ? 'both' : field.by}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

@@ -8,12 +8,14 @@ import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
+import { RiskWindow } from '../../components/risk-window.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime, type Latest } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { rowWords } from '../optimise/measures.js';
 import { useWorkshop } from './draft.js';
 import { JsonEditor } from './json-editor.js';
 
@@ -119,6 +121,7 @@ function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }:
 const SHOWN = 15;
 
 function Preview({ preview }: { readonly preview: PreviewResponse }) {
+  const { draft } = useWorkshop();
   const {
     assets,
     steps,
@@ -143,9 +146,10 @@ function Preview({ preview }: { readonly preview: PreviewResponse }) {
       {steps !== null && <Funnel steps={steps} assets={assets} />}
       {solve !== null && (
         <p class="quiet">
-          Optimised from {solve.source_index_id}; binding: {solve.binding.join(', ') || 'nothing'}.
+          Optimised from {solve.source_index_id}; binding: {solve.binding.map(rowWords).join('; ') || 'nothing'}.
         </p>
       )}
+      {solve !== null && <RiskWindow model={draft.at(['derivation', 'risk_model'])} />}
       <h3>Largest weights</h3>
       <Bars
         label="Largest weights"

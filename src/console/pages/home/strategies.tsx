@@ -1,4 +1,4 @@
-import type { RunSummaryRow, StoredStrategy } from '#clients/typescript/divisor.js';
+import type { JobStatus, RunSummaryRow, StoredStrategy } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
@@ -6,6 +6,7 @@ import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { runIndex } from '../../state/actions.js';
+import { isLater, requestOf, useFailedRuns } from '../../state/failed-runs.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -16,12 +17,15 @@ import { change, counted, decimal, signClass } from '../../words/numbers.js';
 interface Row {
   readonly stored: StoredStrategy;
   readonly run: RunSummaryRow | null;
+  /** The last run, where it failed after the stored one was made. */
+  readonly failed: JobStatus | null;
 }
 
 /** Portfolios that follow an index under terms of their own; nothing where there is none. */
 export function Strategies() {
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
+  const failures = useFailedRuns();
   const all = strategies.data?.strategies ?? [];
   if (all.length === 0) return null;
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
@@ -31,7 +35,11 @@ export function Strategies() {
         label="strategies"
         name="strategies"
         columns={COLUMNS}
-        rows={all.map((stored): Row => ({ stored, run: byId.get(stored.strategy.id) ?? null }))}
+        rows={all.map((stored): Row => {
+          const run = byId.get(stored.strategy.id) ?? null;
+          const failed = failures.get(stored.strategy.id);
+          return { stored, run, failed: failed !== undefined && isLater(failed, run?.run_at) ? failed : null };
+        })}
         keyOf={({ stored }) => stored.strategy.id}
         addressOf={({ stored }) => indexAddress(stored.strategy.id)}
         sort={{ column: 'strategy', direction: 'asc' }}
@@ -82,12 +90,17 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'State',
     width: 150,
     grow: 1,
-    value: ({ stored, run }) => (stored.problems.length > 0 ? 3 : run === null ? 2 : run.stale === null ? 0 : 1),
-    show: ({ stored: { strategy, problems }, run }) => (
+    value: ({ stored, run, failed }) =>
+      stored.problems.length > 0 ? 4 : failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1,
+    show: ({ stored: { strategy, problems }, run, failed }) => (
       <span class="home-state">
         {problems.length > 0 ? (
           <Badge kind="bad" title={problems.map(({ message }) => message).join(' ')}>
             {counted(problems.length, 'problem')}
+          </Badge>
+        ) : failed !== null ? (
+          <Badge kind="bad" title={failed.error?.message ?? failed.message}>
+            run failed
           </Badge>
         ) : run === null ? (
           <Badge>never run</Badge>
@@ -98,12 +111,12 @@ const COLUMNS: readonly Column<Row>[] = [
             stale
           </Badge>
         )}
-        {may('run') && problems.length === 0 && run?.stale !== null && (
+        {may('run') && problems.length === 0 && (failed !== null || run?.stale !== null) && (
           <Button
             kind="bare"
             aria-label={`Run ${strategy.id}`}
             title={`Run ${strategy.id}`}
-            onClick={() => runIndex(strategy.id, { if_stale: true })}
+            onClick={() => runIndex(strategy.id, failed === null ? { if_stale: true } : requestOf(failed))}
           >
             <Icon name="play" />
           </Button>

@@ -1,6 +1,8 @@
-import type { ActionsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
+import type { ActionsView, DividendPointsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { Bars } from '../../components/bars.js';
 import { ExportMenu } from '../../components/export-menu.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
@@ -11,7 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
-import { count, figure, percent } from '../../words/numbers.js';
+import { count, decimal, figure, percent } from '../../words/numbers.js';
 
 interface ActionsProps {
   readonly id: string;
@@ -34,6 +36,7 @@ export function Actions({ id, run }: ActionsProps) {
       <Answered resource={view} what="the corporate actions">
         {(found) => <ActionTable id={id} view={found} />}
       </Answered>
+      <Dividends id={id} />
     </div>
   );
 }
@@ -74,6 +77,47 @@ function ActionTable({
         empty="No corporate action of what was held."
       />
     </Section>
+  );
+}
+
+/** Ordinary dividends in index points; nothing where the prices of the run cannot tell them. */
+function Dividends({ id }: { readonly id: string }) {
+  const range = chosenRange();
+  const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const view = useResource(
+    `dividend points ${runKey(id)} ${range?.from} ${range?.to}`,
+    (signal) => service.value.call('getDividendPoints', { params: { index_id: id }, query, signal }),
+    { keeps: true },
+  );
+  if (view.data === undefined && view.trouble?.code === 'VARIANT_NOT_AVAILABLE') return null;
+  return (
+    <Section title="Dividends in index points" aside="before tax">
+      <Answered resource={view} what="the dividend points">
+        {(found) => <Points view={found} />}
+      </Answered>
+    </Section>
+  );
+}
+
+function Points({ view: { trailing, announced, years, as_of: asOf } }: { readonly view: DividendPointsView }) {
+  return (
+    <>
+      <Metrics
+        label="Figures of the dividends"
+        metrics={[
+          { term: 'Twelve months', value: decimal(trailing.points), note: `points up to ${asOf}` },
+          { term: 'Yield', value: percent(trailing.yield), help: 'Points over the level on the last date of the run' },
+          { term: 'Announced', value: decimal(announced.points), note: `points after ${asOf}` },
+          { term: 'Announced dividends', value: count(announced.dividends_total) },
+        ]}
+      />
+      <Bars
+        label="Dividends by year, index points"
+        bars={years.map(({ year, points }) => ({ label: String(year), value: points }))}
+        isPlain
+        format={(value) => decimal(value)}
+      />
+    </>
   );
 }
 

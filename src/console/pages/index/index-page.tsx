@@ -264,7 +264,9 @@ function OtherRun({ run, trouble }: OtherRunProps) {
     <Banner
       kind={run === null ? 'bad' : 'info'}
       title={
-        run === null ? (trouble?.message ?? '') : `The run ${shownRun().run_id} up to ${run.end} is shown, not the newest.`
+        run === null
+          ? (trouble?.message ?? '')
+          : `The run ${shownRun().run_id} up to ${run.end} is shown, not the newest.`
       }
       action={<LinkButton href={withQuery({ run_id: null })}>Show the newest</LinkButton>}
     />

@@ -1,7 +1,7 @@
 import type { BacktestRequest, JobStatus, StoredRun } from '#clients/typescript/divisor.js';
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { fieldsOf } from '../../components/form/schema-fields.js';
+import { fieldsOf, labelOf } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { attempt, runIndex } from '../../state/actions.js';
@@ -140,6 +140,14 @@ function inWord(value: Json | undefined): Json | undefined {
   return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
 }
 
+/** `index:EQ, price column OPEN` for a benchmark of another column than the closes. */
+function wordsOf(value: Json | undefined): string {
+  if (!isObject(value)) return String(value);
+  const { kind, id, ...others } = value;
+  const more = Object.entries(others).map(([name, own]) => `${labelOf(name).toLowerCase()} ${String(own)}`);
+  return [`${String(kind)}:${String(id)}`, ...more].join(', ');
+}
+
 /** `Transaction cost 5 bps · Benchmark index:EQ`: what is not as by default, costs in any case. */
 function termsText(request: Json, schemas: Schemas | undefined): string {
   if (schemas === undefined || !isObject(request)) return 'Terms of the run';
@@ -149,7 +157,7 @@ function termsText(request: Json, schemas: Schemas | undefined): string {
     if (value === 0) return [`No ${label.toLowerCase()}`];
     if (value === otherwise) return [];
     const own = inWord(value);
-    const text = typeof own === 'number' ? figure(own) : typeof own === 'string' ? own : JSON.stringify(own);
+    const text = typeof own === 'number' ? figure(own) : wordsOf(own);
     return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
   });
   return parts.join(' · ');

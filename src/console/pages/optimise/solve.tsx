@@ -5,6 +5,7 @@ import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
 import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
+import { RiskWindow } from '../../components/risk-window.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
@@ -12,7 +13,7 @@ import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
 import { signed } from '../../components/signed.js';
 import { count, figure, percent } from '../../words/numbers.js';
-import type { JsonObject } from '../../words/paths.js';
+import type { Json, JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { rowWords } from './measures.js';
@@ -58,7 +59,7 @@ export function Solve(props: SolveProps) {
         {isBehind && <Wait what="the solution" />}
         {data !== undefined && (
           <Earlier isEarlier={isEarlier} of="The last solution">
-            <Solved preview={data} />
+            <Solved preview={data} model={props.terms['risk_model']} />
           </Earlier>
         )}
       </div>
@@ -81,7 +82,7 @@ function Refused({ parent, rows, terms, trouble, ...act }: SolveProps & { readon
   );
 }
 
-function Solved({ preview }: { readonly preview: PreviewResponse }) {
+function Solved({ preview, model }: { readonly preview: PreviewResponse; readonly model: Json | undefined }) {
   const { assets, solve, findings, total_weight: total } = preview;
   if (solve === null) return null;
   const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
@@ -96,6 +97,7 @@ function Solved({ preview }: { readonly preview: PreviewResponse }) {
           { term: 'Binding', value: count(solve.binding.length) },
         ]}
       />
+      <RiskWindow model={model} />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
       <h3>Constraints</h3>
       <Table

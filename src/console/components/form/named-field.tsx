@@ -1,0 +1,68 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { isObject, type Json } from '../../words/paths.js';
+import { Button } from '../button.js';
+import { coded, Field, FieldGrid } from './field.js';
+import type { FieldSpec } from './field-spec.js';
+
+interface NamedFieldProps {
+  readonly spec: FieldSpec;
+  /** Fields of the object that may stand instead of the text. */
+  readonly members: readonly FieldSpec[];
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  readonly datapoints: readonly string[];
+  readonly isDisabled: boolean;
+  onChange(value: Json | undefined): void;
+}
+
+/** A name such as `index:EQ`, or the fields of what says more. */
+export function NamedField({ members, ...props }: NamedFieldProps) {
+  const { spec, value, findings, onChange } = props;
+  const named = typeof value === 'string' ? partsOf(value, members) : undefined;
+  if (!isObject(value))
+    return (
+      <div>
+        <Field {...props} />
+        {named !== undefined && (
+          <Button kind="bare" onClick={() => onChange(named)}>
+            More fields
+          </Button>
+        )}
+      </div>
+    );
+  return (
+    <fieldset class="field-group">
+      <legend>{spec.label}</legend>
+      {spec.help != null && <p class="field-help">{coded(spec.help)}</p>}
+      <FieldGrid>
+        {members.map((member) => (
+          <Field
+            key={member.name}
+            {...props}
+            spec={member}
+            value={value[member.name]}
+            findings={findings.filter(({ path }) => path.endsWith(`.${member.name}`))}
+            onChange={(own) => {
+              const { [member.name]: _, ...others } = value;
+              onChange(own === undefined ? others : { ...value, [member.name]: own });
+            }}
+          />
+        ))}
+      </FieldGrid>
+      <Button kind="bare" onClick={() => onChange(wordOf(value))}>
+        A name alone
+      </Button>
+    </fieldset>
+  );
+}
+
+/** `index:EQ` as kind and id, where the object has both. */
+function partsOf(text: string, members: readonly FieldSpec[]): Json | undefined {
+  const [, kind, id] = /^([a-z]+):(.+)$/.exec(text) ?? [];
+  const kinds = members.find(({ name }) => name === 'kind')?.choices ?? [];
+  return kind !== undefined && id !== undefined && kinds.includes(kind) ? { kind, id } : undefined;
+}
+
+function wordOf({ kind, id }: { readonly [name: string]: Json | undefined }): Json | undefined {
+  return typeof kind === 'string' && typeof id === 'string' ? `${kind}:${id}` : undefined;
+}

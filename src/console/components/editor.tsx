@@ -6,8 +6,8 @@ import { may } from '../state/principal.js';
 import { changed } from '../state/resource.js';
 import { troubleOf, type Trouble } from '../state/service.js';
 import type { JsonObject } from '../words/paths.js';
-import { Banner } from './banner.js';
 import { Button } from './button.js';
+import { Conflict, type Clash } from './conflict/conflict.js';
 import { Confirm } from './confirm.js';
 import { MayNot } from './may-not.js';
 import { NoteInput } from './note-input.js';
@@ -50,6 +50,8 @@ interface EditorProps {
   readonly validate?: (document: JsonObject) => Promise<readonly Finding[]>;
   /** Its versions. */
   readonly versioned?: Versioned | undefined;
+  /** Reads what is stored by now, beside which a draft is shown when somebody else wrote it. */
+  readonly reread: () => Promise<Opened>;
   /** @returns the etag of what is stored then */
   readonly save: (document: JsonObject, version: Write) => Promise<{ readonly etag: string | null }>;
   readonly remove?: () => Promise<unknown>;
@@ -63,10 +65,10 @@ interface EditorProps {
 /** A document in forms: checked while it is written, saved only over the version that was opened. */
 export function Editor(props: EditorProps) {
   const { title, above, opened, actions, remove, versioned, onReload, children } = props;
-  const { edited, trouble } = useEdited(props);
+  const { edited, trouble, clash, resolve } = useEdited(props);
   const isStored = opened.etag !== null;
   const isWrong = edited.findings.some(({ severity }) => severity === 'error');
-  const isClash = trouble?.code === 'PRECONDITION_FAILED';
+  const told = (isSaved: boolean, document: JsonObject) => isSaved && props.onSaved(document);
   return (
     <Page
       title={title}
@@ -80,7 +82,7 @@ export function Editor(props: EditorProps) {
             <Button
               kind="main"
               disabled={isWrong || (isStored && !edited.isChanged)}
-              onClick={() => void edited.save().then((isSaved) => isSaved && props.onSaved(edited.document))}
+              onClick={() => void edited.save().then((isSaved) => told(isSaved, edited.document))}
             >
               Save
             </Button>
@@ -90,28 +92,37 @@ export function Editor(props: EditorProps) {
         )
       }
     >
-      {isClash && (
-        <Banner
-          kind="warning"
-          title="Another version was saved since you opened this one. Nothing is saved yet."
-          action={<Button onClick={onReload}>Take theirs</Button>}
+      {clash !== null && (
+        <Conflict
+          clash={clash}
+          mine={edited.document}
+          onTakeTheirs={onReload}
+          onKeepMine={() => void resolve(edited.document).then((isSaved) => told(isSaved, edited.document))}
+          onResolve={(document) => void resolve(document).then((isSaved) => told(isSaved, document))}
         />
       )}
-      {trouble !== null && !isClash && trouble.findings.length === 0 && <Problem trouble={trouble} />}
+      {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
       {children(edited)}
       {isStored && versioned !== undefined && <VersionHistory {...versioned} onRestored={onReload} />}
     </Page>
   );
 }
 
-function useEdited({ opened, validate, save }: EditorProps): {
+interface Editing {
   readonly edited: Edited;
   readonly trouble: Trouble | null;
-} {
+  /** What somebody else saved since the document was opened. */
+  readonly clash: Clash | null;
+  /** Saves over that version, which was looked at. @returns whether it is stored */
+  resolve(document: JsonObject): Promise<boolean>;
+}
+
+function useEdited({ opened, validate, save, reread }: EditorProps): Editing {
   const [document, setDocument] = useState(opened.document);
   const [first, setFirst] = useState(opened);
   const [note, setNote] = useState('');
   const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const [clash, setClash] = useState<Clash | null>(null);
   const shown = useRef(opened);
   // Another version was opened; not at the beginning, when somebody may have typed before the effect.
   useEffect(() => {
@@ -120,19 +131,22 @@ function useEdited({ opened, validate, save }: EditorProps): {
     setDocument(opened.document);
     setFirst(opened);
     setTrouble(null);
+    setClash(null);
   }, [opened]);
   const text = JSON.stringify(document);
   const checked = useOneAtATime(validate === undefined ? null : text, async () => validate?.(document) ?? []);
-  const store = async () => {
+  const store = async (written: JsonObject, over: Opened) => {
     try {
-      const { etag } = await save(document, {
-        ifMatch: first.etag ?? undefined,
-        note: note === '' ? undefined : note,
-      });
-      setFirst({ document, etag });
+      const { etag } = await save(written, { ifMatch: over.etag ?? undefined, note: note === '' ? undefined : note });
+      setFirst({ document: written, etag });
       setNote('');
     } catch (thrown) {
-      setTrouble(troubleOf(thrown));
+      const told = troubleOf(thrown);
+      if (told.code === 'PRECONDITION_FAILED') {
+        const theirs = await reread().catch(() => null);
+        if (theirs !== null) setClash({ base: over.document, theirs: theirs.document, etag: theirs.etag });
+        else setTrouble(told);
+      } else setTrouble(told);
       return false;
     }
     changed();
@@ -148,9 +162,20 @@ function useEdited({ opened, validate, save }: EditorProps): {
     },
     note,
     setNote,
-    save: store,
+    save: () => store(document, first),
   };
-  return { edited, trouble };
+  return {
+    edited,
+    trouble,
+    clash,
+    resolve: (written) => {
+      const over = clash === null ? first : { document: clash.theirs, etag: clash.etag };
+      setClash(null);
+      setFirst(over);
+      setDocument(written);
+      return store(written, over);
+    },
+  };
 }
 
 function Remove({

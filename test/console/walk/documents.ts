@@ -30,6 +30,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByLabel('Name *').fill('Mine');
     await page.getByRole('button', { name: 'Save', exact: true }).click();
     await page.getByText('Another version was saved').waitFor();
+    await page.getByRole('row', { name: /^Name .* Yours Mine Theirs Theirs both$/ }).waitFor();
     await page.getByRole('button', { name: 'Take theirs' }).click();
     await eventually(() => page.getByLabel('Name *').inputValue()).toBe('Theirs');
     expect(complaints).toEqual([]);

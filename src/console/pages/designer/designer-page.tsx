@@ -16,7 +16,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import { Conflict } from './conflict.js';
+import { Conflict } from '../../components/conflict/conflict.js';
 import { Derivation } from './derivation.js';
 import {
   changesText,

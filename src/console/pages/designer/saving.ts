@@ -6,7 +6,7 @@ import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import type { Clash } from './conflict.js';
+import type { Clash } from '../../components/conflict/conflict.js';
 import { keepDraft, type Draft } from './draft.js';
 import { bodyOf } from './live.js';
 

@@ -38,6 +38,7 @@ export function TemplatePage({ params }: PageProps) {
           opened={first}
           actions={(edited) => may('run') && <Preview edited={edited} />}
           versioned={id === null ? undefined : { kind: 'template', id }}
+          reread={() => stored(id ?? '')}
           save={put}
           remove={() => service.value.call('deleteTemplate', { params: { template_id: id ?? '' } })}
           onSaved={(document) => go(templateAddress(String(document['template_id'])))}
@@ -72,7 +73,7 @@ const put = (document: JsonObject, write: Write) =>
     ...write,
   });
 
-async function stored(id: string, signal: AbortSignal): Promise<Opened> {
+async function stored(id: string, signal?: AbortSignal): Promise<Opened> {
   const { answer, etag } = await service.value.callWithEtag('getTemplate', { params: { template_id: id }, signal });
   return { document: answer as unknown as JsonObject, etag }; // A document of JSON.
 }

@@ -34,6 +34,7 @@ export function WatchlistPage({ params }: PageProps) {
           ]}
           opened={first}
           versioned={id === null ? undefined : { kind: 'watchlist', id }}
+          reread={() => listOf(id)}
           save={put}
           remove={() => service.value.call('deleteWatchlist', { params: { watchlist_id: id ?? '' } })}
           onSaved={(document) => {
@@ -55,7 +56,7 @@ export function WatchlistPage({ params }: PageProps) {
   );
 }
 
-async function listOf(id: string | null, signal: AbortSignal): Promise<OpenedList> {
+async function listOf(id: string | null, signal?: AbortSignal): Promise<OpenedList> {
   if (id === null) return { document: { id: '', name: '', identifiers: [] }, etag: null, unknown: [], identifiers: [] };
   const { answer, etag } = await service.value.callWithEtag('getWatchlist', { params: { watchlist_id: id }, signal });
   const { name, description, identifiers, unknown } = answer;

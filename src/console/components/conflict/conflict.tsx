@@ -1,7 +1,7 @@
 import { useId, useState } from 'preact/hooks';
-import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
-import { labelOf } from '../../components/form/schema-fields.js';
+import { Banner } from '../banner.js';
+import { Button } from '../button.js';
+import { labelOf } from '../form/schema-fields.js';
 import { changedFields, resolved, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
 import { counted } from '../../words/numbers.js';
 import { isObject, pathText, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
@@ -70,7 +70,7 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
   const id = useId();
   return (
     <div class="conflict-fields">
-      <table class="moves conflict">
+      <table class="conflict">
         <thead>
           <tr>
             <th scope="col">Field</th>

@@ -15,7 +15,7 @@ import { say } from './toasts.js';
 /** What tabs tell each other: a question of one that has come into sight, all that the leading one has, one state of a job. */
 type Message =
   | { readonly kind: 'ask' }
-  | { readonly kind: 'all'; readonly isOpen: boolean; readonly jobs: readonly JobStatus[] }
+  | { readonly kind: 'all'; readonly isOpen: boolean; readonly stream: string; readonly jobs: readonly JobStatus[] }
   | { readonly kind: 'status'; readonly job: JobStatus };
 type Tell = (message: Message) => void;
 
@@ -49,6 +49,18 @@ const RETRY_MS = [250, 500, 1000, 2000, 4000];
 /** The service says something every 15 seconds; twice that without a word is a connection that is gone. */
 const SILENCE_MS = 32_000;
 
+/** The stream that tells this tab, whichever tab holds it; empty before the first. */
+let stream = '';
+/** No stream is called so: the next one is another. */
+const LEFT = 'left';
+
+/** What ended between one stream and the next was told by neither: pages ask again. */
+function takeStream(next: string): void {
+  const isOther = stream !== '' && next !== stream;
+  stream = next;
+  if (isOther) changed();
+}
+
 /** Follows the service for as long as the page lives. */
 export function startLive(): void {
   const isVisible = signal(!document.hidden);
@@ -69,6 +81,8 @@ export function startLive(): void {
 /** Leads, or hears of the tab that does. */
 async function follow(name: string, ended: AbortSignal): Promise<void> {
   let leads = false;
+  // While the tab was out of sight nothing told it.
+  if (stream !== '') stream = LEFT;
   void lookAround().catch(() => undefined);
   await shareAmongTabs<Message>(
     {
@@ -87,18 +101,20 @@ async function follow(name: string, ended: AbortSignal): Promise<void> {
   );
 }
 
-const all = (): Message => ({ kind: 'all', isOpen: isFollowing.peek(), jobs: liveJobs.peek() });
+const all = (): Message => ({ kind: 'all', isOpen: isFollowing.peek(), stream, jobs: liveJobs.peek() });
 
 async function hear(message: Message): Promise<void> {
   if (message.kind === 'status') note(message.job);
   if (message.kind !== 'all') return;
-  const { isOpen, jobs } = message;
+  const { isOpen, jobs, stream: told } = message;
   const isBack = isOpen && !isReached.peek();
   const isNews = isOpen !== isFollowing.peek();
   isFollowing.value = isOpen;
   if (isNews) await lookAround().catch(() => undefined);
   if (isBack) changed();
-  if (isOpen) await noteAll(jobs);
+  if (!isOpen) return;
+  takeStream(told);
+  await noteAll(jobs);
 }
 
 /** Every unfinished job there is. */
@@ -134,7 +150,6 @@ async function followUntil(ended: AbortSignal, tell: Tell): Promise<void> {
     ended.addEventListener('abort', stop);
     try {
       await lookAround();
-      if (failures > 0) changed();
       await followOnce(given, tell);
     } catch {
       // The stream ended or was lost: what is to be said of it stands above the page.
@@ -183,6 +198,7 @@ export async function lookAround(): Promise<void> {
 async function followOnce(given: AbortController, tell: Tell): Promise<void> {
   /** Unfinished jobs the service tells of at first: those missing have ended meanwhile. */
   const seen = new Set<string>();
+  const own = Math.random().toString(36);
   let timer = setTimeout(() => given.abort(), SILENCE_MS);
   try {
     for await (const { event, data } of service.peek().events('followJobs', { signal: given.signal })) {
@@ -195,6 +211,7 @@ async function followOnce(given: AbortController, tell: Tell): Promise<void> {
         note(job);
         tell({ kind: 'status', job });
       } else if (event === 'caught-up') {
+        takeStream(own);
         await settleMissing(seen);
         tell(all());
       }

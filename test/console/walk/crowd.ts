@@ -96,9 +96,11 @@ export function describeCrowd(desk: () => Desk): void {
       await tab.getByRole('grid', { name: 'jobs' }).waitFor();
     };
     await Promise.all(tabs.map(opened));
-    const heard = async (id: string, hearing: readonly Page[]) => {
+    const heard = async (id: string, hearing: readonly Page[], listen = () => {}) => {
       await service.ask('PUT', `/indices/${id}`, { ...index, id });
       await service.ask('POST', `/analytics/${id}/backtest`, {});
+      await service.finished(`backtest:${id}`);
+      listen();
       for (const tab of hearing)
         await tab
           .getByRole('row', { name: new RegExp(id) })
@@ -107,8 +109,17 @@ export function describeCrowd(desk: () => Desk): void {
       await service.ask('DELETE', `/indices/${id}`);
     };
     await heard('TABS-ALL', tabs);
-    await tabs[0]!.close(); // The first one led.
-    await heard('TABS-LEFT', tabs.slice(1));
+    // The first one led. The next one begins to listen when the job is over.
+    let listen = () => {};
+    const listened = new Promise<void>((resolve) => {
+      listen = resolve;
+    });
+    await context.route('**/jobs/events*', async (route) => {
+      await listened;
+      await route.continue();
+    });
+    await tabs[0]!.close();
+    await heard('TABS-LEFT', tabs.slice(1), listen);
     await context.close();
   });
 }

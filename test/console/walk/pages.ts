@@ -200,6 +200,15 @@ function bytesOf(paths: readonly string[]): number {
     .reduce((sum, size) => sum + size, 0);
 }
 
+/** Goes to what is found by a few letters. @param found the text of the first */
+async function open(page: Page, typed: string, found: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  await page.getByRole('combobox', { name: 'Page, document, result or name' }).waitFor();
+  await page.keyboard.type(typed);
+  await page.getByRole('option', { name: found, selected: true }).waitFor();
+  await page.keyboard.press('Enter');
+}
+
 /** What holds of every page. */
 export function describePages(desk: () => Desk): void {
   /** Filled while all pages are visited, which is done once. */
@@ -271,18 +280,11 @@ export function describePages(desk: () => Desk): void {
     page.off('request', note);
     expect(bytesOf([...asked])).toBeLessThanOrEqual(FIRST_LOAD_MAX);
     await picture(page, 'home');
-    const open = async (typed: string, found: string) => {
-      await page.keyboard.press('Control+k');
-      await page.getByRole('combobox', { name: 'Page, document, result or name' }).waitFor();
-      await page.keyboard.type(typed);
-      await page.getByRole('option', { name: found, selected: true }).waitFor();
-      await page.keyboard.press('Enter');
-    };
-    await open('jobs', 'Jobs page');
+    await open(page, 'jobs', 'Jobs page');
     await page.getByRole('heading', { name: 'Jobs' }).waitFor();
-    await open('watchlist desk', 'desk Desk watchlist');
+    await open(page, 'watchlist desk', 'desk Desk watchlist');
     await eventually(() => new URL(page.url()).pathname).toBe('/console/watchlists/desk');
-    await open('CORE Core', 'CORE Core index');
+    await open(page, 'CORE Core', 'CORE Core index');
     const chart = page.getByRole('application', { name: /Level of CORE/ });
     await chart.focus();
     await page.keyboard.press('End');

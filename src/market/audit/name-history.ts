@@ -1,6 +1,7 @@
 import { formatDay, type Day } from '#domain/days.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast } from '#domain/search.js';
+import { select } from '#domain/select.js';
 import type { MarketContent } from '../content/market-content.js';
 
 /** The bars of one name on their own axis, and what happened between them. */
@@ -111,14 +112,14 @@ function isMisdated(close: Float64Array, { bar, action }: PlacedAction, splits: 
 
 function sigmaOf(returns: Float64Array): Float64Array {
   const sigma = new Float64Array(returns.length);
-  const sizes = returns.map(Math.abs);
+  const sizes = returns.map((each) => (Number.isNaN(each) ? Infinity : Math.abs(each)));
   const window = new Float64Array(2 * AROUND);
   const step = 10; // what is usual changes slowly
   for (let b = 0; b < returns.length; b += step) {
     const around = sizes.subarray(Math.max(1, b - AROUND), b + AROUND);
     window.set(around);
-    const sorted = window.subarray(0, around.length).sort(); // by number: of an array of numbers
-    const median = sorted.length === 0 ? 0 : sorted[sorted.length >> 1]!;
+    const count = around.length;
+    const median = count === 0 ? 0 : select(window, { from: 0, to: count - 1, position: count >> 1 });
     sigma.fill(Math.max(MEDIAN_TO_DEVIATION * median, SIGMA_MIN), b, b + step);
   }
   return sigma;

@@ -1,3 +1,4 @@
+import { select } from '../../select.js';
 import type { Aggregate } from './field-request.js';
 
 /** Windows of some names, each window's cells together and in time order, NaN where a session has no value. */
@@ -211,31 +212,9 @@ interface Middle {
 }
 
 function middleOf(values: Float64Array, { from, to, upper, count }: Middle): number {
-  const high = select(values, from, upper, to);
+  const high = select(values, { from, to, position: upper });
   if (count % 2 === 1) return high;
   let low = values[from]!; // after the selection everything before `upper` is at most `high`
   for (let i = from + 1; i < upper; i++) if (values[i]! > low) low = values[i]!;
   return (low + high) / 2;
-}
-
-/** Hoare's selection: puts the value that belongs at position k of the sorted range there, and returns it. */
-function select(values: Float64Array, from: number, k: number, to: number): number {
-  let left = from;
-  let right = to;
-  while (left < right) {
-    const pivot = values[k]!;
-    let i = left;
-    let j = right;
-    while (i <= j) {
-      while (values[i]! < pivot) i++;
-      while (values[j]! > pivot) j--;
-      if (i > j) break;
-      const swapped = values[i]!;
-      values[i++] = values[j]!;
-      values[j--] = swapped;
-    }
-    if (j < k) left = i;
-    if (i > k) right = j;
-  }
-  return values[k]!;
 }

@@ -1,0 +1,32 @@
+/** A part of an array, and a position in it. */
+interface Selected {
+  readonly from: number;
+  /** The last. */
+  readonly to: number;
+  readonly position: number;
+}
+
+/**
+ * Hoare's selection: puts the value that belongs at a position of the sorted range there, and returns it; all before it
+ * are at most as large. No value is NaN. @cost linear on average
+ */
+export function select(values: Float64Array, { from, to, position }: Selected): number {
+  let left = from;
+  let right = to;
+  while (left < right) {
+    const pivot = values[position]!;
+    let i = left;
+    let j = right;
+    while (i <= j) {
+      while (values[i]! < pivot) i++;
+      while (values[j]! > pivot) j--;
+      if (i > j) break;
+      const swapped = values[i]!;
+      values[i++] = values[j]!;
+      values[j--] = swapped;
+    }
+    if (j < position) left = i;
+    if (i > position) right = j;
+  }
+  return values[position]!;
+}

@@ -15,21 +15,16 @@ let folder: string;
 beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'divisor-package-'))));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test.skipIf(!hasMypy)('its types hold, strictly, for Python 3.9 too', () => {
-  const { status, stdout } = spawnSync(
-    'mypy',
-    [
-      '--strict',
-      '--python-version',
-      '3.9',
-      '--cache-dir',
-      join(folder, 'mypy'),
-      '--config-file',
-      'pyproject.toml',
-      'divisor',
-    ],
-    { cwd: CLIENTS, encoding: 'utf8' },
-  );
+test.skipIf(!hasMypy)('its types hold, strictly, for the oldest Python that mypy knows of ours', () => {
+  const checked = (version: string) => {
+    const words = ['--strict', '--python-version', version, '--cache-dir', join(folder, 'mypy')];
+    return spawnSync('mypy', [...words, '--config-file', 'pyproject.toml', 'divisor'], {
+      cwd: CLIENTS,
+      encoding: 'utf8',
+    });
+  };
+  const oldest = checked('3.9');
+  const { status, stdout } = oldest.stderr.includes('is not supported') ? checked('3.10') : oldest;
   expect(status, stdout).toBe(0);
 });
 

@@ -2,7 +2,10 @@ import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
+import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
+import { putStrategy, strategies } from './strategies.js';
+import { factorRisk, limits, termStructure } from './watch.js';
 
 /** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
 export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
@@ -31,6 +34,17 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'watchlist list': watchlists,
   'watchlist put': putWatchlist,
   compare,
+  limits,
+  'factor-risk': factorRisk,
+  'term-structure': termStructure,
+  'data names': names,
+  'data prices': prices,
+  'data reference': reference,
+  'data actions': actions,
+  'data series': series,
+  'data fields': fields,
+  'strategy list': strategies,
+  'strategy put': putStrategy,
   publish,
   'publication keys': publishedKeys,
   'publication rotate': rotateKey,

@@ -187,7 +187,7 @@ function reportMissingMarket(names: ReadonlySet<string>, { mapping, problems }: 
     path: 'market',
     message:
       mapping === null
-        ? `The ${kind} market is missing; it is required.`
+        ? `The ${kind} market is missing; it is required. Prices in others are read by a mapping: inspect proposes one.`
         : `There is no ${kind} that the mapping takes for one of the market.`,
   });
 }

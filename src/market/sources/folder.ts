@@ -164,10 +164,12 @@ async function mappedFiles(
       'market',
       listing,
     );
+  const sent = names.find((name) => /\.(xlsx|zip)$/i.test(name));
+  const hint = sent === undefined ? '' : ` A workbook or archive is imported by itself: ${sent.slice(0, 80)}.`;
   listing.problems.error({
     code: 'LOCATION_NOT_FOUND',
     path: 'market',
-    message: 'The folder holds no file that the mapping takes for one of the market.',
+    message: `The folder holds no file that the mapping takes for one of the market.${hint}`,
   });
   return [];
 }

@@ -133,6 +133,36 @@ export function describeAgainstAService(): void {
       expect(rows.length).toBeGreaterThan(15);
     });
 
+    test('market data, limits and curves are rows of what the service says', async () => {
+      const rowsOf = async (words: readonly string[]) => {
+        const { status, out, err } = await asked(words);
+        expect([words, status, err]).toEqual([words, 0, '']);
+        return linesOf(out)
+          .slice(0, -1)
+          .map(({ event: _row, ...members }) => members);
+      };
+      const bars = (await readFile(file('prices/market.csv'), 'utf8')).trim().split('\n');
+      const closes = bars.map((bar) => bar.split(',')).filter(([date, name]) => name === 'A' && date! >= '2022-12-28');
+      const prices = await rowsOf(['data', 'prices', 'A', '--start', '2022-12-28', '--columns', 'CLOSE']);
+      expect(prices).toEqual(closes.map(([date, _name, close]) => ({ date, CLOSE: Number(close) })));
+      expect((await rowsOf(['data', 'names'])).map(({ identifier }) => identifier)).toEqual(['A', 'B', 'C', 'D']);
+      const [a, nobody] = await rowsOf(['data', 'reference', 'A,NOBODY', '--fields', 'CLOSE', '--as-of', '2022-12-28']);
+      expect([a, nobody!['found']]).toEqual([{ identifier: 'A', found: true, CLOSE: Number(closes[0]![2]) }, false]);
+      expect(await rowsOf(['data', 'actions', 'A'])).toEqual([]);
+      expect(await rowsOf(['data', 'series'])).toEqual([]);
+      expect((await rowsOf(['data', 'fields'])).map(({ name }) => name)).toContain('MOMENTUM');
+      expect(await rowsOf(['strategy', 'list'])).toEqual([]);
+      // Four names of a quarter each: none may be above 10 %.
+      const limits = await rowsOf(['limits', 'EVEN', '--by', 'IDENTIFIER']);
+      expect(limits.some(({ value, limit }) => Number(value) > 0.25 && limit === 0.1)).toBe(true);
+      const curve = await rowsOf(['term-structure', 'EVEN', '2023-06-30', '--as-of', '2022-12-30', '--rate', '0.05']);
+      const spot = (await rowsOf(['levels', 'EVEN', '--start', '2022-12-30']))[0]!['price'] as number;
+      expect(curve[0]!['fair_value']).toBeCloseTo(spot * (1 + (0.05 * 182) / 365), 8);
+      expect(await asked(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // it needs a benchmark
+      const shares = await rowsOf(['factor-risk', 'EVEN', '--benchmark', 'A']);
+      expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);
+    });
+
     test('a definition goes to a file and back, and a difference is told at its place', async () => {
       expect((await asked(['index', 'show', 'EVEN', '--out', file('shown.json')])).status).toBe(0);
       expect(linesOf((await asked(['index', 'diff', 'EVEN', file('shown.json')])).out)).toHaveLength(1);

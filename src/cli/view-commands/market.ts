@@ -1,0 +1,108 @@
+import { viewCommand } from './view-command.js';
+
+const NAME = { name: 'NAME', help: 'Identifier of a name, or of a series.' };
+const START = { type: 'string', value: 'DATE', help: 'First date; that of the store unless given.' } as const;
+const END = { type: 'string', value: 'DATE', help: 'Last date; that of the store unless given.' } as const;
+const LIMIT = { type: 'number', value: 'N', help: 'At most so many; 1000 unless given.' } as const;
+/** Rows of a listing: the most that one answer has. */
+const ROWS_MAX = 1000;
+
+const listOf = (text: string | undefined) => text?.split(',');
+
+export const prices = viewCommand({
+  summary: 'Market data of one name by date.',
+  words: [NAME],
+  flags: {
+    start: START,
+    end: END,
+    columns: { type: 'string', value: 'A,B', help: 'Columns with commas between them; all unless given.' },
+    interval: {
+      type: 'string',
+      value: 'native|weekly|monthly',
+      choices: ['native', 'weekly', 'monthly'],
+      help: 'Bars as they are, or of weeks or months.',
+    },
+    adjust: {
+      type: 'string',
+      value: 'none|splits|total',
+      choices: ['none', 'splits', 'total'],
+      help: 'Prices as stored, or divided by later splits, or by dividends as well.',
+    },
+  },
+  examples: ['divisor data prices AAPL --start 2024-01-02', 'divisor data prices AAPL --columns CLOSE --csv'],
+  ask: (client, [identifier = ''], flags) =>
+    client.call('getPrices', {
+      params: { identifier },
+      query: {
+        start: flags.text('start'),
+        end: flags.text('end'),
+        columns: listOf(flags.text('columns')),
+        interval: flags.text<'native' | 'weekly' | 'monthly'>('interval'),
+        adjust: flags.text<'none' | 'splits' | 'total'>('adjust'),
+      },
+    }),
+  records: ({ prices: { index, columns, data } }) =>
+    index.map((date, t) => ({ date, ...Object.fromEntries(columns.map((name, c) => [name, data[t]![c]!])) })),
+});
+
+export const reference = viewCommand({
+  summary: 'Reference data of some names at one date.',
+  words: [{ name: 'NAMES', help: 'Identifiers with commas between them.', isList: true }],
+  flags: {
+    fields: { type: 'string', value: 'A,B', help: 'Columns and datapoints with commas between them.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date; the latest of the store unless given.' },
+  },
+  examples: ['divisor data reference AAPL,MSFT --fields SECTOR,MARKET_CAP'],
+  ask: (client, [names = ''], flags) =>
+    client.call('getAssetReferences', {
+      query: {
+        identifiers: names.split(','),
+        fields: listOf(flags.text('fields')),
+        as_of: flags.text('as-of'),
+      },
+    }),
+  records: ({ entries }) => entries.map(({ identifier, found, fields }) => ({ identifier, found, ...fields })),
+});
+
+export const actions = viewCommand({
+  summary: 'Corporate actions of one name.',
+  words: [NAME],
+  flags: { start: START, end: END },
+  examples: ['divisor data actions AAPL'],
+  ask: (client, [identifier = ''], flags) =>
+    client.call('getCorporateActions', {
+      params: { identifier },
+      query: { start: flags.text('start'), end: flags.text('end') },
+    }),
+  records: (answer) => answer.actions,
+});
+
+export const names = viewCommand({
+  summary: 'Names of the served store, with their first and last dates.',
+  words: [],
+  flags: { find: { type: 'string', value: 'TEXT', help: 'Only those that it is part of.' }, limit: LIMIT },
+  examples: ['divisor data names --find energy'],
+  ask: (client, _words, flags) =>
+    client.call('searchIdentifiers', { query: { q: flags.text('find'), limit: flags.number('limit') ?? ROWS_MAX } }),
+  records: ({ identifiers }) => identifiers,
+  notices: ({ next }) => (next === null ? [] : [`more follow from ${next} on`]),
+});
+
+export const series = viewCommand({
+  summary: 'Series of the served store: benchmarks, rates and currencies that are no constituents.',
+  words: [],
+  flags: {},
+  examples: ['divisor data series'],
+  ask: (client) => client.call('listSeries', {}),
+  records: (answer) => answer.series,
+  notices: ({ next }) => (next === null ? [] : [`more follow from ${next} on`]),
+});
+
+export const fields = viewCommand({
+  summary: 'Datapoints that rules can use, and where each comes from.',
+  words: [],
+  flags: {},
+  examples: ['divisor data fields'],
+  ask: (client) => client.call('listFields', {}),
+  records: (answer) => answer.fields,
+});

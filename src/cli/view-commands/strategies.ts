@@ -1,0 +1,26 @@
+import type { StrategyDocumentInput } from '#clients/typescript/divisor.js';
+import { jsonFile } from '../command-line.js';
+import { viewCommand } from './view-command.js';
+
+export const strategies = viewCommand({
+  summary: 'List the strategies.',
+  words: [],
+  flags: {},
+  examples: ['divisor strategy list'],
+  ask: (client) => client.call('listStrategies', {}),
+  records: (answer) => answer.strategies.map(({ strategy, problems }) => ({ ...strategy, problems: problems.length })),
+  columns: ['id', 'name', 'index_id', 'benchmark', 'start', 'end', 'problems'],
+});
+
+export const putStrategy = viewCommand({
+  summary: 'Store a strategy under its id; divisor backtest runs it.',
+  words: [{ name: 'FILE', help: 'Strategy as JSON; - is standard input.' }],
+  flags: {},
+  examples: ['divisor strategy put yearly.json'],
+  async ask(client, [file = '']) {
+    const body = await jsonFile<StrategyDocumentInput>(file);
+    return client.call('putStrategy', { params: { strategy_id: String(body.id) }, body });
+  },
+  records: ({ strategy: { id, name, index_id } }) => [{ id, name, index_id }],
+  notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),
+});

@@ -1,0 +1,80 @@
+import { BENCHMARK } from '../job-commands/fields.js';
+import { UsageError } from '../usage-error.js';
+import { RUN } from './analytics.js';
+import { viewCommand } from './view-command.js';
+
+const INDEX = { name: 'INDEX', help: 'Id of an index or strategy with a stored run.' };
+const RULES = ['UCITS_5_10_40', 'UCITS_20_35', 'RIC_25_5_50', 'SEC_75_5_10'] as const;
+const MODELS = ['market_sector', 'statistical', 'styles'] as const;
+
+export const limits = viewCommand({
+  summary: 'The rows of a rule of concentration on every session of a stored run: breaches, and the least headroom.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    rule: { type: 'string', value: 'RULE', choices: RULES, help: `${RULES.join(', ')}; the first unless given.` },
+    by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer; ISSUER unless given.' },
+  },
+  examples: ['divisor limits CORE-100', 'divisor limits CORE-100 --rule RIC_25_5_50'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getLimits', {
+      params: { index_id },
+      query: {
+        run_id: flags.text('run-id'),
+        rule: flags.text<(typeof RULES)[number]>('rule'),
+        by: flags.text('by'),
+      },
+    }),
+  records: ({ rows }) => rows.map(({ least, ...row }) => ({ ...row, ...least })),
+  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
+});
+
+export const factorRisk = viewCommand({
+  summary: 'Variance of a stored run against a benchmark: the share of each factor, and of what is specific.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    benchmark: { ...BENCHMARK.benchmark, help: `Required: ${BENCHMARK.benchmark.help}` },
+    model: { type: 'string', value: MODELS.join('|'), choices: MODELS, help: 'Factors; market_sector unless given.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date; the last of the run unless given.' },
+  },
+  examples: ['divisor factor-risk CORE-100 --benchmark EVEN-100 --model styles'],
+  async ask(client, [index_id = ''], flags) {
+    const benchmark = flags.text('benchmark');
+    if (benchmark === undefined) throw new UsageError('divisor factor-risk needs --benchmark');
+    const model = flags.text<(typeof MODELS)[number]>('model');
+    const query = { run_id: flags.text('run-id'), benchmark, model, as_of: flags.text('as-of') };
+    return client.call('getFactorRisk', { params: { index_id }, query });
+  },
+  records: ({ contributions, factor_share: ofFactors, total_variance: total }) => [
+    ...Object.entries(contributions).map(([factor, share]) => row(factor, share * ofFactors, total)),
+    row('specific', 1 - ofFactors, total),
+  ],
+});
+
+const row = (factor: string, share: number, total: number) => ({ factor, share, variance: share * total });
+
+export const termStructure = viewCommand({
+  summary: 'Fair values of futures on an index by expiry.',
+  words: [INDEX, { name: 'EXPIRIES', help: 'Dates with commas between them.', isList: true }],
+  flags: {
+    'as-of': { type: 'string', value: 'DATE', help: 'Date of the spot; the last of the run unless given.' },
+    rate: { type: 'number', value: 'R', help: 'Risk-free rate a year, as a fraction; 0 unless given.' },
+    yield: { type: 'number', value: 'Y', help: 'Dividend yield a year, as a fraction; 0 unless given.' },
+    borrow: { type: 'number', value: 'B', help: 'Borrow rate a year, as a fraction; 0 unless given.' },
+  },
+  examples: ['divisor term-structure CORE-100 2025-03-21,2025-06-20 --rate 0.03'],
+  ask: (client, [index_id = '', expiries = ''], flags) =>
+    client.call('getTermStructure', {
+      params: { index_id },
+      query: {
+        expiries: expiries.split(','),
+        as_of: flags.text('as-of'),
+        risk_free_rate: flags.number('rate'),
+        dividend_yield: flags.number('yield'),
+        borrow_rate: flags.number('borrow'),
+      },
+    }),
+  records: ({ points }) => points,
+  columns: ['expiry', 'days', 'year_fraction', 'fair_value', 'basis', 'annualised_carry'],
+});

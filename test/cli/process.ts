@@ -60,6 +60,8 @@ export async function finishedHere(
 function caught(stream: NodeJS.WriteStream): { text(): string; release(): void } {
   const chunks: Uint8Array[] = [];
   const listeners = stream.listeners('error');
+  const most = stream.getMaxListeners();
+  stream.setMaxListeners(0); // the threads of every command of this process are joined to it, until they have ended
   const write = vi.spyOn(stream, 'write').mockImplementation((chunk, ...rest) => {
     chunks.push(Buffer.from(chunk));
     for (const done of rest) if (typeof done === 'function') done();
@@ -69,6 +71,7 @@ function caught(stream: NodeJS.WriteStream): { text(): string; release(): void }
     text: () => Buffer.concat(chunks).toString('utf8'),
     release() {
       write.mockRestore();
+      stream.setMaxListeners(most);
       for (const listener of stream.listeners('error'))
         if (!listeners.includes(listener)) stream.off('error', listener as () => void);
     },

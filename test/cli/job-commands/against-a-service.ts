@@ -157,7 +157,7 @@ export function describeAgainstAService(): void {
       expect(limits.some(({ value, limit }) => Number(value) > 0.25 && limit === 0.1)).toBe(true);
       const curve = await rowsOf(['term-structure', 'EVEN', '2023-06-30', '--as-of', '2022-12-30', '--rate', '0.05']);
       const spot = (await rowsOf(['levels', 'EVEN', '--start', '2022-12-30']))[0]!['price'] as number;
-      expect(curve[0]!['fair_value']).toBeCloseTo(spot * (1 + (0.05 * 182) / 365), 8);
+      expect(curve[0]!['fair_value']).toBeCloseTo(spot * Math.exp((0.05 * 182) / 365), 8);
       expect(await asked(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // it needs a benchmark
       const shares = await rowsOf(['factor-risk', 'EVEN', '--benchmark', 'A']);
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);

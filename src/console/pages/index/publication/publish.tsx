@@ -9,6 +9,7 @@ import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
 import { changed } from '../../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../../state/service.js';
+import { shownRun } from '../../../state/shown-run.js';
 import { say } from '../../../state/toasts.js';
 import { count, counted, decimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
@@ -35,7 +36,8 @@ export function Publish({ id, run, last }: PublishProps) {
     try {
       const { published, restated, through } = await service.value.call('publishIndex', {
         params: { index_id: id },
-        body: body as PublishRequest, // The service says what is wrong with it.
+        // Of the run that is looked at; the service says what is wrong with it.
+        body: { ...shownRun(), ...body } as PublishRequest,
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
       say('good', `${counted(published, 'close')} published${again}; through ${through}.`);

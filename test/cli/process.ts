@@ -6,6 +6,9 @@ import { dispatch } from '#cli/dispatch.js';
 
 const MAIN = resolve('dist/src/main.js');
 
+/** It ends before compiling for speed pays, as the workers of the tests do. */
+const SHORT_LIVED = ['--interrupt-budget=500000'];
+
 /** A run of the command in a process of its own. */
 export interface Run {
   readonly child: ChildProcessWithoutNullStreams;
@@ -19,7 +22,7 @@ export interface Run {
 /** Its requests wait for the data of before a restart however busy the machine is. */
 export function divisor(words: readonly string[], environment: Record<string, string> = {}, folder?: string): Run {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [MAIN, ...words], {
+  const child = spawn(process.execPath, [...SHORT_LIVED, MAIN, ...words], {
     env: { PATH, DIVISOR_DATA_WAIT_MS: '60000', ...environment },
     ...(folder !== undefined && { cwd: folder }),
   });

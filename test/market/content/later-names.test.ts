@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { formatDay } from '#domain/days.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { digestContent } from '#market/content/content.js';
+import { marksWithoutLater } from '#market/content/later-names.js';
+import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
+import { seeded } from '../../seeded.js';
+
+/** Two whole blocks of days and a part of one. */
+const DAYS = 140;
+const DATES = Array.from({ length: DAYS + 20 }, (_, i) => formatDay(19_000 + i));
+const SECTORS = { SECTOR: 'X' };
+
+interface Made {
+  readonly count: number;
+  readonly names: readonly string[];
+  /** Days before the first bar of a name that begins later. */
+  readonly begins?: number;
+  readonly change?: (close: Record<string, (number | null)[]>) => void;
+}
+
+/** A market of so many days, the values of a name the same in each; N and Z begin later. */
+function made({ count, names, begins = DAYS, change = () => {} }: Made): MarketData {
+  const close = Object.fromEntries(
+    names.map((name): [string, (number | null)[]] => {
+      const random = seeded(name.charCodeAt(0));
+      const values = Array.from({ length: count }, () => 10 + random());
+      return [name, values.map((value, t) => ('NZ'.includes(name) && t < begins ? null : value))];
+    }),
+  );
+  change(close);
+  const dates = DATES.slice(0, count);
+  const actions = [{ name: 'B', type: 'DIVIDEND' as const, value: 1, ex: DATES[70]! }];
+  return buildMarket({ dates, close, actions, reference: Object.fromEntries(names.map((name) => [name, SECTORS])) });
+}
+
+const LAST = 19_000 + DAYS - 1;
+const OLD = ['A', 'B', 'C'];
+
+async function markOf(market: MarketData): Promise<PrefixMark> {
+  return prefixMark(market, (await digestContent(market)).digests, LAST);
+}
+
+test('without the names that begin later a market has the mark of before they came, over whole blocks and their rest', async () => {
+  const before = await markOf(made({ count: DAYS, names: OLD }));
+  for (const names of [
+    ['A', 'B', 'C', 'N'],
+    ['A', 'B', 'C', 'N', 'Z'],
+  ]) {
+    const grown = made({ count: DAYS + 20, names });
+    expect((await markOf(grown)).axes).not.toBe(before.axes);
+    expect(await marksWithoutLater(grown, LAST)).toContainEqual(before);
+  }
+  expect(await marksWithoutLater(made({ count: DAYS + 20, names: OLD }), LAST)).toEqual([]);
+});
+
+test('reference data that was there before the bars of its name is no other history', async () => {
+  const announced = made({ count: DAYS, names: OLD });
+  const rows = new Map([...announced.reference.rows, ['N', [{ validFrom: null, values: ['X'] }]]] as const);
+  const before = await markOf({ ...announced, reference: { ...announced.reference, rows } });
+  expect(await marksWithoutLater(made({ count: DAYS + 20, names: [...OLD, 'N'] }), LAST)).toContainEqual(before);
+});
+
+test('a value that is another, in any block, or a name with a bar by then is another history', async () => {
+  const before = await markOf(made({ count: DAYS, names: OLD }));
+  for (const at of [3, 100, DAYS - 1]) {
+    const change = (close: Record<string, (number | null)[]>) => void (close['B']![at]! += 1e-9);
+    const changed = made({ count: DAYS + 20, names: [...OLD, 'N'], change });
+    expect(await marksWithoutLater(changed, LAST), `day ${at}`).not.toContainEqual(before);
+  }
+  const early = made({ count: DAYS + 20, names: [...OLD, 'N'], begins: DAYS - 1 });
+  expect(await marksWithoutLater(early, LAST)).not.toContainEqual(before);
+});

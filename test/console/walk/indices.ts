@@ -124,7 +124,7 @@ export function describeIndices(desk: () => Desk): void {
     for (const [part, there] of [
       ['Constituents', 'Effective'],
       ['Weights', 'Concentration and turnover'],
-      ['Attribution', 'Steps to the total'],
+      ['Attribution', 'Average exposure'],
       ['Risk', 'Does everything add up?'],
       ['Limits', 'Breaches'],
       ['Scenarios', 'No scenario yet'],

@@ -21,6 +21,7 @@ import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { change, count, figure, percent, signClass } from '../../words/numbers.js';
+import { FactorAttribution } from './factor-attribution.js';
 
 interface AttributionProps {
   readonly id: string;
@@ -78,6 +79,7 @@ export function Attribution({ id, run }: AttributionProps) {
           )}
         </Answered>
       </Section>
+      <FactorAttribution id={id} />
       <Section title="By name" aside={<ExportMenu id={id} table="attribution" />}>
         <Answered resource={names} what="the attribution by name">
           {(view) => (

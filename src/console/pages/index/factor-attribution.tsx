@@ -1,0 +1,105 @@
+import type { FactorAttributionView } from '#clients/typescript/divisor.js';
+import { Choice } from '../../components/choice.js';
+import { Section } from '../../components/page.js';
+import { signed } from '../../components/signed.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
+import { change, decimal, figure, percent } from '../../words/numbers.js';
+
+const MODELS = [
+  { value: 'styles', text: 'Styles' },
+  { value: 'market_sector', text: 'Market and sectors' },
+] as const;
+
+/** The return of a range by market, sectors and styles, with what they leave. */
+export function FactorAttribution({ id }: { readonly id: string }) {
+  const range = chosenRange();
+  const model = MODELS.find(({ value }) => value === parameter('factors'))?.value ?? 'styles';
+  const query = { ...shownRun(), model, ...(range === null ? {} : { start: range.from, end: range.to }) };
+  const view = useResource(
+    `factor attribution ${runKey(id)} ${model} ${range?.from} ${range?.to}`,
+    (signal) => service.value.call('getFactorAttribution', { params: { index_id: id }, query, signal }),
+    { keeps: true },
+  );
+  return (
+    <Section
+      title="By factor"
+      aside={
+        <Choice
+          label="Factors"
+          options={MODELS}
+          value={model}
+          onChoose={(chosen) => setParameters({ factors: chosen === 'styles' ? null : chosen })}
+        />
+      }
+    >
+      <Answered resource={view} what="the attribution by factor">
+        {(found) => <Factors view={found} />}
+      </Answered>
+    </Section>
+  );
+}
+
+/** A factor, or what none of them has; its place is that in the model. */
+interface Row {
+  readonly name: string;
+  readonly exposure: number | null;
+  readonly contribution: number;
+}
+
+function Factors({ view }: { readonly view: FactorAttributionView }) {
+  const { factors, specific, other, total_return: total, covered_weight: covered, residual } = view;
+  const rows: readonly Row[] = [
+    ...factors.map(({ factor, average_exposure: exposure, contribution }) => ({
+      name: factor,
+      exposure,
+      contribution,
+    })),
+    { name: 'What factors leave of the names', exposure: null, contribution: specific },
+    { name: 'Costs, overlays, what has no regression', exposure: null, contribution: other },
+  ];
+  return (
+    <>
+      <Table
+        label="attribution by factor"
+        name="by-factor"
+        columns={COLUMNS}
+        rows={rows}
+        keyOf={({ name }) => name}
+        sort={{ column: 'contribution', direction: 'desc' }}
+      />
+      <p class="quiet">
+        Together {change(total)}, residual {figure(residual)}; regressions have {percent(covered)} of the weight.
+      </p>
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { id: 'factor', title: 'Factor', width: 200, grow: 1, value: ({ name }) => name },
+  {
+    id: 'exposure',
+    title: 'Average exposure',
+    help: 'Mean exposure of the weights held: of a sector its weight, of a style in standard deviations',
+    width: 130,
+    priority: 2,
+    align: 'right',
+    value: ({ exposure }) => exposure,
+    show: ({ exposure }) => decimal(exposure, 3),
+  },
+  {
+    id: 'contribution',
+    title: 'Contribution',
+    help: 'Exposure times return of the factor, linked over the range',
+    width: 110,
+    align: 'right',
+    value: ({ contribution }) => contribution,
+    show: ({ contribution }) => signed(contribution),
+  },
+];

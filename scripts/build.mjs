@@ -28,6 +28,13 @@ const BUNDLE = 'dist/bundle/built.json';
 const COMPILED = ['src', 'kernels', 'workers', 'test', 'bench'];
 /** Of the folder `src`, but for browsers: it is checked and built by itself. */
 const CONSOLE = 'src/console';
+/** Of it, what tests import without a browser: it is compiled with them. */
+const CONSOLE_PURE = [
+  `${CONSOLE}/words`,
+  `${CONSOLE}/pages/data`,
+  `${CONSOLE}/pages/sweeps`,
+  `${CONSOLE}/components/chart`,
+];
 /** Every step depends on the packages: npm writes this file at each installation. */
 const PACKAGES = ['package.json', 'node_modules/.package-lock.json'];
 
@@ -40,7 +47,7 @@ const TSC = ['node_modules/typescript/bin/tsc', '--checkers', '1'];
  */
 const STEPS = {
   sources: {
-    inputs: [...COMPILED, 'tsconfig.json'],
+    inputs: [...COMPILED, ...CONSOLE_PURE, 'tsconfig.json'],
     outputs: [BUILD_INFO],
     commands: [[...TSC, '-p', 'tsconfig.json']],
   },
@@ -182,13 +189,13 @@ function contentReader() {
   };
 }
 
-/** The files at a path, in one order on every machine: itself, those of a folder, or none; those of the console by its own path alone. */
+/** The files at a path, in one order on every machine: itself, those of a folder, or none; those of the console by its own paths alone. */
 function filesOf(path) {
   if (!existsSync(at(path))) return [];
   if (!statSync(at(path)).isDirectory()) return [path];
   const entries = readdirSync(at(path), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const files = entries.map((entry) => join(entry.parentPath, entry.name).slice(ROOT.length)).toSorted();
-  return path === CONSOLE ? files : files.filter((file) => !file.startsWith(`${CONSOLE}/`));
+  return path.startsWith(CONSOLE) ? files : files.filter((file) => !file.startsWith(`${CONSOLE}/`));
 }
 
 const isCompiled = (file) => file.endsWith('.ts') && !file.endsWith('.d.ts') && !file.startsWith('kernels/wasm/');

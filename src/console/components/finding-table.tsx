@@ -1,5 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
 import { counted } from '../words/numbers.js';
+import { placeOf } from '../words/places.js';
 import { Badge } from './badge.js';
 import './finding-table.css';
 
@@ -36,13 +37,13 @@ export function FindingTable({ label, findings }: FindingTableProps) {
 
 function Row({ finding }: { readonly finding: Finding }) {
   const { severity, code, message, path, value, count = 1, places = [] } = finding;
-  const { table, row, column } = placeOf(path);
+  const { table, file, row, column } = placeOf(path);
   return (
     <tr>
       <td>
         <Badge kind={KINDS[severity]}>{severity}</Badge>
       </td>
-      <td>{table}</td>
+      <td>{file === '' ? table : `${table}, ${file}`}</td>
       <td class="number">{row}</td>
       <td>{column}</td>
       <td>
@@ -57,13 +58,6 @@ function Row({ finding }: { readonly finding: Finding }) {
       </td>
     </tr>
   );
-}
-
-/** `market[row 2].CLOSE` or `market[XYZ 2024-03-15].CLOSE` taken apart; what has another form is the table. */
-function placeOf(path: string): { readonly table: string; readonly row: string; readonly column: string } {
-  const [, table = path, row = '', column = ''] =
-    /^([^[\].]+)(?:\[(?:row )?([^\]]+)\])?(?:\.([^[\]]+))?$/.exec(path) ?? [];
-  return { table, row, column };
 }
 
 const shown = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));

@@ -1,3 +1,5 @@
+import { decimal, figure } from './numbers.js';
+
 /** Numbers as people type them: `5%` of a fraction, `5m` of money, `5k` of anything that counts. */
 
 /** Powers of ten of the letters behind a number. */
@@ -27,3 +29,21 @@ export function parseQuantity(typed: string, unit: string | null | undefined): n
   const value = Number(`${digits.replaceAll(',', '')}e${power}`);
   return Number.isFinite(value) ? value : undefined;
 }
+
+/** Decimals of a percentage that is no round number of hundredths. */
+const PERCENT_DIGITS = 4;
+/** Decimals of other numbers. */
+const DIGITS = 6;
+
+/** A number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
+export function quantityText(value: number, unit: string | null | undefined): string {
+  if (isFraction(unit)) return `${trimmed(value * 100, PERCENT_DIGITS)}%`;
+  const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;
+  return [isTiny ? figure(value) : trimmed(value, DIGITS), unit].filter(Boolean).join(' ');
+}
+
+/** As many decimals as the number has, up to a limit. */
+const trimmed = (value: number, digits: number): string =>
+  decimal(value, digits)
+    .replace(/(\.\d*?)0+$/, '$1')
+    .replace(/\.$/, '');

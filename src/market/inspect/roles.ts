@@ -62,6 +62,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'price',
     'schluss',
     'schlusskurs',
+    'kurs',
   ],
   OPEN: [
     'open',

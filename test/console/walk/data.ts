@@ -41,6 +41,13 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     const problems = page.getByRole('group', { name: 'Problems of the files' });
     await problems.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
+    // The refusal stands at its file, too.
+    const chosen = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
+    await chosen
+      .filter({ hasText: 'market.csv' })
+      .getByText(/^row 6, CLOSE: .* And 1 more problem, below/)
+      .waitFor();
+    expect(await chosen.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
     await picture(page, 'import');
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Leave market.csv away' }).click();
@@ -118,6 +125,11 @@ export function describeData(desk: () => Desk): void {
     const { page, service, complaints } = desk();
     await follow(page, '/console/data/stores/desk-prices');
     await page.getByRole('link', { name: 'Doubts' }).click();
+    const { doubts } = (await service.ask<DataAudit>('GET', '/data/stores/desk-prices/audit')).body;
+    const { message } = doubts.find(({ kind }) => kind === 'missed_split')!;
+    // What a row has no room for stands below the table.
+    await page.getByRole('row', { name: /BBB .* Missing split/ }).focus();
+    await page.getByLabel('More of a row of doubts').getByText(message, { exact: true }).waitFor();
     await page.getByRole('row', { name: /BBB .* Missing split/ }).click();
     await page.getByRole('application', { name: /CLOSE of BBB around/ }).waitFor();
     await page.getByLabel('Take this repair').check();

@@ -17,6 +17,8 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByLabel('Add a constraint').selectOption('PositionBounds');
     await page.getByLabel('Upper').fill('0.01');
     await page.getByText('cannot hold together').waitFor();
+    // A bound is told in its unit.
+    await page.getByText(/upper from 1% to [\d.]+%/).waitFor();
     await picture(page, 'optimise');
     await page.getByRole('button', { name: 'Apply' }).click();
     await page.getByLabel('Figures of the solution').waitFor();
@@ -127,14 +129,25 @@ export function describeStudies(desk: () => Desk): void {
       .waitFor();
     await page.getByRole('link', { name: 'Sweeps' }).click();
     await page.getByLabel('Vary a parameter').selectOption('/document/pipeline/weighting/cap');
-    await page.getByRole('textbox', { name: 'weighting: cap' }).fill('0.05, 0.1, 1');
+    await page.getByRole('textbox', { name: 'weighting: cap' }).fill('5%, 0.1, 1');
+    // What the newest run was made with, a sweep begins with; a value is read in the unit of its parameter.
+    await page.getByText('Read as 5%, 10%, 100%.').waitFor();
+    expect(await page.getByLabel('Transaction cost').inputValue()).toBe('25');
     await page.getByRole('button', { name: 'Run 3 variants' }).click();
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
     await picture(page, 'sweep');
     const id = new URL(page.url()).pathname.split('/').at(-1);
-    const { body } = await service.ask<{ result: { rows: { patch: object }[] } }>('GET', `/jobs/sweep:${id}`);
-    const best = Object.values(body.result.rows[0]!.patch)[0];
-    await page.getByRole('row', { name: new RegExp(`^1 ${best} `) }).waitFor();
+    const { body } = await service.ask<{ request: object; result: { rows: { patch: object }[] } }>(
+      'GET',
+      `/jobs/sweep:${id}`,
+    );
+    expect(body.request).toMatchObject({
+      request: { transaction_cost_bps: 25 },
+      grid: { '/document/pipeline/weighting/cap': [0.05, 0.1, 1] },
+    });
+    await page.getByText('Transaction cost 25 bps').waitFor();
+    const best = 100 * Number(Object.values(body.result.rows[0]!.patch)[0]);
+    await page.getByRole('row', { name: new RegExp(`^1 ${best}% `) }).waitFor();
     expect(complaints).toEqual([]);
   });
 }

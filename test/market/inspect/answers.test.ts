@@ -142,6 +142,12 @@ test('German headings, and days behind the names, are recognised', async () => {
     columns: { date: 'Datum', OPEN: 'Eröffnung', HIGH: 'Hoch', LOW: 'Tief', CLOSE: 'Schluss', VOLUME: 'Volumen' },
     decimal: ',',
   });
+  const long = await inspected({ 'BASF.csv': 'Datum;Kurs\n02.01.2024;45,10\n03.01.2024;45,25\n' });
+  expect(long.mapping).toMatchObject({ layout: 'long', columns: { date: 'Datum', CLOSE: 'Kurs' }, decimal: ',' });
+  expect(long.preview.data).toEqual([
+    ['BASF', '2024-01-02', 45.1],
+    ['BASF', '2024-01-03', 45.25],
+  ]);
   const wide = await inspected({ 'x.csv': 'A,B,__index_level_0__\n10,20,2024-01-02\n11,21,2024-01-03\n' });
   expect(wide.mapping).toMatchObject({ layout: 'wide', columns: { date: '__index_level_0__' } });
   expect(wide.preview.data.slice(0, 2)).toEqual([

@@ -1,7 +1,9 @@
 import type { JSX } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { go } from '../../state/place.js';
+import { useWidth } from '../use-width.js';
 import { fitting, templateOf, widthOf, type Column, type Sort, type TableProps } from './columns.js';
+import { RowRest } from './row-rest.js';
 import { TableHead } from './table-head.js';
 
 /** Height of a row, as `--row` says. */
@@ -22,6 +24,7 @@ export function TableBody<R>(props: TableBodyProps<R>) {
   const width = useWidth(scroller);
   const window = useWindow(scroller, shown.length, height);
   const [active, setActive] = useState(0);
+  const [picked, setPicked] = useState<string | null>(null);
   const isGrid = addressOf !== undefined || onOpen !== undefined;
   const fits = fitting(columns, width);
   const template = templateOf(fits);
@@ -30,62 +33,86 @@ export function TableBody<R>(props: TableBodyProps<R>) {
   const stop = Math.min(Math.max(active, window.from), Math.max(window.from, window.to - 1));
 
   function onKeyDown(event: JSX.TargetedKeyboardEvent<HTMLDivElement>): void {
-    if (!isGrid || !(event.target instanceof HTMLElement) || event.target.role !== 'row') return;
+    const isOwn = event.target instanceof HTMLElement && event.target.role === (isGrid ? 'row' : 'table');
+    if (!isOwn || shown.length === 0) return;
     const page = Math.floor(height / ROW) - 2;
     const row = shown[stop];
     const next = nextRow(event.key, { at: stop, last: shown.length - 1, page });
     if (next !== undefined) {
       setActive(next);
-      focusRow(scroller.current, next);
-    } else if (event.key === 'Enter' && row !== undefined) open(row);
+      setPicked(keyOf(shown[next]!)); // It is within the rows.
+      showRow(scroller.current, next, isGrid);
+    } else if (isGrid && event.key === 'Enter' && row !== undefined) open(row);
     else return;
     event.preventDefault();
   }
 
+  const pickedAt = shown[active] !== undefined && keyOf(shown[active]) === picked ? active : -1;
   return (
-    <div
-      class="table"
-      ref={scroller}
-      style={{ maxHeight: `${height}px` }}
-      tabIndex={isGrid ? -1 : 0}
-      role={isGrid ? 'grid' : 'table'}
-      aria-label={label}
-      aria-rowcount={shown.length + 1}
-      aria-colcount={columns.length}
-      onKeyDown={onKeyDown}
-    >
-      <TableHead {...props} columns={fits} all={columns} template={template} />
+    <>
       <div
-        role="rowgroup"
-        class="table-rows"
-        style={{ height: `${shown.length * ROW}px`, minWidth: `${widthOf(fits)}px` }}
+        class="table"
+        ref={scroller}
+        style={{ maxHeight: `${height}px` }}
+        tabIndex={isGrid ? -1 : 0}
+        role={isGrid ? 'grid' : 'table'}
+        aria-label={label}
+        aria-rowcount={shown.length + 1}
+        aria-colcount={columns.length}
+        onKeyDown={onKeyDown}
       >
-        {shown.slice(window.from, window.to).map((row, i) => {
-          const at = window.from + i;
-          const key = keyOf(row);
-          return (
-            <div
-              key={key}
-              role="row"
-              class={`table-row${isGrid ? ' opens' : ''}${key === openKey ? ' is-open' : ''}`}
-              data-at={at}
-              aria-rowindex={at + 2}
-              aria-selected={isGrid && openKey !== null ? key === openKey : undefined}
-              tabIndex={isGrid ? (at === stop ? 0 : -1) : undefined}
-              style={{ gridTemplateColumns: template, transform: `translateY(${at * ROW}px)` }}
-              onFocus={() => setActive(at)}
-              onClick={(event) => isGrid && !isOnControl(event.target) && open(row)}
-            >
-              {fits.map((column) => (
-                <Cell key={column.id} row={row} column={column} columns={columns} isGrid={isGrid} />
-              ))}
-            </div>
-          );
-        })}
+        <TableHead {...props} columns={fits} all={columns} template={template} />
+        <div
+          role="rowgroup"
+          class="table-rows"
+          style={{ height: `${shown.length * ROW}px`, minWidth: `${widthOf(fits)}px` }}
+        >
+          {shown.slice(window.from, window.to).map((row, i) => {
+            const at = window.from + i;
+            const key = keyOf(row);
+            return (
+              <div
+                key={key}
+                role="row"
+                class={rowClass({ opens: isGrid, isOpen: key === openKey, isPicked: !isGrid && key === picked })}
+                data-at={at}
+                aria-rowindex={at + 2}
+                aria-selected={isGrid && openKey !== null ? key === openKey : undefined}
+                tabIndex={isGrid ? (at === stop ? 0 : -1) : undefined}
+                style={{ gridTemplateColumns: template, transform: `translateY(${at * ROW}px)` }}
+                onFocus={() => {
+                  setActive(at);
+                  setPicked(key);
+                }}
+                onClick={(event) => {
+                  setActive(at);
+                  setPicked(key);
+                  if (isGrid && !isOnControl(event.target)) open(row);
+                }}
+              >
+                {fits.map((column) => (
+                  <Cell key={column.id} row={row} column={column} columns={columns} isGrid={isGrid} />
+                ))}
+              </div>
+            );
+          })}
+        </div>
       </div>
-    </div>
+      {pickedAt >= 0 && (
+        <RowRest rows={scroller} at={pickedAt} row={shown[pickedAt]!} columns={columns} fits={fits} label={label} />
+      )}
+    </>
   );
 }
+
+interface RowLook {
+  readonly opens: boolean;
+  readonly isOpen: boolean;
+  readonly isPicked: boolean;
+}
+
+const rowClass = ({ opens, isOpen, isPicked }: RowLook): string =>
+  `table-row${opens ? ' opens' : ''}${isOpen || isPicked ? ' is-open' : ''}`;
 
 interface CellProps<R> {
   readonly row: R;
@@ -137,28 +164,15 @@ function nextRow(key: string, { at, last, page }: Step): number | undefined {
   return next === undefined ? undefined : Math.max(0, Math.min(last, next));
 }
 
-/** Brings a row in sight, and the focus to it once it is on the page. */
-function focusRow(scroller: HTMLDivElement | null, at: number): void {
+/** Brings a row in sight, and where it opens the focus to it once it is on the page. */
+function showRow(scroller: HTMLDivElement | null, at: number, opens: boolean): void {
   if (scroller === null) return;
   const top = at * ROW;
   const room = scroller.clientHeight - 2 * ROW;
   if (top < scroller.scrollTop) scroller.scrollTop = top;
   else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+  if (!opens) return;
   requestAnimationFrame(() => scroller.querySelector<HTMLElement>(`[data-at="${at}"]`)?.focus({ preventScroll: true }));
-}
-
-/** Width of an element as it is laid out; that of the page until then. */
-function useWidth(element: { readonly current: HTMLElement | null }): number {
-  const [width, setWidth] = useState(innerWidth);
-  useLayoutEffect(() => {
-    const { current } = element;
-    if (current === null) return undefined;
-    setWidth(current.clientWidth);
-    const observer = new ResizeObserver(() => setWidth(current.clientWidth));
-    observer.observe(current);
-    return () => observer.disconnect();
-  }, []);
-  return width;
 }
 
 interface Window {

@@ -2,7 +2,6 @@ import type { Finding, ImportResult, InspectResult } from '#clients/typescript/d
 import { useRef, useState } from 'preact/hooks';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
-import { Select } from '../../components/choice.js';
 import { Download } from '../../components/download.js';
 import { FindingTable } from '../../components/finding-table.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
@@ -18,7 +17,7 @@ import { takeBrought } from '../../state/dropped.js';
 import { changed } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
-import { bytes, count } from '../../words/numbers.js';
+import { count } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
 import { rowMetrics } from './store-overview.js';
 import { Inspection } from './inspection.js';
@@ -26,7 +25,8 @@ import { useInspection } from './use-inspection.js';
 import { activateStore } from '../../state/actions.js';
 import { elsewhere, StoreFields } from './store-fields.js';
 import { ACCEPTED } from './file-kinds.js';
-import { nameFrom, TABLES, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
+import { FileList } from './file-list.js';
+import { nameFrom, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
 import { sendImport, type Outcome } from './send-import.js';
 import './data.css';
 
@@ -54,9 +54,12 @@ export function ImportPage() {
   });
   const [outcome, setOutcome] = useState<Outcome | null>(null);
   const trouble = troubleOfFiles(files, health.value?.limits['MAX_IMPORT_BYTES'] ?? Infinity);
-  const add = (added: readonly File[]) => {
+  const change = (next: readonly ImportFile[]) => {
     setOutcome(null);
-    setFiles(withFiles(files, added));
+    setFiles(next);
+  };
+  const add = (added: readonly File[]) => {
+    change(withFiles(files, added));
     if (header['name'] === '' && added[0] !== undefined) setHeader({ ...header, name: nameFrom(added[0]) });
   };
   const { inspected, isLooking, mapping, setMapping, checked } = useInspection(
@@ -70,7 +73,9 @@ export function ImportPage() {
   return (
     <Page title="Import" above={ABOVE} subtitle="Everything is checked before anything is kept">
       {may('data') ? <DropArea onFiles={add} /> : <MayNot scope="data" what="import" />}
-      {files.length > 0 && <FileList files={files} onChange={setFiles} />}
+      {files.length > 0 && (
+        <FileList files={files} findings={[...findings, ...(inspected?.trouble?.findings ?? [])]} onChange={change} />
+      )}
       {trouble !== null && <Banner kind="warning" title={trouble} />}
       {outcome !== null && <Refused outcome={outcome} />}
       {hasSeveral && (
@@ -191,42 +196,6 @@ function Template({ format, children }: TemplateProps) {
     >
       {children}
     </Download>
-  );
-}
-
-interface FileListProps {
-  readonly files: readonly ImportFile[];
-  onChange(files: readonly ImportFile[]): void;
-}
-
-function FileList({ files, onChange }: FileListProps) {
-  const put = (at: number, file: ImportFile) => onChange(files.map((own, i) => (i === at ? file : own)));
-  return (
-    <ul class="file-list" aria-label="Files to import">
-      {files.map((one, at) => (
-        <li key={`${one.file.name} ${at}`}>
-          <strong>{one.file.name}</strong>
-          <span class="quiet number">{bytes(one.file.size)}</span>
-          {one.table === null ? (
-            <span class="quiet">holds every table</span>
-          ) : (
-            <Select
-              label={`Table of ${one.file.name}`}
-              options={TABLES.map((table) => ({ value: table, text: table.replace('_', ' ') }))}
-              value={one.table}
-              onChoose={(table) => put(at, { ...one, table })}
-            />
-          )}
-          <Button
-            kind="bare"
-            aria-label={`Leave ${one.file.name} away`}
-            onClick={() => onChange(files.filter((_, i) => i !== at))}
-          >
-            <Icon name="close" />
-          </Button>
-        </li>
-      ))}
-    </ul>
   );
 }
 

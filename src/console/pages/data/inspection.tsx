@@ -129,17 +129,3 @@ function Preview({ frame: { columns, data } }: { readonly frame: InspectResult['
     </div>
   );
 }
-
-/** Whether files are written otherwise than the tables are, so that they are read by the mapping that is proposed. */
-export function needsMapping({ mapping }: InspectResult): boolean {
-  const { columns, layout, identifier_from: from, date_format: format, decimal, skip_rows: skipped } = mapping;
-  return (
-    Object.keys(columns).length > 0 ||
-    layout !== 'long' ||
-    (from !== null && from !== 'column') ||
-    format !== null ||
-    decimal !== '.' ||
-    skipped > 0 ||
-    mapping.adjusted_close !== null
-  );
-}

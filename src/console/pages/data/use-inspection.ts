@@ -1,10 +1,13 @@
 import type { InspectResult } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
+import { fieldsOf } from '../../components/form/schema-fields.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, troubleOf } from '../../state/service.js';
-import type { JsonObject } from '../../words/paths.js';
+import type { Json, JsonObject } from '../../words/paths.js';
 import { contentOf, type ImportContent, type ImportFile } from './import-files.js';
-import { needsMapping, type Inspected } from './inspection.js';
+import type { Inspected } from './inspection.js';
+import { needsMapping } from './mapping.js';
 
 /** Characters of base64 that the service looks at before an import; larger files are imported, or connected, as they are. */
 const LOOKED_AT_MAX = 8 << 20;
@@ -19,6 +22,7 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
   const [inspected, setInspected] = useState<Looked | null>(null);
   const [isLooking, setLooking] = useState(false);
   const [mapping, setMapping] = useState<JsonObject | null>(null);
+  const schemas = useSchemas();
   useEffect(() => {
     setInspected(null);
     setMapping(null);
@@ -29,16 +33,25 @@ export function useInspection(files: readonly ImportFile[], onProposed: (result:
       if (given.signal.aborted) return;
       setLooking(false);
       setInspected(found);
-      if (!found?.result || !needsMapping(found.result)) return;
-      setMapping(found.result.mapping as unknown as JsonObject); // A document of JSON.
-      onProposed(found.result);
     });
     return () => given.abort();
   }, [files]);
+  const result = inspected?.result ?? null;
+  useEffect(() => {
+    if (result === null || schemas.data === undefined) return;
+    const proposed = result.mapping as unknown as JsonObject; // A document of JSON.
+    if (!needsMapping(proposed, usualIn(schemas.data))) return;
+    setMapping(proposed);
+    onProposed(result);
+  }, [result, schemas.data]);
   const isChanged = mapping !== null && (inspected?.result?.mapping as unknown) !== mapping;
   const checked = useOneAtATime(isChanged ? JSON.stringify(mapping) : null, () => readWith(inspected, mapping));
   return { inspected, isLooking, mapping, setMapping, checked };
 }
+
+/** What each member of a mapping is unless it is given. */
+const usualIn = (schemas: Schemas): JsonObject =>
+  Object.fromEntries(fieldsOf(schemas, 'Mapping').map(({ name, otherwise }) => [name, (otherwise ?? null) as Json]));
 
 async function lookAt(files: readonly ImportFile[], signal: AbortSignal): Promise<Looked | null> {
   const content = await contentOf(files, true);

@@ -7,7 +7,8 @@ import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { moment } from '../../words/dates.js';
-import { newestRun, runAfterFailure } from './run-settings.js';
+import { runAfterFailure } from './run-settings.js';
+import { newestRun } from './run-terms.js';
 
 /** Why the last run failed, until another one is made. */
 export function FailedRun({ id }: { readonly id: string }) {

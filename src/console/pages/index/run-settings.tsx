@@ -1,7 +1,7 @@
-import type { BacktestRequest, JobStatus, StoredRun } from '#clients/typescript/divisor.js';
+import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { fieldsOf, labelOf } from '../../components/form/schema-fields.js';
+import { fieldsOf } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Problem } from '../../components/problem.js';
 import { attempt, runIndex } from '../../state/actions.js';
@@ -13,13 +13,10 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, type Trouble } from '../../state/service.js';
-import { figure } from '../../words/numbers.js';
 import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { EXCEPT, inWord, newestRun, termsOf, termsText } from './run-terms.js';
 
 const SCHEMA = 'BacktestRequest';
-/** What says when a run is made, and nothing about what it is. */
-const EXCEPT = ['if_stale'];
-
 /** A run that is asked for: of a strategy a term that is not given is its own. */
 interface Asked {
   readonly id: string;
@@ -28,9 +25,6 @@ interface Asked {
 
 /** Why the run that was asked for last was refused. */
 const refused = signal<{ readonly id: string; readonly trouble: Trouble } | null>(null);
-
-export const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
-  (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
 
 /** What the newest run took, and the terms of the next one: they stand in the address where they are others. */
 export function RunSettings({ id, isStrategy }: Asked) {
@@ -53,7 +47,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
   return (
     <details class="run-settings" open={isAsked || trouble !== null}>
       <summary>
-        {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, schemas.data)}
+        {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, SCHEMA, schemas.data)}
         {may('run') && <span class="run-settings-change">{isOther ? 'the next run has others' : 'change'}</span>}
       </summary>
       {trouble !== null && <Problem trouble={trouble} />}
@@ -108,15 +102,6 @@ function inAddress(): JsonObject | null {
   return isObject(asked) ? asked : null;
 }
 
-/** The request of a run as a form has it, without what is null. */
-function termsOf({ request }: StoredRun): JsonObject {
-  const all = request as Json;
-  if (!isObject(all)) return {};
-  return Object.fromEntries(
-    Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, inWord(value)] as const])),
-  );
-}
-
 interface Terms {
   readonly asked: JsonObject;
   readonly taken: JsonObject;
@@ -132,33 +117,4 @@ function isSameRun({ asked, taken, isStrategy }: Terms, schemas: Schemas | undef
     const usual = (otherwise ?? undefined) as Json | undefined; // Defaults of a schema of JSON.
     return differences(given ?? usual, inWord(taken[name] ?? undefined) ?? usual).length === 0;
   });
-}
-
-/** A benchmark of closes by its name: `{ kind: "index", id: "EQ" }` reads `index:EQ`. */
-function inWord(value: Json | undefined): Json | undefined {
-  const { kind, id, price_column: column = 'CLOSE' } = isObject(value) ? value : {};
-  return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
-}
-
-/** `index:EQ, price column OPEN` for a benchmark of another column than the closes. */
-function wordsOf(value: Json | undefined): string {
-  if (!isObject(value)) return String(value);
-  const { kind, id, ...others } = value;
-  const more = Object.entries(others).map(([name, own]) => `${labelOf(name).toLowerCase()} ${String(own)}`);
-  return [`${String(kind)}:${String(id)}`, ...more].join(', ');
-}
-
-/** `Transaction cost 5 bps · Benchmark index:EQ`: what is not as by default, costs in any case. */
-function termsText(request: Json, schemas: Schemas | undefined): string {
-  if (schemas === undefined || !isObject(request)) return 'Terms of the run';
-  const parts = fieldsOf(schemas, SCHEMA).flatMap(({ name, label, unit, otherwise }) => {
-    const value = request[name];
-    if (value === undefined || value === null || EXCEPT.includes(name)) return [];
-    if (value === 0) return [`No ${label.toLowerCase()}`];
-    if (value === otherwise) return [];
-    const own = inWord(value);
-    const text = typeof own === 'number' ? figure(own) : wordsOf(own);
-    return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
-  });
-  return parts.join(' · ');
 }

@@ -1,13 +1,17 @@
 import type { FrontierPayload } from '#clients/typescript/divisor.js';
+import { useRef } from 'preact/hooks';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
+import { useWidth } from '../../components/use-width.js';
 import { axisTexts, PERCENT } from '../../components/chart/series.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { decimal, percent } from '../../words/numbers.js';
 
 type Point = FrontierPayload['points'][number];
 
-const WIDTH = 640;
+/** Beyond it the frontier does not grow with its place: its letters would. */
+const WIDTH_MAX = 640;
+const WIDTH_MIN = 280;
 const HEIGHT = 300;
 const LEFT = 56;
 const BELOW = 34;
@@ -21,12 +25,14 @@ interface FrontierProps {
 /** Portfolios of most return for their risk within the constraints; a click on one tells its figures. */
 export function Frontier({ frontier: { points, tangency }, hasReturns }: FrontierProps) {
   const chosen = Math.max(0, Number(parameter('point') ?? 1) - 1);
+  const place = useRef<HTMLDivElement>(null);
+  const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, useWidth(place)));
   const setChosen = (at: number) => setParameters({ point: at === 0 ? null : String(at + 1) });
   const all = tangency === null ? points : [...points, tangency];
   const x = scaleOf(
     all.map(({ volatility }) => volatility),
     LEFT,
-    WIDTH - 12,
+    width - 12,
   );
   const y = scaleOf(
     all.map(({ expected_return: value }) => value),
@@ -42,13 +48,13 @@ export function Frontier({ frontier: { points, tangency }, hasReturns }: Frontie
           ? 'Expected returns by the model that was chosen.'
           : 'No expected returns were chosen: the mean returns of the window of risk stand in for them.'}
       </p>
-      <div class="frontier">
+      <div class="frontier" ref={place}>
         <svg
-          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          viewBox={`0 0 ${width} ${HEIGHT}`}
           role="group"
           aria-label="Efficient frontier: expected return over volatility"
         >
-          <Axes x={x} y={y} />
+          <Axes x={x} y={y} width={width} />
           <polyline points={points.map((one) => `${x.at(one.volatility)},${y.at(one.expected_return)}`).join(' ')} />
           {points.map((one, i) => (
             <circle
@@ -125,14 +131,20 @@ function scaleOf(values: readonly number[], from: number, to: number): Scale {
   return { at: (value) => from + ((value - low) / span) * (to - from), ticks };
 }
 
-function Axes({ x, y }: { readonly x: Scale; readonly y: Scale }) {
+interface AxesProps {
+  readonly x: Scale;
+  readonly y: Scale;
+  readonly width: number;
+}
+
+function Axes({ x, y, width }: AxesProps) {
   const xs = axisTexts(x.ticks, PERCENT);
   const ys = axisTexts(y.ticks, PERCENT);
   return (
     <g class="frontier-axes" aria-hidden="true">
       {y.ticks.map((value, i) => (
         <g key={value}>
-          <line x1={LEFT} x2={WIDTH - 12} y1={y.at(value)} y2={y.at(value)} />
+          <line x1={LEFT} x2={width - 12} y1={y.at(value)} y2={y.at(value)} />
           <text x={LEFT - 8} y={y.at(value) + 4} text-anchor="end">
             {ys[i]}
           </text>
@@ -143,7 +155,7 @@ function Axes({ x, y }: { readonly x: Scale; readonly y: Scale }) {
           {xs[i]}
         </text>
       ))}
-      <text x={WIDTH - 12} y={HEIGHT - 4} text-anchor="end">
+      <text x={width - 12} y={HEIGHT - 4} text-anchor="end">
         volatility
       </text>
       <text x={LEFT} y={10}>

@@ -1,7 +1,10 @@
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
-import { figure } from '../../words/numbers.js';
+import { fieldOf } from '../../components/form/field-spec.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { quantityText } from '../../words/quantities.js';
 import { rowWords } from './measures.js';
 
 interface InfeasibleProps {
@@ -28,6 +31,16 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
     (listIn(detail, name) as readonly Remedy[]).filter(({ index }) => rows[index] !== undefined).map(rounded);
   const remedies = remediesIn('relaxations');
   const all = remediesIn('all_rows_relaxation');
+  const types = useResource('constraint types', (signal) => service.value.call('listConstraintTypes', { signal }), {
+    follows: false,
+  });
+  const fieldIn = ({ type, parameter }: Remedy) => {
+    const spec = types.data?.specs.find((one) => one.type === type);
+    const found = spec?.parameters.find(({ name }) => name === parameter);
+    return found && fieldOf(found);
+  };
+  const unitOf = (remedy: Remedy) => fieldIn(remedy)?.unit;
+  const nameOf = (remedy: Remedy) => fieldIn(remedy)?.label.toLowerCase() ?? remedy.parameter;
   const apply = (changes: readonly Remedy[]) => onRows(changes.reduce(withRemedy, rows));
   return (
     <Banner kind="bad" title={message}>
@@ -39,8 +52,8 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
             {remedies.map((remedy) => (
               <li key={`${remedy.index} ${remedy.parameter}`}>
                 <span>
-                  <strong>{remedy.id || `row ${remedy.index + 1}`}</strong> {remedy.parameter} from{' '}
-                  {figure(remedy.from)} to {figure(remedy.to)}
+                  <strong>{remedy.id || `row ${remedy.index + 1}`}</strong> {nameOf(remedy)} from{' '}
+                  {quantityText(remedy.from, unitOf(remedy))} to {quantityText(remedy.to, unitOf(remedy))}
                 </span>
                 <Button onClick={() => apply([remedy])}>Apply</Button>
               </li>
@@ -51,7 +64,9 @@ export function Infeasible({ message, detail, rows, onRows }: InfeasibleProps) {
       {all.length > 1 && (
         <p>
           The least change of all together:{' '}
-          {all.map((remedy) => `${remedy.id || remedy.type} ${remedy.parameter} ${figure(remedy.to)}`).join(', ')}{' '}
+          {all
+            .map((remedy) => `${remedy.id || remedy.type} ${nameOf(remedy)} ${quantityText(remedy.to, unitOf(remedy))}`)
+            .join(', ')}{' '}
           <Button onClick={() => apply(all)}>Apply all</Button>
         </p>
       )}

@@ -1,4 +1,5 @@
 import type { RuleTypes, TypeSpec } from '#clients/typescript/divisor.js';
+import { fieldOf } from '../../components/form/field-spec.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
 
@@ -10,10 +11,11 @@ export interface Varied {
   /** As it stands, or as it is by default. */
   readonly now: Json | undefined;
   readonly choices: readonly string[] | null;
+  readonly unit: string | null;
 }
 
-/** Everything that the catalogues know of in a definition, and the terms of the backtest. */
-export function variedIn(document: JsonObject, types: RuleTypes): readonly Varied[] {
+/** Everything that the catalogues know of in a definition, and the costs of the backtest. @param costs basis points */
+export function variedIn(document: JsonObject, types: RuleTypes, costs: number): readonly Varied[] {
   const rules = rowsIn(valueAt(document, ['pipeline', 'selection']));
   const weighting = valueAt(document, ['pipeline', 'weighting']);
   return [
@@ -21,15 +23,15 @@ export function variedIn(document: JsonObject, types: RuleTypes): readonly Varie
       ofRow(rule, ['pipeline', 'selection', i], types.selection, String(rule['id'] ?? `rule ${i + 1}`)),
     ),
     ...(isObject(weighting) ? ofRow(weighting, ['pipeline', 'weighting'], types.weighting, 'weighting') : []),
-    own(document, ['pipeline', 'weighting', 'cap'], 'weighting: cap'),
+    { ...own(document, ['pipeline', 'weighting', 'cap'], 'weighting: cap'), unit: 'fraction' },
     own(document, ['rebalance', 'frequency'], 'rebalance: frequency', [
       'monthly',
       'quarterly',
       'semi_annual',
       'annual',
     ]),
-    own(document, ['rebalance', 'effective_lag'], 'rebalance: notice'),
-    { pointer: '/request/transaction_cost_bps', label: 'backtest: costs in basis points', now: 0, choices: null },
+    { ...own(document, ['rebalance', 'effective_lag'], 'rebalance: notice'), unit: 'sessions' },
+    { pointer: '/request/transaction_cost_bps', label: 'backtest: costs', now: costs, choices: null, unit: 'bps' },
   ];
 }
 
@@ -44,28 +46,15 @@ function ofRow(row: JsonObject, path: Path, specs: readonly TypeSpec[], name: st
       label: `${name}: ${parameter.label.toLowerCase()}`,
       now: params[parameter.name] ?? (parameter.default as Json | undefined),
       choices: parameter.type === 'boolean' ? ['true', 'false'] : parameter.choices,
+      unit: fieldOf(parameter).unit ?? null,
     }));
 }
 
 function own(document: JsonObject, path: Path, label: string, choices: readonly string[] | null = null): Varied {
-  return { pointer: pointerOf(path), label, now: valueAt(document, path), choices };
+  return { pointer: pointerOf(path), label, now: valueAt(document, path), choices, unit: null };
 }
 
 /** @source RFC 6901 */
 function pointerOf(path: Path): string {
   return ['document', ...path].map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
-}
-
-/** Values as they are typed: numbers, true, false, null, or words. */
-export function parseValues(text: string): readonly Json[] {
-  return text
-    .split(/[,;\s]+/)
-    .filter(Boolean)
-    .map((word) => {
-      try {
-        return JSON.parse(word) as Json;
-      } catch {
-        return word;
-      }
-    });
 }

@@ -3,12 +3,14 @@ import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { decimal, percent } from '../../words/numbers.js';
-import { patchText, pointerLabel } from './values.js';
+import type { Json } from '../../words/paths.js';
+import { patchText, pointerLabel, withUnit, type UnitOf } from './values.js';
 
 interface SweepMapProps {
   readonly rows: readonly SweepRow[];
   readonly pointers: readonly string[];
   readonly rankBy: keyof BacktestMetrics;
+  readonly unitOf: UnitOf;
 }
 
 const METRICS = [
@@ -20,7 +22,7 @@ const METRICS = [
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
 /** A metric over two parameters; where there are more, a cell has the best of the others by rank. */
-export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
+export function SweepMap({ rows, pointers, rankBy, unitOf }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === parameter('metric')) ?? rankBy;
@@ -79,7 +81,7 @@ export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
               {down === '' ? <td /> : <th scope="col">{`${pointerLabel(down)} \\ ${pointerLabel(across)}`}</th>}
               {columns.map((column) => (
                 <th key={column} scope="col">
-                  {column}
+                  {textOf(rows, across, column, unitOf)}
                 </th>
               ))}
             </tr>
@@ -87,7 +89,7 @@ export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{line === '' ? pointerLabel(across) : line}</th>
+                <th scope="row">{line === '' ? pointerLabel(across) : textOf(rows, down, line, unitOf)}</th>
                 {columns.map((column) => {
                   const value = best(column, line);
                   const strength = value === null ? 0 : Math.round(((value - least) / span) * 55);
@@ -113,4 +115,10 @@ export function SweepMap({ rows, pointers, rankBy }: SweepMapProps) {
 function valuesOf(rows: readonly SweepRow[], pointer: string): readonly string[] {
   const inOrder = rows.toSorted((a, b) => a.variant - b.variant);
   return [...new Set(inOrder.filter(({ patch }) => pointer in patch).map(({ patch }) => patchText(patch[pointer])))];
+}
+
+/** A value of a parameter with its unit. */
+function textOf(rows: readonly SweepRow[], pointer: string, text: string, unitOf: UnitOf): string {
+  const value = rows.find(({ patch }) => pointer in patch && patchText(patch[pointer]) === text)?.patch[pointer];
+  return withUnit(value as Json, unitOf(pointer)); // Values of a patch are JSON.
 }

@@ -11,12 +11,16 @@ import { start } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { go } from '../../state/place.js';
 import { changed, useResource } from '../../state/resource.js';
+import { useSchemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { jobAddress } from '../../words/jobs.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+import type { Json, JsonObject } from '../../words/paths.js';
+import { termsText } from '../index/run-terms.js';
 import { SweepMap } from './sweep-map.js';
-import { patchText, pointerLabel } from './values.js';
+import { variedIn } from './parameters.js';
+import { patchText, pointerLabel, withUnit, type UnitOf } from './values.js';
 import './sweeps.css';
 
 /** One sweep: the ranking, a map of two parameters, and how far to trust the best. */
@@ -36,12 +40,21 @@ export function SweepPage({ params }: PageProps) {
         {(first) => (
           <>
             <JobState job={jobOf(`sweep:${id}`) ?? first} onAgain={() => void again(first.request)} />
+            <TermsOf request={first.request} />
             {view !== null && <Result view={view} />}
           </>
         )}
       </Answered>
     </Page>
   );
+}
+
+/** Terms of the backtests. */
+function TermsOf({ request }: { readonly request: unknown }) {
+  const schemas = useSchemas();
+  const { request: terms = {} } = request as { readonly request?: JsonObject }; // The body as accepted.
+  const text = termsText(terms, 'SweepTerms', schemas.data);
+  return text === '' ? null : <p class="quiet">{text}</p>;
 }
 
 /** The same sweep once more: a job of its own, unless the service runs it under the same id. */
@@ -56,6 +69,7 @@ async function again(request: unknown): Promise<void> {
 function Result({ view }: { readonly view: SweepView }) {
   const { selection, overfitting, verdict = [], variants, refused, rows } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
+  const unitOf = useUnits(view.index_id);
   return (
     <>
       {verdict.length > 0 && (
@@ -100,12 +114,12 @@ function Result({ view }: { readonly view: SweepView }) {
           },
         ]}
       />
-      {pointers.length > 0 && <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} />}
+      {pointers.length > 0 && <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} unitOf={unitOf} />}
       <Section title="Ranking" aside={`by ${view.rank_by.replaceAll('_', ' ')}`}>
         <Table
           label="variants"
           name="variants"
-          columns={columnsOf(pointers)}
+          columns={columnsOf(pointers, unitOf)}
           rows={rows}
           keyOf={({ variant }) => String(variant)}
           sort={{ column: 'rank', direction: 'asc' }}
@@ -115,7 +129,20 @@ function Result({ view }: { readonly view: SweepView }) {
   );
 }
 
-function columnsOf(pointers: readonly string[]): readonly Column<SweepRow>[] {
+/** Units of what a definition may vary, by pointer; null as long as it is not known, and where there is none. */
+function useUnits(id: string): UnitOf {
+  const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
+    follows: false,
+  });
+  const index = useResource(`index ${id}`, (signal) =>
+    service.value.call('getIndex', { params: { index_id: id }, signal }),
+  );
+  if (types.data === undefined || index.data === undefined) return () => null;
+  const varied = variedIn(index.data as unknown as JsonObject, types.data, 0); // A document of JSON.
+  return (pointer) => varied.find((one) => one.pointer === pointer)?.unit ?? null;
+}
+
+function columnsOf(pointers: readonly string[], unitOf: UnitOf): readonly Column<SweepRow>[] {
   const varied = pointers.map((pointer): Column<SweepRow> => ({
     id: pointer.replaceAll(/\W/g, '-'),
     title: pointerLabel(pointer),
@@ -126,6 +153,7 @@ function columnsOf(pointers: readonly string[]): readonly Column<SweepRow>[] {
       const value = patch[pointer];
       return typeof value === 'number' ? value : value === undefined ? null : patchText(value);
     },
+    show: ({ patch }) => pointer in patch && withUnit(patch[pointer] as Json, unitOf(pointer)), // Values of a patch are JSON.
   }));
   return [
     { id: 'rank', title: 'Rank', width: 60, value: ({ rank }) => rank },

@@ -1,22 +1,29 @@
-import type { IndexDocument, RuleTypes, SweepRequest } from '#clients/typescript/divisor.js';
-import { useMemo } from 'preact/hooks';
+import type { IndexDocument, RuleTypes, StoredRun, SweepRequest } from '#clients/typescript/divisor.js';
+import { useMemo, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
+import { fieldsOf } from '../../components/form/schema-fields.js';
+import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
 import { Answered } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { start } from '../../state/actions.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { useSchemas, type Schemas } from '../../state/schemas.js';
+import { service, type Trouble } from '../../state/service.js';
 import { counted } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
-import { parseValues, variedIn, type Varied } from './parameters.js';
+import { isFraction } from '../../words/quantities.js';
+import { newestRun, termsOf } from '../index/run-terms.js';
+import { variedIn, type Varied } from './parameters.js';
+import { parseValues, withUnit } from './values.js';
 import '../designer/designer.css';
 import './sweeps.css';
 
@@ -60,6 +67,8 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
   const document = useResource(id === undefined ? null : `index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id ?? '' }, signal }),
   );
+  const newest = useResource(id === undefined ? null : `newest run ${id}`, (signal) => newestRun(id ?? '', signal));
+  const schemas = useSchemas();
   if (id === undefined) return <EmptyState title="No index yet">A sweep varies an index.</EmptyState>;
   return (
     <section class="designer-part" aria-label="New sweep">
@@ -74,7 +83,15 @@ function NewSweep({ ids, types }: { readonly ids: readonly string[]; readonly ty
         />
       </header>
       <Answered resource={document} what="the definition">
-        {(index) => <SweepForm key={index.id} index={index} types={types} />}
+        {(index) => (
+          <Answered resource={newest} what="the terms of the newest run">
+            {(run) => (
+              <Answered resource={schemas} what="the terms of a sweep">
+                {(all) => <SweepForm key={index.id} index={index} types={types} terms={termsIn(run, all)} />}
+              </Answered>
+            )}
+          </Answered>
+        )}
       </Answered>
     </section>
   );
@@ -96,30 +113,51 @@ const RANKS = [
 ] as const;
 const AXES_MAX = 4;
 
-/** What a sweep is asked with before anything is chosen. */
-const FIRST: JsonObject = { axes: {}, costs: 5, rank: 'sharpe_ratio' };
+/** Terms of the newest run that a sweep takes too: all but its benchmark. */
+function termsIn(run: StoredRun | null, schemas: Schemas): JsonObject {
+  const known = new Set(fieldsOf(schemas, TERMS).map(({ name }) => name));
+  return Object.fromEntries(Object.entries(run === null ? {} : termsOf(run)).filter(([name]) => known.has(name)));
+}
+
+/** Name of the schema. */
+const TERMS = 'SweepTerms';
 
 const axesIn = ({ axes }: JsonObject): readonly Axis[] =>
   Object.entries(isObject(axes) ? axes : {}).map(([pointer, text]) => ({ pointer, text: String(text) }));
 
-function SweepForm({ index, types }: { readonly index: IndexDocument; readonly types: RuleTypes }) {
-  const varied = useMemo(() => variedIn(index as unknown as JsonObject, types), [index, types]);
-  const [asked, setAsked] = useAddressedObject('sweep', FIRST);
-  const { costs, rank } = asked;
+interface SweepFormProps {
+  readonly index: IndexDocument;
+  readonly types: RuleTypes;
+  /** Those that its backtests begin with. */
+  readonly terms: JsonObject;
+}
+
+function SweepForm({ index, types, terms: first }: SweepFormProps) {
+  const [asked, setAsked] = useAddressedObject('sweep', { axes: {}, terms: first, rank: 'sharpe_ratio' });
+  const [trouble, setTrouble] = useState<Trouble | null>(null);
+  const { rank } = asked;
+  const terms = isObject(asked['terms']) ? asked['terms'] : {};
+  const costs = Number(terms['transaction_cost_bps'] ?? 0);
+  const varied = useMemo(() => variedIn(index as unknown as JsonObject, types, costs), [index, types, costs]);
   const axes = axesIn(asked);
-  const put = (name: string, value: Json | undefined) => setAsked({ ...asked, [name]: value });
+  const put = (name: string, value: Json | undefined) => {
+    setTrouble(null);
+    setAsked({ ...asked, [name]: value });
+  };
   const setAxes = (next: readonly Axis[]) =>
     put('axes', Object.fromEntries(next.map((one) => [one.pointer, one.text])));
-  const variants = axes.reduce((product, { text }) => product * parseValues(text).length, axes.length === 0 ? 0 : 1);
+  const valuesOf = ({ pointer, text }: Axis) =>
+    parseValues(text, varied.find((one) => one.pointer === pointer)?.unit ?? null);
+  const variants = axes.reduce((product, axis) => product * valuesOf(axis).length, axes.length === 0 ? 0 : 1);
   const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
   const submit = async () => {
     const body: SweepRequest = {
       index_id: index.id,
-      request: { transaction_cost_bps: costs as number },
-      grid: Object.fromEntries(axes.map(({ pointer, text }) => [pointer, parseValues(text)])),
+      request: terms as unknown as NonNullable<SweepRequest['request']>, // The service says what is wrong with it.
+      grid: Object.fromEntries(axes.map((axis) => [axis.pointer, valuesOf(axis)])),
       rank_by: rank as (typeof RANKS)[number],
     };
-    const job = await start(() => service.value.call('startSweep', { body }));
+    const job = await start(() => service.value.call('startSweep', { body }), setTrouble);
     if (job !== undefined) go(`/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
   };
   return (
@@ -144,19 +182,17 @@ function SweepForm({ index, types }: { readonly index: IndexDocument; readonly t
           onChoose={(pointer) => pointer !== '' && setAxes([...axes, { pointer, text: firstValues(varied, pointer) }])}
         />
       )}
+      {Object.keys(first).length > 0 && (
+        <p class="quiet">The terms of the newest run, but for its benchmark: variants are compared with each other.</p>
+      )}
+      <SchemaForm
+        schema={TERMS}
+        value={terms}
+        findings={trouble?.findings ?? []}
+        path={['request']}
+        onChange={(next) => put('terms', next)}
+      />
       <FieldGrid>
-        <Field
-          spec={{
-            name: 'costs',
-            label: 'Costs',
-            kind: 'number',
-            unit: 'bps',
-            help: 'Of a trade, unless they are varied',
-          }}
-          value={costs}
-          findings={[]}
-          onChange={(value) => put('costs', value)}
-        />
         <Field
           spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
           value={rank}
@@ -164,6 +200,7 @@ function SweepForm({ index, types }: { readonly index: IndexDocument; readonly t
           onChange={(value) => put('rank', value)}
         />
       </FieldGrid>
+      {trouble !== null && <Problem trouble={trouble} />}
       <div class="sweep-start">
         <Button kind="main" disabled={variants === 0} onClick={() => void submit()}>
           Run {counted(variants, 'variant')}
@@ -191,6 +228,8 @@ interface AxisFieldProps {
 
 function AxisField({ axis, varied, onChange, onRemove }: AxisFieldProps) {
   const label = varied?.label ?? axis.pointer;
+  const unit = varied?.unit ?? null;
+  const read = parseValues(axis.text, unit).map((value) => withUnit(value, unit));
   return (
     <div class="sweep-axis">
       <Field
@@ -198,7 +237,8 @@ function AxisField({ axis, varied, onChange, onRemove }: AxisFieldProps) {
           name: axis.pointer,
           label,
           kind: 'text',
-          help: `Values, separated by commas; now ${String(varied?.now ?? 'none')}`,
+          unit,
+          help: `Values, separated by commas; now ${withUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 ? ` Read as ${read.join(', ')}.` : ''}`,
         }}
         value={axis.text}
         findings={[]}

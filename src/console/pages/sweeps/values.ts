@@ -1,3 +1,6 @@
+import type { Json } from '../../words/paths.js';
+import { parseQuantity, quantityText } from '../../words/quantities.js';
+
 /** The end of a pointer, for the head of a column. */
 export function pointerLabel(pointer: string): string {
   const steps = pointer.split('/').slice(2);
@@ -8,3 +11,28 @@ export function pointerLabel(pointer: string): string {
 export function patchText(value: unknown): string {
   return typeof value === 'string' ? value.replaceAll('_', ' ') : JSON.stringify(value);
 }
+
+/** Values as they are typed, separated by commas: numbers as the unit allows them (`5%` of a fraction), true, false, null, or words. */
+export function parseValues(text: string, unit: string | null = null): readonly Json[] {
+  return text
+    .split(/[,;\s]+/)
+    .filter(Boolean)
+    .map((word) => parseQuantity(word, unit) ?? worded(word));
+}
+
+function worded(word: string): Json {
+  try {
+    return JSON.parse(word) as Json;
+  } catch {
+    return word;
+  }
+}
+
+/** A value with its unit: `5%` of a fraction, `10 bps`. */
+export function withUnit(value: Json | undefined, unit: string | null): string {
+  if (value === undefined || value === null) return 'none';
+  return typeof value === 'number' ? quantityText(value, unit) : patchText(value);
+}
+
+/** The unit of what a pointer leads to. */
+export type UnitOf = (pointer: string) => string | null;

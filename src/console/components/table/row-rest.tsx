@@ -1,0 +1,43 @@
+import type { RefObject } from 'preact';
+import { useLayoutEffect, useState } from 'preact/hooks';
+import type { Column } from './columns.js';
+
+interface RowRestProps<R> {
+  /** The element that has the rows. */
+  readonly rows: RefObject<HTMLElement>;
+  readonly at: number;
+  readonly row: R;
+  readonly columns: readonly Column<R>[];
+  /** Columns for which there is room. */
+  readonly fits: readonly Column<R>[];
+  readonly label: string;
+}
+
+/** What one row has no room for: texts that are cut, and columns that are left away. */
+export function RowRest<R>({ rows, at, row, columns, fits, label }: RowRestProps<R>) {
+  const [cut, setCut] = useState('');
+  useLayoutEffect(() => {
+    const cells = [...(rows.current?.querySelectorAll<HTMLElement>(`[data-at="${at}"] > .table-cell`) ?? [])];
+    const found = fits.filter((_, k) => {
+      const cell = cells[k];
+      return cell !== undefined && cell.scrollWidth > cell.clientWidth;
+    });
+    setCut(found.map(({ id }) => id).join(' '));
+  }, [at, row, fits.length]);
+  const ids = cut.split(' ');
+  const rest = columns.filter(
+    (column) =>
+      column.title !== '' && (ids.includes(column.id) || !fits.includes(column)) && column.value(row) !== null,
+  );
+  if (rest.length === 0) return null;
+  return (
+    <dl class="table-rest" aria-label={`More of a row of ${label}`}>
+      {rest.map((column) => (
+        <div key={column.id}>
+          <dt>{column.title}</dt>
+          <dd>{column.show === undefined ? column.value(row) : column.show(row)}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

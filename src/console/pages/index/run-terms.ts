@@ -1,0 +1,51 @@
+import type { StoredRun } from '#clients/typescript/divisor.js';
+import { fieldsOf, labelOf } from '../../components/form/schema-fields.js';
+import type { Schemas } from '../../state/schemas.js';
+import { service } from '../../state/service.js';
+import { figure } from '../../words/numbers.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+
+/** What says when a run is made, and nothing about what it is. */
+export const EXCEPT = ['if_stale'];
+
+/** The run of an index that was made last; null before the first. */
+export const newestRun = async (id: string, signal?: AbortSignal): Promise<StoredRun | null> =>
+  (await service.value.call('listRuns', { params: { index_id: id }, query: { limit: 1 }, signal })).runs[0] ?? null;
+
+/** The request of a run as a form has it, without what is null. */
+export function termsOf({ request }: StoredRun): JsonObject {
+  const all = request as Json;
+  if (!isObject(all)) return {};
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, inWord(value)] as const])),
+  );
+}
+
+/** A benchmark of closes by its name: `{ kind: "index", id: "EQ" }` reads `index:EQ`. */
+export function inWord(value: Json | undefined): Json | undefined {
+  const { kind, id, price_column: column = 'CLOSE' } = isObject(value) ? value : {};
+  return typeof kind === 'string' && typeof id === 'string' && column === 'CLOSE' ? `${kind}:${id}` : value;
+}
+
+/** `index:EQ, price column OPEN` for a benchmark of another column than the closes. */
+function wordsOf(value: Json | undefined): string {
+  if (!isObject(value)) return String(value);
+  const { kind, id, ...others } = value;
+  const more = Object.entries(others).map(([name, own]) => `${labelOf(name).toLowerCase()} ${String(own)}`);
+  return [`${String(kind)}:${String(id)}`, ...more].join(', ');
+}
+
+/** `Transaction cost 5 bps · Benchmark index:EQ`: what is not as by default, costs in any case. */
+export function termsText(request: Json, schema: string, schemas: Schemas | undefined): string {
+  if (schemas === undefined || !isObject(request)) return 'Terms of the run';
+  const parts = fieldsOf(schemas, schema).flatMap(({ name, label, unit, otherwise }) => {
+    const value = request[name];
+    if (value === undefined || value === null || EXCEPT.includes(name)) return [];
+    if (value === 0) return [`No ${label.toLowerCase()}`];
+    if (value === otherwise) return [];
+    const own = inWord(value);
+    const text = typeof own === 'number' ? figure(own) : wordsOf(own);
+    return [`${label} ${text}${unit === null ? '' : ` ${unit}`}`];
+  });
+  return parts.join(' · ');
+}

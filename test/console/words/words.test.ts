@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest';
+import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console/components/chart/series.js';
+import { needsMapping } from '#console/pages/data/mapping.js';
+import { parseValues, withUnit } from '#console/pages/sweeps/values.js';
+import { duration, monthsBefore } from '#console/words/dates.js';
+import { bytes, change, figure, percent, signClass } from '#console/words/numbers.js';
+import { differences, withValue } from '#console/words/paths.js';
+import { fileOf, placeOf } from '#console/words/places.js';
+import { parseQuantity, quantityText } from '#console/words/quantities.js';
+import { Mapping } from '#domain/documents/mapping.js';
+
+test('numbers have their unit, a true minus, and a dash where there is none', () => {
+  expect([percent(0.05234), percent(-0.5, 0), percent(null), change(0.01), change(0)]).toEqual([
+    '5.23%',
+    '−50%',
+    '–',
+    '+1.00%',
+    '0.00%',
+  ]);
+  expect([figure(1234), figure(1234.567), figure(1.5), figure(2e-9)]).toEqual([
+    '1,234',
+    '1,234.57',
+    '1.5000',
+    '2.000e−9',
+  ]);
+  expect([bytes(999), bytes(1500), bytes(2_000_000)]).toEqual(['999 B', '1.5 KB', '2.0 MB']);
+  // What is written as 0.00% is neither up nor down.
+  expect([signClass(4e-5), signClass(6e-5), signClass(-1)]).toEqual(['', 'up', 'down']);
+});
+
+test('a quantity is read in its unit, and written so that it reads the same again', () => {
+  expect(parseQuantity('0.7%', 'fraction')).toBe(0.007);
+  expect(parseQuantity('5%', 'bps')).toBeUndefined();
+  expect(parseQuantity('1,250k', null)).toBe(1_250_000);
+  expect(parseQuantity('0,05', 'fraction')).toBeUndefined();
+  expect([
+    quantityText(0.05, 'fraction'),
+    quantityText(10, 'bps'),
+    quantityText(100, null),
+    quantityText(1.25, null),
+  ]).toEqual(['5%', '10 bps', '100', '1.25']);
+  for (const value of [0.05, 0.0125, 1, 0.999, 0, -0.02])
+    expect(parseQuantity(quantityText(value, 'fraction'), 'fraction')).toBe(value);
+});
+
+test('values of a sweep are numbers in the unit of their parameter, words, and yes or no', () => {
+  expect(parseValues('5%, 0.1; 1', 'fraction')).toEqual([0.05, 0.1, 1]);
+  expect(parseValues('monthly quarterly true null')).toEqual(['monthly', 'quarterly', true, null]);
+  expect([withUnit(0.1, 'fraction'), withUnit('semi_annual', null), withUnit(undefined, 'bps')]).toEqual([
+    '10%',
+    'semi annual',
+    'none',
+  ]);
+});
+
+test('a finding is placed at its table, file, row and column, and at the file that was chosen', () => {
+  expect(placeOf('market[row 2].CLOSE')).toEqual({ table: 'market', file: '', row: '2', column: 'CLOSE' });
+  expect(placeOf('market/BASF SE.csv[row 6].CLOSE')).toEqual({
+    table: 'market',
+    file: 'BASF SE.csv',
+    row: '6',
+    column: 'CLOSE',
+  });
+  expect(placeOf('market[XYZ 2024-03-15].CLOSE')).toMatchObject({ row: 'XYZ 2024-03-15' });
+  expect(placeOf('something else')).toMatchObject({ table: 'something else', row: '' });
+  const files = [
+    { name: 'A.csv', table: 'market' },
+    { name: 'B.csv', table: 'market' },
+    { name: 'names.csv', table: 'reference' },
+  ];
+  expect(fileOf({ path: 'market/B.csv[row 6].CLOSE' }, files)).toBe(files[1]);
+  expect(fileOf({ path: 'market[row 6]', file: 'A.csv' }, files)).toBe(files[0]);
+  expect(fileOf({ path: 'reference[row 2].NAME' }, files)).toBe(files[2]);
+  // Of two files of one table neither is named.
+  expect(fileOf({ path: 'market[row 6].CLOSE' }, files)).toBeUndefined();
+});
+
+test('a mapping is needed for whatever a plain table is not, duplicates and zeros among it', () => {
+  const usual = Mapping.parse({});
+  const needs = (own: Partial<Mapping>) => needsMapping({ ...usual, ...own }, usual);
+  expect(needs({})).toBe(false);
+  expect(needs({ columns: { date: 'date', CLOSE: 'CLOSE' }, identifier_from: 'column' })).toBe(false);
+  expect(needs({ columns: { date: 'Datum' } })).toBe(true);
+  expect(needs({ on_duplicate: 'identical' })).toBe(true);
+  expect(needs({ zero_prices: 'missing' })).toBe(true);
+  expect(needs({ decimal: ',' })).toBe(true);
+});
+
+test('scales are round, spread evenly, and cover what they show', () => {
+  expect(logSplits(8, 1200)).toEqual([10, 20, 50, 100, 200, 500, 1000]);
+  expect(logSplits(90, 140).every((value) => value >= 90 && value <= 140)).toBe(true);
+  expect(axisTexts([0, 0.005, 0.01], PERCENT)).toEqual(['0.0%', '0.5%', '1.0%']);
+  expect(spread(1000, 3)).toEqual([0, 500, 999]);
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-05'];
+  expect(within(dates, { from: '2024-01-03', to: '2024-01-04' })).toEqual([1, 1]);
+  expect(within(dates, { from: '2025-01-01', to: '2025-02-01' })).toEqual([0, 2]);
+  const line = (values: (number | null)[]) => ({ id: 'a', label: 'a', values, colour: 1 });
+  expect(stacked([line([1, null]), line([2, 3])]).map(({ values }) => values)).toEqual([
+    [1, 0],
+    [3, 3],
+  ]);
+});
+
+test('dates stay in their month, and what takes long is told in words', () => {
+  expect(monthsBefore('2024-05-31', 3)).toBe('2024-02-29');
+  expect(monthsBefore('2024-01-15', -12)).toBe('2025-01-15');
+  expect([0.42, 59, 200, 7500].map(duration)).toEqual(['0.4 s', '59 s', '3 min 20 s', '2 h 5 min']);
+});
+
+test('two documents differ at the place where a value was put, and nowhere else', () => {
+  const base = { a: 1, b: { c: [1, 2] } };
+  expect(differences(base, withValue(base, ['b', 'c', 1], 3))).toEqual([{ path: ['b', 'c', 1], before: 2, after: 3 }]);
+  expect(differences(base, withValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
+  // Lists of other lengths differ as a whole.
+  expect(differences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
+});

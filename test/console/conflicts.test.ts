@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { changedFields, resolved, type Side } from '../../src/console/words/conflicts.js';
-import { pathText, type JsonObject } from '../../src/console/words/paths.js';
+import { changedFields, resolved, type Side } from '#console/words/conflicts.js';
+import { pathText, type JsonObject } from '#console/words/paths.js';
 
 const topN = (count: number) => ({ type: 'TopN', id: 'top', params: { count } });
 const history = { type: 'HistoryFilter', id: 'history' };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { found } from '../../src/console/words/search.js';
+import { found } from '#console/words/search.js';
 
 const target = (text: string, kind: string) => ({ address: text, text, kind });
 const all = [

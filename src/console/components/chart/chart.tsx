@@ -75,6 +75,11 @@ export function Chart(props: ChartProps) {
     if (plot.current !== null) show(plot.current, dates, [first, last]);
   }, [first, last]);
 
+  // The cursor moves with every frame of a pan: the table is none of its business.
+  const table = useMemo(
+    () => <ChartTable label={label} dates={dates} lines={lines} from={first} to={last} unit={unit} />,
+    [label, dates, lines, first, last, unit],
+  );
   const shown = at ?? last;
   const mark = marks.find(({ date }) => date === dates[shown]);
   const onKeyDown = (event: KeyboardEvent) => {
@@ -115,7 +120,7 @@ export function Chart(props: ChartProps) {
           ? ''
           : spoken({ date: dates[shown], at: shown, lines, unit, from: anchor === null ? undefined : dates[anchor] })}
       </p>
-      <ChartTable label={label} dates={dates} lines={lines} from={first} to={last} unit={unit} />
+      {table}
     </figure>
   );
 }

@@ -85,12 +85,12 @@ const sensitivityColumns = (
   fractions: ReadonlySet<number>,
 ): readonly Column<SensitivityRow>[] => [
   { id: 'row', title: 'Row', width: 110, grow: 2, value: ({ index }) => index, show: rowName },
-  { id: 'parameter', title: 'Bound', width: 84, value: ({ parameter }) => parameter },
+  { id: 'parameter', title: 'Bound', width: 84, priority: 2, value: ({ parameter }) => parameter },
   {
     id: 'step',
     title: 'Moved',
     help: 'A fraction by a percentage point, a count by one, others by a hundredth',
-    width: 170,
+    width: 148,
     align: 'right',
     value: ({ change }) => change,
     show: ({ index, from, to }) =>
@@ -100,7 +100,7 @@ const sensitivityColumns = (
     id: 'effect',
     title: 'Effect',
     help: 'Change of the objective, in the measure of the sentences below',
-    width: 110,
+    width: 100,
     align: 'right',
     value: ({ effect }) => effect,
     show: ({ effect }) => step(effect),

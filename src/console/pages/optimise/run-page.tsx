@@ -228,7 +228,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
   {
     id: 'label',
     title: 'Row',
-    width: 220,
+    width: 180,
     grow: 3,
     value: ({ label }) => rowWords(label),
     show: ({ label }) => <span title={label}>{rowWords(label)}</span>,
@@ -238,7 +238,7 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
     id: 'price',
     title: 'Shadow price',
     help: 'Change of the objective, by its slope, where the bound moves up by a percentage point, or by one',
-    width: 170,
+    width: 150,
     align: 'right',
     value: ({ price, unit }) => Math.abs(price * stepOf(unit)),
     show: ({ price, unit }) => `${slope(price * stepOf(unit))} per ${unit === 'fraction' ? '1%' : '1'}`,

@@ -8,11 +8,17 @@ export const REAL_SETS = resolve('../shared/data');
 export const hasRealSets = existsSync(REAL_SETS);
 if (!hasRealSets) console.warn(`skipped: there are no real sets at ${REAL_SETS}`);
 
-/** Names of a set that are read; one that is wider costs more than all others, and gives every second, third, ... */
-export const WIDE_NAMES_MAX = IS_SOAK ? 5000 : 500;
+/** Sets of more names cost more than all others together: of them every third, or every 15th, is read; in the soak, all. */
+const WHOLE_NAMES_MAX = 500;
+/** Names that are read of a set that wide, where rates are counted and elsewhere. */
+export const COUNTED_NAMES_MAX = IS_SOAK ? 5000 : WHOLE_NAMES_MAX;
+export const WIDE_NAMES_MAX = IS_SOAK ? 5000 : 100;
 
 /** A table with one column a name, as published: `date,NAME,...`. */
-export function wideTable(file: string): {
+export function wideTable(
+  file: string,
+  namesMax = WIDE_NAMES_MAX,
+): {
   readonly names: string[];
   readonly rows: readonly (readonly [string, readonly string[]])[];
 } {
@@ -20,7 +26,7 @@ export function wideTable(file: string): {
   const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
   const [header = '', ...lines] = text.trim().split(/\r?\n/);
   const published = header.split(',').slice(1);
-  const step = Math.ceil(published.length / WIDE_NAMES_MAX);
+  const step = published.length <= WHOLE_NAMES_MAX ? 1 : Math.ceil(published.length / namesMax);
   const taken = <T>(cells: readonly T[]) => cells.filter((_, i) => i % step === 0);
   const rows = lines.map((line): [string, string[]] => {
     const [date = '', ...cells] = line.split(',');

@@ -13,15 +13,16 @@ import { shareTileRows } from './share-tile-rows.js';
 import { writtenOutputs } from './task-outputs.js';
 
 const never = new AbortController().signal;
-const pools: ThreadPool[] = [];
+/** By number of workers: their threads load the program once for all tests. */
+const pools = new Map<number, ThreadPool>();
 const pool = (workers: number): ThreadPool => {
-  const opened = createPool({ workers });
-  pools.push(opened);
+  const opened = pools.get(workers) ?? createPool({ workers });
+  pools.set(workers, opened);
   return opened;
 };
 const written = await writtenOutputs();
 afterAll(async () => {
-  await Promise.all(pools.map((opened) => opened.close()));
+  await Promise.all([...pools.values()].map((opened) => opened.close()));
   await written.remove();
 });
 

@@ -5,7 +5,7 @@ import { dayFrom, type Day } from '#domain/days.js';
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { MarketContent } from '#market/content/market-content.js';
 import { emptyPanel } from '#market/serving/panels.js';
-import { REAL_SETS, wideTable } from '../real-sets.js';
+import { COUNTED_NAMES_MAX, REAL_SETS, wideTable } from '../real-sets.js';
 
 /** Prices of one real set, as its publisher has them. */
 export interface RealSet {
@@ -54,7 +54,7 @@ export function* realSets(): Generator<RealSet> {
 
 function wide(name: string, adjustment: Adjustment, closes: string, volumes?: string): RealSet {
   const volumeOf = volumes === undefined ? () => Number.NaN : cellsOf(volumes);
-  const { names, rows } = wideTable(closes);
+  const { names, rows } = wideTable(closes, COUNTED_NAMES_MAX);
   const bars = rows.flatMap(([date, cells]) => {
     const day = dayFrom(date);
     return names.map((identifier, i) => ({

@@ -216,6 +216,8 @@ const contents: fc.Arbitrary<MarketContent> = fc
     };
   });
 
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 8);
+
 describe('Parquet of our own', () => {
   test('reads back as the same bits', async () => {
     await fc.assert(
@@ -231,7 +233,7 @@ describe('Parquet of our own', () => {
         expect(read.actions).toEqual(content.actions);
         expect(await contentHash(read)).toBe(await contentHash({ ...content, universes: read.universes }));
       }),
-      { numRuns: 20 },
+      { numRuns: RUNS },
     );
   });
 

@@ -8,7 +8,7 @@ const fixture = JSON.parse(
 let service: TestService;
 
 beforeAll(async () => {
-  service = await startService(['--workers', '1']);
+  service = await startService();
   const imported = await service.checked('importStore', '/data/import', fixture.import);
   expect(imported.status, JSON.stringify(imported.body)).toBe(201);
 });

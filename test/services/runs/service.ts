@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenApiDocument } from '#contract/openapi.js';
-import { serving } from '../../cli/process.js';
 import { createConformity, type Conformity } from '../../http/conformity.js';
+import { runService } from '../running-service.js';
 
 /** An answer with its JSON body. */
 export interface Answer {
@@ -25,16 +23,16 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-export async function startService(words: readonly string[] = []): Promise<TestService> {
-  const home = mkdtempSync(join(tmpdir(), 'divisor-analytics-'));
-  const run = await serving(home, words);
+/** In the process of the test: what it answers, not its process, is what is tested. */
+export async function startService(): Promise<TestService> {
+  const run = await runService();
   const call = async (
     method: string,
     path: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<Answer> => {
-    const response = await fetch(`${run.url}${path}`, {
+    const response = await run.download(path, {
       method,
       ...(body === undefined
         ? { headers }
@@ -53,7 +51,7 @@ export async function startService(words: readonly string[] = []): Promise<TestS
     ),
   );
   return {
-    home,
+    home: join(run.root, 'home'),
     call,
     async checked(operation, path, body) {
       const answer = await call(methods.get(operation)!, path, body);
@@ -71,10 +69,6 @@ export async function startService(words: readonly string[] = []): Promise<TestS
         if (!['pending', 'running'].includes(answer.body.status)) return answer;
       }
     },
-    async close() {
-      run.child.kill('SIGTERM');
-      await run.ended;
-      rmSync(home, { recursive: true, force: true });
-    },
+    close: () => run.close(),
   };
 }

@@ -10,7 +10,7 @@ const BASE = {
 };
 
 beforeAll(async () => {
-  service = await startService(['--workers', '1']);
+  service = await startService();
   const generating = await service.call('POST', '/data/synthetic', {
     store_id: 'synth',
     seed: 7,

@@ -15,15 +15,15 @@ import type { PageProps } from '../../shell/pages.js';
 import { activateStore } from '../../state/actions.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
-import { service, troubleOf, type Trouble } from '../../state/service.js';
+import { service, troubleOf } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { withQuery } from '../../state/place.js';
 import { indexAddress, strategyAddress } from '../../words/addresses.js';
 import { Attribution } from './attribution.js';
 import { Constituents } from './constituents.js';
 import { IndexActions, RunActions, RunState } from './index-actions.js';
 import { Limits } from './limits.js';
 import { Methodology, Terms } from './methodology.js';
+import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
 import { Rebalances } from './rebalances.js';
 import { Risk } from './risk.js';
@@ -205,12 +205,12 @@ function RunParts({ id, tab }: { readonly id: string; readonly tab: string }) {
   );
   const isOther = shownRun().run_id !== undefined;
   if (overview.data === undefined && overview.trouble?.code === 'RUN_NOT_FOUND')
-    return isOther ? <OtherRun run={null} trouble={overview.trouble} /> : <NeverRun id={id} />;
+    return isOther ? <OtherRun id={id} trouble={overview.trouble} /> : <NeverRun id={id} />;
   return (
     <Answered resource={overview} what="the run">
       {(run) => (
         <>
-          {isOther ? <OtherRun run={run} trouble={null} /> : run.stale !== null && <Stale id={id} stale={run.stale} />}
+          {isOther ? <OtherRun id={id} trouble={null} /> : run.stale !== null && <Stale id={id} stale={run.stale} />}
           <WholeRun tab={tab} run={run} />
           <Part tab={tab} id={id} run={run} />
         </>
@@ -250,27 +250,6 @@ function Part({ tab, id, run }: PartProps) {
     default:
       return <Performance id={id} run={run} />;
   }
-}
-
-interface OtherRunProps {
-  /** The run that the address names; null where it is not stored. */
-  readonly run: OverviewView | null;
-  readonly trouble: Trouble | null;
-}
-
-/** Said where another run than the newest is looked at. */
-function OtherRun({ run, trouble }: OtherRunProps) {
-  return (
-    <Banner
-      kind={run === null ? 'bad' : 'info'}
-      title={
-        run === null
-          ? (trouble?.message ?? '')
-          : `The run ${shownRun().run_id} up to ${run.end} is shown, not the newest.`
-      }
-      action={<LinkButton href={withQuery({ run_id: null })}>Show the newest</LinkButton>}
-    />
-  );
 }
 
 function NeverRun({ id }: { readonly id: string }) {

@@ -1,0 +1,40 @@
+import { Banner } from '../../components/banner.js';
+import { LinkButton } from '../../components/button.js';
+import { withQuery } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { useSchemas } from '../../state/schemas.js';
+import { service, type Trouble } from '../../state/service.js';
+import { shownRun } from '../../state/shown-run.js';
+import { moment } from '../../words/dates.js';
+import type { Json } from '../../words/paths.js';
+import { termsText } from './run-terms.js';
+
+interface OtherRunProps {
+  readonly id: string;
+  /** Why the run cannot be shown; null where it is. */
+  readonly trouble: Trouble | null;
+}
+
+/** Said where another run than the newest is looked at. */
+export function OtherRun({ id, trouble }: OtherRunProps) {
+  const list = useResource(`runs ${id}`, (signal) =>
+    service.value.call('listRuns', { params: { index_id: id }, signal }),
+  );
+  const schemas = useSchemas();
+  const { run_id: shown = null } = shownRun();
+  const run = list.data?.runs.find(({ run_id: one }) => one === shown);
+  const newest = <LinkButton href={withQuery({ run_id: null })}>Show the newest</LinkButton>;
+  if (trouble !== null) return <Banner kind="bad" title={trouble.message} action={newest} />;
+  if (run === undefined) return null;
+  return (
+    <Banner kind="info" title={`The run of ${moment(run.run_at)} is shown, not the newest.`} action={newest}>
+      <p>
+        {termsText(run.request as Json, 'BacktestRequest', schemas.data)}
+        {run.index_version !== null && ` · version ${run.index_version} of the definition`} ·{' '}
+        <a href={withQuery({ tab: 'runs', run_id: null, run_from: shown, run_to: null })}>
+          why it differs from the newest
+        </a>
+      </p>
+    </Banner>
+  );
+}

@@ -57,6 +57,10 @@ export const ERRORS = {
     status: 409,
     help: 'The run disagrees with closes that are published; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended.',
   },
+  NO_CURRENT_RUN: {
+    status: 409,
+    help: 'No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not.',
+  },
   PARTIAL_CLOSES: {
     status: 409,
     help: 'Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them.',

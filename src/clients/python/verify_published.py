@@ -6,6 +6,7 @@ and nothing else. Ed25519 as in RFC 8032, numbers as in RFC 8785.
 import base64
 import hashlib
 import json
+import os
 import sys
 from decimal import Decimal
 
@@ -101,6 +102,8 @@ def fault(entry, seq, previous, index_id, keys):
     signature = base64.b64decode(entry["signature"], validate=True)
     stated = {name: value for name, value in entry.items() if name not in ("hash", "signature")}
     key = None if keys is None else keys.get(entry["key_id"])
+    if seq == 1 and entry["seq"] > 1:
+        return f"it is missing: this is not the whole log, it begins with entry {entry['seq']}"
     if entry["seq"] != seq or entry["index_id"] != index_id:
         return "its number or its index is another"
     if entry["previous"] != previous:
@@ -120,11 +123,24 @@ def fault(entry, seq, previous, index_id, keys):
     return None if key["valid_from"] <= entry["at"] and (until is None or entry["at"] <= until) else "its key was not valid then"
 
 
+def known_keys(path):
+    """Keys in a file by their ids; ends with 64 where it holds none."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return {key["key_id"]: key for key in json.load(file)["keys"]}
+    except (OSError, ValueError, KeyError, TypeError) as cause:
+        unusable(f"{path} holds no keys as GET .../published/keys answers them ({type(cause).__name__})")
+
+
+def unusable(sentence):
+    print(sentence, file=sys.stderr)
+    sys.exit(64)
+
+
 def main(log, keys=None, head=None):
-    known = None
-    if keys is not None:
-        with open(keys, encoding="utf-8") as file:
-            known = {key["key_id"]: key for key in json.load(file)["keys"]}
+    if not os.path.isfile(log):
+        unusable(f"{log} cannot be read")
+    known = None if keys is None else known_keys(keys)
     previous, seq, index_id = "0" * 64, 0, None
     with open(log, encoding="utf-8", newline="\n") as file:
         for seq, line in enumerate(file, 1):
@@ -147,4 +163,6 @@ def main(log, keys=None, head=None):
 
 
 if __name__ == "__main__":
+    if not 2 <= len(sys.argv) <= 4:
+        unusable(__doc__)
     sys.exit(main(*sys.argv[1:]))

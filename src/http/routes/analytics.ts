@@ -13,11 +13,11 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
     async startBacktest({ params, body, origin }) {
       await analytics.assertSubject(params.index_id);
       const { if_stale: isIfStale, as_known_on: asKnownOn, ...said } = body();
-      const isCurrentAsked = isIfStale && asKnownOn === undefined;
       const request = isIfStale ? await analytics.onStoredTerms(params.index_id, said) : said;
-      const current = isCurrentAsked ? await analytics.currentResult(params.index_id, request) : undefined;
+      const asked = { request, asKnownOn };
+      const current = isIfStale ? await analytics.currentResult(params.index_id, asked) : undefined;
       if (current) return { status: 200, stream: await current.open(), length: current.length };
-      const status = await analytics.start(params.index_id, { request, asKnownOn }, origin);
+      const status = await analytics.start(params.index_id, asked, origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
     async startBacktests({ body, origin }) {

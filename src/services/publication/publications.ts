@@ -17,6 +17,8 @@ import type { DocumentStore } from '#store/port.js';
 import { requireIndex } from '../indices/stored-indices.js';
 import { markPublished } from '../runs/kept-runs.js';
 import { requireRun, runIdOf } from '../runs/run-documents.js';
+import type { RunStates } from '../runs/run-states.js';
+import { currentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import { disagreementsOf, sizesOf, type Closes, type Disagreement, type DisagreementSizes } from './disagreements.js';
 import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
@@ -32,7 +34,8 @@ export interface PublishedWindow {
 export interface Publications {
   /**
    * Appends the closes of the stored run that are not published yet.
-   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, RESTATEMENT, PARTIAL_CLOSES, OVERLOADED
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, RESTATEMENT, PARTIAL_CLOSES,
+   * OVERLOADED
    */
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
@@ -52,6 +55,7 @@ export interface PublicationsDependencies {
   readonly jobs: Pick<Jobs, 'query'>;
   readonly maker: Pick<ViewMaker, 'columnsOf'>;
   readonly signingKeys: SigningKeys;
+  readonly states: Pick<RunStates, 'staleOf'>;
   readonly timestamp: () => string;
 }
 
@@ -65,7 +69,7 @@ const NAMED_DATES_MAX = 100;
 const SIGNED_PER_TURN = 64;
 
 export function createPublications(dependencies: PublicationsDependencies): Publications {
-  const { documents, jobs, maker, signingKeys, timestamp } = dependencies;
+  const { documents, jobs, maker, signingKeys, states, timestamp } = dependencies;
 
   /** Where a log ends, and what stands of each date. */
   async function readLog(indexId: string): Promise<Log> {
@@ -134,7 +138,11 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       await requireIndex(documents, indexId);
       const request = body();
       assertReasoned(request);
-      const run = await requireRun(documents, { subject: indexId, id: request.run_id });
+      const { run_id: id } = request;
+      const run =
+        id === undefined
+          ? await currentRun({ documents, states }, indexId)
+          : await requireRun(documents, { subject: indexId, id });
       const closes = await closesOf(run, { through: request.through, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(indexId);

@@ -60,7 +60,7 @@ export interface Analytics {
   /** A request with the terms of the stored run where it says none. */
   onStoredTerms(runId: string, request: BacktestRequest): Promise<BacktestRequest>;
   /** The result of the stored run where a run of the request would give it again. @throws Refusal as `start` does before it queues anything */
-  currentResult(runId: string, request: BacktestRequest): Promise<StoredBytes | undefined>;
+  currentResult(runId: string, asked: AskedBacktest): Promise<StoredBytes | undefined>;
   list(query: {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
@@ -179,11 +179,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     },
 
     onStoredTerms: async (runId, given) => onTermsOf(await findRun(documents, runId), given),
-    async currentResult(runId, given) {
-      const { plan } = await runnable(runId, { request: given });
+    async currentResult(runId, asked) {
+      const { plan, dataVersion } = await runnable(runId, asked);
       const run = await findRun(documents, runId);
       // Results of earlier versions, whose store is not known, may lack what a result has today.
-      if (run?.store_id === undefined || (await states.staleOf(run)) !== null) return undefined;
+      if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
+      if ((await states.staleOf(run)) !== null) return undefined;
       const { inset, ...result } = run.artifacts.result;
       if (inset === undefined || canonicalJson(await states.planNow(run)) !== canonicalJson(plan)) return undefined;
       return stored({ ...result, inset });

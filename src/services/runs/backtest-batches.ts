@@ -36,7 +36,7 @@ export function createBacktestBatches(
   ): Promise<Entry> {
     try {
       const request = isIfStale ? await analytics.onStoredTerms(indexId, said) : said;
-      if (isIfStale && asKnownOn === undefined && (await analytics.currentResult(indexId, request)) !== undefined)
+      if (isIfStale && (await analytics.currentResult(indexId, { request, asKnownOn })) !== undefined)
         return { index_id: indexId, outcome: 'current', job: null, error: null };
       return queued(indexId, await analytics.start(indexId, { request, asKnownOn }, origin));
     } catch (thrown) {

@@ -195,7 +195,8 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
 
   function contentReasons(run: RunDocument, content: MarketIdentity): string[] {
     const { datasetId, contentHash, adjustment, currency = null } = content;
-    if (contentHash !== run.store_content_hash)
+    // What was known then stays what it was.
+    if (contentHash !== run.store_content_hash && run.as_known_on === undefined)
       return [`The store ${datasetId} holds other content than the run was made on.`];
     const declared = [
       { of: 'adjustment', was: run.adjustment, is: adjustment },

@@ -46,7 +46,7 @@ export function createStoredRuns({ documents, maker }: StoredRunsDependencies): 
         store_version: run.store_version ?? null,
         store_content_hash: run.store_content_hash,
         engine_version: run.engine_version,
-        request: run.request,
+        request: requestOf(run),
         metrics: (await metricsOf(run, signal).catch(asUndefined)) ?? null,
         published: list.published.includes(id),
       },
@@ -75,6 +75,11 @@ export function createStoredRuns({ documents, maker }: StoredRunsDependencies): 
       return { runs, total: ids.length };
     },
   };
+}
+
+/** The request of a run, with the version of the data where one was asked for. */
+function requestOf({ request, as_known_on: version }: RunDocument): unknown {
+  return version === undefined ? request : { ...(request as object), as_known_on: version };
 }
 
 function asUndefined(thrown: unknown): undefined {

@@ -54,6 +54,8 @@ export function createLogCheck(keys: LogTerms['keys']): LogCheck {
   let indexId: string | undefined;
 
   function faultOf(parsed: PublicationEntry): string | undefined {
+    if (seq === 0 && parsed.seq > 1)
+      return `it is missing: this is not the whole log, it begins with entry ${parsed.seq}`;
     if (parsed.seq !== seq + 1) return `it has the number ${parsed.seq}`;
     if (indexId !== undefined && parsed.index_id !== indexId) return `it is of the index ${parsed.index_id}`;
     if (parsed.previous !== hash) return 'its previous hash is not that of the entry before';

@@ -15,6 +15,7 @@ import { verifyPublished } from '#cli/verify-published.js';
 import { verifyAudit } from '#store/audit/verify-audit.js';
 import type { LevelChange } from '#services/publication/disagreements.js';
 import { issueKey } from '#services/operations/keys.js';
+import { finishedHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
 
 /** One story of an index whose closes are published: tests follow each other. */
@@ -216,6 +217,15 @@ test('the log verifies without the service, by the command and by a page of Pyth
     text: expect.stringContaining('signatures were not verified') as string,
   });
   expect(await inPython([at('some'), at('keys.json')])).toMatchObject({ status: 0 });
+
+  await writeFile(at('cut'), text.split('\n').slice(2).join('\n'));
+  for (const judged of [await inPython([at('cut')]), await finishedHere(['verify-published', at('cut')])])
+    expect(JSON.stringify(judged)).toContain(
+      'Entry 1: it is missing: this is not the whole log, it begins with entry 3.',
+    );
+  await writeFile(at('empty.json'), '{}');
+  for (const words of [[at('log'), at('empty.json')], [at('log'), at('none')], [at('none')], []])
+    expect((await inPython(words)).status, words.join(' ')).toBe(64);
 
   const edits: readonly [string, string][] = [
     ['"kind":"close"', '"kind":"restatement"'],

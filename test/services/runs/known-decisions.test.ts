@@ -145,3 +145,40 @@ test('variants of a sweep decide as single runs do', async () => {
   const known = await run({ as_known: 'decision' });
   expect(rows.find(({ variant }) => variant === 0)!.metrics).toEqual(known.metrics);
 });
+
+interface Row {
+  readonly run_id: string;
+  readonly request: { readonly as_known?: string; readonly as_known_on?: number };
+  readonly published: boolean;
+}
+const rows = async (): Promise<readonly Row[]> =>
+  (await service.ask<{ readonly runs: readonly Row[] }>('GET', '/analytics/DESK/runs')).body.runs;
+
+test('a run on an earlier content says which, stays current, and is no answer to a request for today', async () => {
+  await run({ as_known_on: 1 });
+  expect((await rows())[0]!.request.as_known_on).toBe(1);
+  expect((await service.ask('GET', '/analytics/DESK/overview')).body).toMatchObject({ stale: null });
+  const again = (body: object) => service.ask('POST', '/analytics/DESK/backtest', { if_stale: true, ...body });
+  expect((await again({ as_known_on: 1 })).status).toBe(200);
+  expect((await again({ as_known_on: 2 })).status).toBe(202);
+  expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
+  expect((await again({})).status).toBe(202);
+  expect(await service.finished('backtest:DESK')).toMatchObject({ status: 'succeeded' });
+});
+
+test('what is published unless a run is named is the newest that is current and made on what is known now', async () => {
+  await run({ as_known_on: 1 });
+  await run({ as_known: 'decision' });
+  const publish = (body: object) => service.ask('POST', '/analytics/DESK/publish', body);
+  expect((await publish({})).status).toBe(200);
+  const isToday = ({ request }: Row): boolean => request.as_known === undefined && request.as_known_on === undefined;
+  const listed = await rows();
+  expect(listed.filter(({ published }) => published)).toEqual([listed.find(isToday)]);
+  const [newest] = listed;
+  await service.ask('PUT', '/indices/DESK', { ...INDEX, pipeline: { weighting: { type: 'EqualWeight' } } });
+  expect(await service.refusal('POST', '/analytics/DESK/publish', {})).toMatchObject({
+    status: 409,
+    code: 'NO_CURRENT_RUN',
+    detail: { index_id: 'DESK', run_id: newest!.run_id },
+  });
+});

@@ -155,6 +155,10 @@ class Restatement(DivisorError):
     """The run disagrees with closes that are published; see detail.dates, and detail.largest for the largest change of a level. Nothing was appended."""
 
 
+class NoCurrentRun(DivisorError):
+    """No stored run of the index is what a run would give now: run it again, or name the run by `run_id`. `detail` has the newest and why it is not."""
+
+
 class PartialCloses(DivisorError):
     """Closes to be published rest on prices of only some names; see detail.closes. Nothing was appended; `allow_partial` publishes them."""
 
@@ -386,6 +390,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "STORE_MISMATCH": StoreMismatch,
     "JOB_RUNNING": JobRunning,
     "RESTATEMENT": Restatement,
+    "NO_CURRENT_RUN": NoCurrentRun,
     "PARTIAL_CLOSES": PartialCloses,
     "PRECONDITION_FAILED": PreconditionFailed,
     "VALIDATION_FAILED": ValidationFailed,

@@ -1,0 +1,34 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
+import type { DocumentReader } from '#store/port.js';
+import { runListOf } from '../runs/kept-runs.js';
+import { requireRun, runIdOf } from '../runs/run-documents.js';
+import type { RunStates } from '../runs/run-states.js';
+
+interface CurrentRunTerms {
+  readonly documents: Pick<DocumentReader, 'get'>;
+  readonly states: Pick<RunStates, 'staleOf'>;
+}
+
+/**
+ * The newest run of an index that a run of its request would give again, and that was not made on what was known earlier.
+ * @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_CURRENT_RUN
+ */
+export async function currentRun({ documents, states }: CurrentRunTerms, indexId: string): Promise<RunDocument> {
+  const newest = await requireRun(documents, indexId);
+  const reasons = await reasonsAgainst(states, newest);
+  if (reasons.length === 0) return newest;
+  for (const id of (await runListOf(documents, indexId)).earlier) {
+    const run = await requireRun(documents, { subject: indexId, id });
+    if ((await reasonsAgainst(states, run)).length === 0) return run;
+  }
+  const message = `The newest run ${runIdOf(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
+  throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: runIdOf(newest), reasons });
+}
+
+async function reasonsAgainst(states: CurrentRunTerms['states'], run: RunDocument): Promise<readonly string[]> {
+  if (run.as_known_on !== undefined) return [`It was made on version ${run.as_known_on} of the data, as asked for.`];
+  if ((run.request as { readonly as_known?: unknown }).as_known !== undefined)
+    return ['Its decisions were made on what was known at their dates.'];
+  return (await states.staleOf(run))?.reasons ?? [];
+}

@@ -92,11 +92,16 @@ export interface Unread {
   readonly digests: KnownTables;
 }
 
-/** @param byBytes files of the market that are known though their identity is another. @cost O(files) */
+/**
+ * @param byBytes files of the market that are known though their identity is another.
+ * @param derived tables with rows that come from the market: read again whatever is known of their files.
+ * @cost O(files)
+ */
 export function unreadFiles(
   files: TableFiles,
   known: readonly KnownFile[],
   byBytes: ReadonlyMap<string, KnownFile> = new Map(),
+  derived: readonly TableKind[] = [],
 ): Unread {
   const knownAt = new Map(known.map((file) => [file.path, file]));
   const asKnown = (table: TableKind, { path, label, identity }: SourceFile): KnownFile | undefined => {
@@ -112,7 +117,7 @@ export function unreadFiles(
   const unchanged = files.market.flatMap((file) => asKnown('market', file) ?? []);
   const market = unchanged.length;
   for (const table of TABLE_KINDS) {
-    if (table === 'market') continue;
+    if (table === 'market' || derived.includes(table)) continue;
     const same = files[table].flatMap((file) => asKnown(table, file) ?? []);
     const held = known.filter((file) => file.dataset === table);
     if (same.length !== files[table].length || same.length !== held.length) {

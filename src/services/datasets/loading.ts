@@ -167,7 +167,7 @@ export function createDatasetLoading({
     const listedAt = Date.parse(timestamp());
     const files = await listedFiles(source, problems);
     if (files === undefined || problems.errors > 0) return refusedWhole(termsOf(source), files, problems, options);
-    const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt));
+    const unread = unreadFiles(files, known, await knownByBytes(files, known, listedAt), derivedTables(source));
     const added = (
       unchangedTables: readonly TableKind[],
       unchanged: readonly KnownFile[],
@@ -248,6 +248,10 @@ export function createDatasetLoading({
     },
   };
 }
+
+/** Tables that hold what is derived from the market: as old as the market itself, whatever their own files are. */
+const derivedTables = ({ mapping }: Source): readonly TableKind[] =>
+  mapping === null || mapping.adjusted_close === null ? [] : ['corporate_actions'];
 
 /** Terms on which the market of a source is read. */
 const termsOf = ({ mapping, adjustment }: Source): MarketTerms => ({ mapping, adjustment });

@@ -1,6 +1,7 @@
 import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { Mapping } from '#domain/documents/mapping.js';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
 import type { RefreshMarketInput } from '#jobs/tasks/markets.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
@@ -22,7 +23,7 @@ import { temporaryFolder } from '../../store/temporary-folder.js';
 /** Later than anything a test writes: every file has been left alone for long. */
 export const AT = '2100-01-04T00:00:00.000Z';
 
-const documentOf = (datasetId: string, location: string): DatasetDocument => ({
+const documentOf = (datasetId: string, location: string, mapping: Mapping | null): DatasetDocument => ({
   store_id: datasetId,
   name: datasetId,
   kind: 'folder',
@@ -32,7 +33,7 @@ const documentOf = (datasetId: string, location: string): DatasetDocument => ({
   location,
   source: location,
   tables: {},
-  mapping: null,
+  mapping,
   derived_actions: null,
   taken_at_start: null,
   adjustment: 'none',
@@ -76,7 +77,7 @@ interface Desk {
 const terms = { files: localStoreFiles, calendarsInUse: async () => [], timestamp: () => AT };
 
 /** A served folder with the jobs of stores over it, everything but the queue. */
-export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<void> {
+export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Mapping | null = null): Promise<void> {
   const base = await temporaryFolder();
   const home = await openHome(join(base, 'home'));
   const { documents, ...store } = await openStore({ home, onFailure: () => {} });
@@ -127,7 +128,8 @@ export async function withDesk(work: (desk: Desk) => Promise<void>): Promise<voi
   }
   const bodyOf = async (id: string) =>
     DatasetDocument.parse(((await documents.get('store', id)) as { readonly body: unknown }).body);
-  const put = (id: string, place: string) => documents.transaction((tx) => tx.put('store', id, documentOf(id, place)));
+  const put = (id: string, place: string) =>
+    documents.transaction((tx) => tx.put('store', id, documentOf(id, place, mapping)));
 
   try {
     await put('served', location);

@@ -7,7 +7,7 @@ import { dispatch } from '#cli/dispatch.js';
 const MAIN = resolve('dist/src/main.js');
 
 /** It ends before compiling for speed pays, as the workers of the tests do. */
-const SHORT_LIVED = ['--interrupt-budget=500000'];
+const SHORT_LIVED = ['--interrupt-budget=1000000'];
 
 /** A run of the command in a process of its own. */
 export interface Run {

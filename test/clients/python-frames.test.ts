@@ -43,6 +43,15 @@ function tablesIn(value: unknown, place: string): [place: string, rows: number][
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 describe.skipIf(!hasPandas)('with pandas', () => {
+  test('loads it for the first frame, not before', async () => {
+    const said = await outputOf(`
+import sys
+before = "pandas" in sys.modules
+Divisor().request("GET", "/analytics/PY/levels")
+print(json.dumps([before, "pandas" in sys.modules]))`);
+    expect(said).toEqual([false, true]);
+  });
+
   test('exports a table as a frame, the same that pandas reads from CSV', async () => {
     const said = await outputOf(`
 import pandas

@@ -27,20 +27,14 @@ from .api import Operations
 from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
 from .frames import HAS_PANDAS, as_frame, dated, assert_long, is_large, ready, split
 from .jobs import Job, Progress
+from .optional import package
 from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
 
 if TYPE_CHECKING:
     from .views import Frames
 
-try:
-    import pandas
-except ImportError:  # tables are dictionaries then
-    pandas = None
-
-try:
-    import pyarrow
-except ImportError:  # tables travel as JSON then
-    pyarrow = None
+pandas = package("pandas")  # tables are dictionaries without
+pyarrow = package("pyarrow")  # tables travel as JSON without
 
 
 class Divisor:

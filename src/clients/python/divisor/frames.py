@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
-try:
-    import pandas
-except ImportError:  # the client works without
-    pandas = None
-
-#: Whether tables can be pandas objects.
-HAS_PANDAS = pandas is not None
+from .optional import package
 
 if TYPE_CHECKING:
     from pandas import DataFrame
     from pandas import Series as DatedSeries
+
+pandas = package("pandas")
+
+#: Whether tables can be pandas objects.
+HAS_PANDAS = pandas is not None
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 

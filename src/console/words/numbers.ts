@@ -9,12 +9,12 @@ type Maybe = number | null | undefined;
 
 const formats = new Map<string, Intl.NumberFormat>();
 
-function fixed(value: number, digits: number, isSigned = false): string {
-  const name = `${digits}${isSigned ? '+' : ''}`;
+function fixed(value: number, digits: number, isSigned = false, least = digits): string {
+  const name = `${least} ${digits}${isSigned ? '+' : ''}`;
   let format = formats.get(name);
   if (format === undefined) {
     format = new Intl.NumberFormat('en-GB', {
-      minimumFractionDigits: digits,
+      minimumFractionDigits: least,
       maximumFractionDigits: digits,
       signDisplay: isSigned ? 'exceptZero' : 'negative',
     });
@@ -22,6 +22,9 @@ function fixed(value: number, digits: number, isSigned = false): string {
   }
   return format.format(value).replace('-', MINUS);
 }
+
+/** A number with the decimals it has, up to a limit: `1.25`. */
+export const atMost = (value: number, digits: number): string => fixed(value, digits, false, 0);
 
 /** A fraction as percent: 0.0523 is `5.23%`. */
 export const percent = (value: Maybe, digits = 2): string =>

@@ -10,12 +10,36 @@ export interface Place {
   readonly column: string;
 }
 
-/** `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE` or `market[XYZ 2024-03-15].CLOSE` taken apart; of another form it is the table. */
+const ENDINGS: ReadonlySet<string> = new Set(['csv', 'gz', 'parquet', 'txt', 'xlsx']);
+
+/** `market[row 2].CLOSE`, `market/XYZ.csv[row 2].CLOSE`, `market/XYZ.csv.CLOSE` or `market[XYZ 2024-03-15].CLOSE` taken apart; of another form it is the table. */
 export function placeOf(path: string): Place {
-  const found = /^([^[\]./]+)(?:\/([^[\]]+))?(?:\[(?:row )?([^\]]+)\])?(?:\.([^[\]]+))?$/.exec(path);
-  const [, table = path, file = '', row = '', column = ''] = found ?? [];
-  return { table, file, row, column };
+  const open = path.indexOf('[');
+  const close = path.indexOf(']', open);
+  if (open < 0 || close < 0) return { ...headOf(path), row: '' };
+  const head = path.slice(0, open);
+  const after = path.slice(close + 1);
+  const [table, file] = partsAt(head, head.indexOf('/'));
+  const isOther = table.includes('.') || (after !== '' && !after.startsWith('.')) || after.includes('[');
+  if (isOther) return { table: path, file: '', row: '', column: '' };
+  const row = path.slice(open + 1, close);
+  return { table, file, row: row.startsWith('row ') ? row.slice('row '.length) : row, column: after.slice(1) };
 }
+
+/** A place without a row: a table, a file of it, a column. */
+function headOf(path: string): Omit<Place, 'row'> {
+  const [table, rest] = partsAt(path, path.indexOf('/'));
+  if (rest === '') {
+    const [own, column] = partsAt(path, path.indexOf('.'));
+    return { table: own, file: '', column };
+  }
+  const [file, last] = partsAt(rest, rest.lastIndexOf('.'));
+  return ENDINGS.has(last.toLowerCase()) ? { table, file: rest, column: '' } : { table, file, column: last };
+}
+
+/** A text before and after a mark at a position; the whole before it where there is none. */
+const partsAt = (text: string, at: number): readonly [string, string] =>
+  at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + 1)];
 
 /** A file that was chosen, and the table it is taken for; null where it holds every table. */
 interface Chosen {

@@ -1,4 +1,4 @@
-import { decimal, figure } from './numbers.js';
+import { atMost, figure } from './numbers.js';
 
 /** Numbers as people type them: `5%` of a fraction, `5m` of money, `5k` of anything that counts. */
 
@@ -37,13 +37,7 @@ const DIGITS = 6;
 
 /** A number with its unit: 0.05 of a fraction is `5%`, 0.01234 is `1.234%`; `10 bps`. */
 export function quantityText(value: number, unit: string | null | undefined): string {
-  if (isFraction(unit)) return `${trimmed(value * 100, PERCENT_DIGITS)}%`;
+  if (isFraction(unit)) return `${atMost(value * 100, PERCENT_DIGITS)}%`;
   const isTiny = value !== 0 && Math.abs(value) < 10 ** -DIGITS;
-  return [isTiny ? figure(value) : trimmed(value, DIGITS), unit].filter(Boolean).join(' ');
+  return [isTiny ? figure(value) : atMost(value, DIGITS), unit].filter(Boolean).join(' ');
 }
-
-/** As many decimals as the number has, up to a limit. */
-const trimmed = (value: number, digits: number): string =>
-  decimal(value, digits)
-    .replace(/(\.\d*?)0+$/, '$1')
-    .replace(/\.$/, '');

@@ -37,16 +37,15 @@ export function describeData(desk: () => Desk): void {
     const wrong = prices().replace(/^CCC,2024-01-02,[^,]*/m, 'CCC,2024-13-02,n/a');
     await files.setInputFiles([csv('market.csv', wrong), csv('names.csv', 'identifier,NAME\nAAA,First\n')]);
     await page.getByLabel('Table of names.csv').selectOption('reference');
+    // What is wrong stands at its file before anybody asks for it, and in the table once it was refused.
+    const chosen = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
+    const atFile = chosen.filter({ hasText: 'market.csv' });
+    await atFile.getByText(/^row 6, date: .*2024-13-02/).waitFor();
     await page.getByLabel('Name *').fill('Desk prices');
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     const problems = page.getByRole('group', { name: 'Problems of the files' });
     await problems.getByRole('row', { name: /error market 6 date .*2024-13-02/ }).waitFor();
-    // The refusal stands at its file, too.
-    const chosen = page.getByRole('list', { name: 'Files to import' }).getByRole('listitem');
-    await chosen
-      .filter({ hasText: 'market.csv' })
-      .getByText(/^row 6, CLOSE: .* And 1 more problem, below/)
-      .waitFor();
+    await atFile.getByText(/^row 6, CLOSE: .* And 1 more problem/).waitFor();
     expect(await chosen.filter({ hasText: 'names.csv' }).getByText(/row/).count()).toBe(0);
     await picture(page, 'import');
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);

@@ -104,6 +104,8 @@ const ALIKE = ['[role=row]:nth-child(n + 6)', 'tbody > tr:nth-child(n + 6)', '.m
 /** What stands around every page: it is looked at once in each theme and width. */
 const AROUND = ['.rail', '.top-bar'];
 
+type Shade = 'light' | 'dark';
+
 interface Looked {
   readonly rules?: readonly string[];
   readonly isFirst: boolean;
@@ -237,38 +239,41 @@ export function describePages(desk: () => Desk): void {
     };
     /** Every rule, every chart, and the tab key. */
     async function wideLight(address: string, isFirst: boolean): Promise<void> {
-      await page.setViewportSize(WIDE);
-      await page.emulateMedia({ colorScheme: 'light' });
-      await settled(page);
       note(`${address} light`, await violations(page, { isFirst }));
       note(`${address} charts`, await page.evaluate<readonly string[]>(UNTOLD));
-      if (IS_SOAK) await also(address, { where: 'dark', rules: OF_COLOURS, isFirst });
+      if (IS_SOAK) await also(address, { shade: 'dark', rules: OF_COLOURS, isFirst });
       const problems = await tabProblems(page, isFirst);
       if (problems.length > 0) unreached[address] = problems;
     }
     /** What colours and widths decide. */
     async function narrowDark(address: string, isFirst: boolean): Promise<void> {
-      await page.setViewportSize(NARROW);
-      await page.emulateMedia({ colorScheme: 'dark' });
-      await settled(page);
       note(`${address} dark narrow`, await violations(page, { rules: OF_WIDTHS, isFirst }));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);
-      if (IS_SOAK) await also(address, { where: 'narrow', rules: OF_WIDTHS, isFirst });
+      if (IS_SOAK) await also(address, { shade: 'light', rules: OF_WIDTHS, isFirst });
     }
     /** The same width in the other theme. */
-    async function also(address: string, { where, ...looked }: Looked & { readonly where: string }): Promise<void> {
-      await page.emulateMedia({ colorScheme: where === 'dark' ? 'dark' : 'light' });
+    async function also(address: string, { shade, ...looked }: Looked & { readonly shade: Shade }): Promise<void> {
+      await page.emulateMedia({ colorScheme: shade });
       await settled(page);
-      note(`${address} ${where}`, await violations(page, looked));
+      note(`${address} ${shade}`, await violations(page, looked));
+      await page.emulateMedia({ colorScheme: shade === 'dark' ? 'light' : 'dark' });
+      await settled(page);
     }
+    const views = [
+      { size: WIDE, shade: 'light', look: wideLight },
+      { size: NARROW, shade: 'dark', look: narrowDark },
+    ] as const;
     const all = await addresses(desk());
-    const views = { wideLight, narrowDark };
     for (const [k, address] of all.entries()) {
       await visit(page, address);
       // A page begins in the view that the one before it ended in.
-      const order = k % 2 === 0 ? (['wideLight', 'narrowDark'] as const) : (['narrowDark', 'wideLight'] as const);
-      for (const view of order) await views[view](address, address === all[0]);
+      const [first, second] = k % 2 === 0 ? views : views.toReversed();
+      await first!.look(address, k === 0);
+      await page.setViewportSize(second!.size);
+      await page.emulateMedia({ colorScheme: second!.shade });
+      await settled(page);
+      await second!.look(address, k === 0);
     }
     await page.setViewportSize(WIDE);
     await page.emulateMedia({ colorScheme: 'light' });

@@ -61,7 +61,11 @@ test('a finding is placed at its table, file, row and column, and at the file th
     row: '6',
     column: 'CLOSE',
   });
+  expect(placeOf('market/names.csv.CLOSE')).toMatchObject({ file: 'names.csv', row: '', column: 'CLOSE' });
+  expect(placeOf('market/Prices St. Gallen[row 3].CLOSE')).toMatchObject({ file: 'Prices St. Gallen', row: '3' });
   expect(placeOf('market[XYZ 2024-03-15].CLOSE')).toMatchObject({ row: 'XYZ 2024-03-15' });
+  expect(placeOf('market/names.csv')).toMatchObject({ table: 'market', file: 'names.csv', column: '' });
+  expect(placeOf('mapping.fields[2].name')).toMatchObject({ table: 'mapping.fields[2].name', row: '' });
   expect(placeOf('something else')).toMatchObject({ table: 'something else', row: '' });
   const files = [
     { name: 'A.csv', table: 'market' },

@@ -58,7 +58,7 @@ function Said({ findings: [first, ...others] }: { readonly findings: readonly Fi
     <p class={first.severity === 'error' ? 'file-said down' : 'file-said field-warning'}>
       {place === '' ? '' : `${place}: `}
       {first.message}
-      {others.length > 0 && ` And ${counted(others.length, 'more problem')}, below.`}
+      {others.length > 0 && ` And ${counted(others.length, 'more problem')}.`}
     </p>
   );
 }

@@ -70,12 +70,12 @@ export function ImportPage() {
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
   if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
+  // What reading the files as they would be imported found, before anybody asks for it.
+  const seen = inspected?.trouble?.findings ?? (checked.data ?? inspected?.result)?.findings ?? [];
   return (
     <Page title="Import" above={ABOVE} subtitle="Everything is checked before anything is kept">
       {may('data') ? <DropArea onFiles={add} /> : <MayNot scope="data" what="import" />}
-      {files.length > 0 && (
-        <FileList files={files} findings={[...findings, ...(inspected?.trouble?.findings ?? [])]} onChange={change} />
-      )}
+      {files.length > 0 && <FileList files={files} findings={outcome === null ? seen : findings} onChange={change} />}
       {trouble !== null && <Banner kind="warning" title={trouble} />}
       {outcome !== null && <Refused outcome={outcome} />}
       {hasSeveral && (

@@ -9,6 +9,7 @@ import { readCommandLine, type FlagValues, type Grammar } from './command-line.j
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { table as tableText } from './terminal.js';
 import { UsageError } from './usage-error.js';
+import { AS_KNOWN } from './job-commands/fields.js';
 import { RUN } from './view-commands/analytics.js';
 import { writeWhole } from './write-whole.js';
 
@@ -17,6 +18,7 @@ export const EXPORT_GRAMMAR: Grammar = {
   flags: {
     index: { type: 'string', value: 'ID', help: 'The index or strategy whose run is exported.' },
     ...RUN,
+    'as-known-on': AS_KNOWN['as-known-on'],
     start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
     end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
     by: { type: 'string', value: 'COLUMN', help: 'Reference column of the groups of exposures; SECTOR unless given.' },
@@ -73,6 +75,7 @@ interface ExportOrder {
   readonly indexId: string;
   readonly format: ExportFormat;
   readonly run_id: string | undefined;
+  readonly as_known_on: string | undefined;
   readonly start: string | undefined;
   readonly end: string | undefined;
   readonly by: string | undefined;
@@ -89,8 +92,16 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
   if (out === undefined && (format === 'xlsx' || format === 'arrow') && process.stdout.isTTY)
     throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
-  const [run_id, start, end, by] = [flags.text('run-id'), flags.text('start'), flags.text('end'), flags.text('by')];
-  return { table, indexId, format, run_id, start, end, by };
+  return {
+    table,
+    indexId,
+    format,
+    run_id: flags.text('run-id'),
+    as_known_on: flags.text('as-known-on'),
+    start: flags.text('start'),
+    end: flags.text('end'),
+    by: flags.text('by'),
+  };
 }
 
 /** The format that the ending of a file names. */

@@ -35,7 +35,7 @@ export const exportRoutes = routes({
     scope: 'read',
     tag: 'analytics',
     summary: 'A table of a run as a file, its whole history.',
-    description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nRows come as a stream of any length. The header \`X-Run-Stale\` names what is not current of the run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
+    description: `Tables:\n\n${tables.join('\n')}\n\nFormats, by \`format\` or else by \`Accept\`:\n\n${formats.join('\n')}\n\nWith \`as_known_on\`, the run is the newest stored one that was made on the content of then. Rows come as a stream of any length. The header \`X-Run-Stale\` names what is not current of the run (\`definition\`, \`data\`, \`engine\`); it is absent while the run is current.`,
     params: z.strictObject({
       index_id: Id,
       table: z.enum(EXPORT_NAMES).meta({ description: 'The table.' }),

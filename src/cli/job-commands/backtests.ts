@@ -3,7 +3,7 @@ import { EXIT } from '../connection.js';
 import type { JobCommand } from '../job-command.js';
 import { takenAtStart } from '../taken-at-start.js';
 import { table } from '../terminal.js';
-import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, FAIL_ON, statusOfFindings } from './fields.js';
+import { AS_KNOWN, asKnown, BENCHMARK, CALLBACK, FAIL_ON, failingCodes, statusOfFindings } from './fields.js';
 
 /** What became of one index. */
 interface Backtested {
@@ -37,6 +37,7 @@ export const backtests: JobCommand<readonly Backtested[]> = {
   },
   examples: ['divisor backtests CORE-100,EVEN-100 --if-stale', 'divisor backtests CORE-100,EVEN-100 --csv'],
   async submit(client, [ids = ''], flags) {
+    failingCodes(flags);
     const { backtests: entries } = await client.call('startBacktests', {
       query: { callback: flags.text('callback') },
       body: {

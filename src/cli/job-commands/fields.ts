@@ -1,6 +1,9 @@
+import { FINDING_CODES } from '#domain/findings.js';
+import { didYouMean } from '#domain/nearest-name.js';
 import type { FlagValues } from '../command-line.js';
 import { EXIT } from '../connection.js';
 import { decimal, percent, table } from '../terminal.js';
+import { UsageError } from '../usage-error.js';
 
 /** Members that are fractions, shown as percentages. */
 const FRACTIONS = new Set([
@@ -80,12 +83,21 @@ export const FAIL_ON = {
   },
 } as const;
 
+/** The codes of `--fail-on`. @throws UsageError for one that no finding has */
+export function failingCodes(flags: FlagValues): readonly string[] {
+  const codes = flags.text('fail-on')?.split(',') ?? [];
+  return codes.map((word) => {
+    const code = word.trim();
+    if (!FINDING_CODES.some((known) => known === code))
+      throw new UsageError(
+        `--fail-on: no finding has the code ${code}.${didYouMean(code, FINDING_CODES) || ' PARTIAL_DATE is one; the page of codes lists all.'}`,
+      );
+    return code;
+  });
+}
+
 /** Status of a command that is done: whether `--fail-on` names the code of a finding. */
 export function statusOfFindings(findings: readonly { readonly code: string }[], flags: FlagValues): number {
-  const codes =
-    flags
-      .text('fail-on')
-      ?.split(',')
-      .map((code) => code.trim()) ?? [];
+  const codes = failingCodes(flags);
   return findings.some(({ code }) => codes.includes(code)) ? EXIT.found : EXIT.done;
 }

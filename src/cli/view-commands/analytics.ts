@@ -166,7 +166,7 @@ export const rolling = viewCommand({
 });
 
 export const performance = viewCommand({
-  summary: 'Figures of a stored run over a window, beside those of its benchmark.',
+  summary: 'Figures of a stored run over a window; some against the index it tracks or its benchmark.',
   words: [INDEX],
   flags: RANGE,
   examples: ['divisor performance CORE-100', 'divisor performance CORE-100 --start 2020-01-02 --csv'],
@@ -175,17 +175,15 @@ export const performance = viewCommand({
       params: { index_id },
       query: { start: flags.text('start'), end: flags.text('end') },
     }),
-  records({ metrics, statistics, benchmark_statistics: against }) {
-    const figures = (of: object | null) =>
-      Object.entries(of ?? {}).filter(
-        (entry): entry is [string, number | null] => typeof entry[1] !== 'object' || entry[1] === null,
-      );
-    const ofBenchmark = new Map(figures(against));
-    return figures({ ...metrics, ...statistics }).map(([figure, value]) => ({
-      figure,
-      value,
-      benchmark: ofBenchmark.get(figure) ?? null,
-    }));
+  records({ index_id: index, metrics, statistics, benchmark, benchmark_statistics: relative }) {
+    const { tracking_difference, tracking_error, ...own } = metrics;
+    const figures = (of: Readonly<Record<string, number | null>>, against: string | null) =>
+      Object.entries(of).map(([figure, value]) => ({ figure, value, against }));
+    return [
+      ...figures({ ...own, ...statistics }, null),
+      ...figures({ tracking_difference, tracking_error }, index),
+      ...figures({ ...relative }, benchmark),
+    ];
   },
 });
 

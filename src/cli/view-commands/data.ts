@@ -1,7 +1,7 @@
 import { DivisorError, type DataStore, type ImportResult, type RefreshResult } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
-import { FAIL_ON, members, statusOfFindings } from '../job-commands/fields.js';
+import { FAIL_ON, failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
 import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
 import { viewCommand } from './view-command.js';
@@ -169,6 +169,7 @@ export const refresh: JobCommand<RefreshResult> = {
   examples: ['divisor refresh desk', 'divisor refresh desk --full', 'divisor refresh desk --fail-on PARTIAL_DATE'],
   notes: 'Where the same refresh is under way already, its end is waited for, and its result is this one.',
   async submit(client, [store_id = ''], flags) {
+    failingCodes(flags);
     const body = { full: flags.isSet('full') ?? false, until: flags.text('until') ?? null };
     try {
       return { job: await client.call('refreshStore', { params: { store_id }, body }) };

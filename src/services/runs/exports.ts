@@ -15,7 +15,8 @@ import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { earlierFiles, requireRun, type RunName } from './run-documents.js';
+import { requireRunOn } from './runs-as-known.js';
+import { earlierFiles, requireRun, runIdOf, type RunName } from './run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { stateHead, streamWithHead } from './stamped-json.js';
 
@@ -26,7 +27,7 @@ export interface ExportRequest {
   readonly end?: string | undefined;
   /** Reference column of a table of groups. */
   readonly by?: string | undefined;
-  /** Of tables that read the market. */
+  /** The run is the newest that was made on the content of then. */
   readonly as_known_on?: string | undefined;
 }
 
@@ -39,7 +40,10 @@ export interface RunExport {
 }
 
 export interface Exports {
-  /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE */
+  /**
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE; VALIDATION_FAILED for a run of
+   *   other content than is asked for
+   */
   export(name: RunName, request: ExportRequest): Promise<RunExport>;
 }
 
@@ -76,12 +80,22 @@ export function createExports({
 }: ExportsDependencies): Exports {
   let opened = 0;
 
+  /** The run that is asked for, and the content that its tables are made with. */
+  async function subjectOf(
+    name: RunName,
+    asKnownOn: string | undefined,
+  ): Promise<{ readonly run: RunDocument; readonly served: ServedMarket | undefined }> {
+    if (asKnownOn === undefined) return { run: await requireRun(documents, name), served: markets.served() };
+    const known = await dataVersions.at(asKnownOn);
+    return { run: await requireRunOn(documents, name, known), served: known.served };
+  }
+
   async function marketOf(
     run: RunDocument,
-    { table, as_known_on: asKnownOn }: ExportRequest,
+    table: ExportTableName,
+    served: ServedMarket | undefined,
   ): Promise<ServedMarket | null> {
     if (exportTable(table).readsMarket !== true) return null;
-    const served = asKnownOn === undefined ? markets.served() : (await dataVersions.at(asKnownOn)).served;
     return served === undefined || (await states.isOtherDataset(run, served)) ? null : served;
   }
 
@@ -128,20 +142,22 @@ export function createExports({
   return {
     async export(name, request) {
       const { table, format, by, start = null, end = null } = request;
-      const run = await requireRun(documents, name);
+      const subject = await subjectOf(name, request.as_known_on);
+      const { run } = subject;
       assertOrder({ start, end });
-      const served = await marketOf(run, request);
+      const served = await marketOf(run, table, subject.served);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await stateOf(states, run);
       const { stale } = state;
       const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = etagOf(run, asked);
-      if (format !== 'json') return { stale, etag, open: (signal) => stream(name, asked, signal) };
+      const found = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
+      if (format !== 'json') return { stale, etag, open: (signal) => stream(found, asked, signal) };
       const head = stateHead(state);
       return {
         stale,
         etag: head.etagOf(etag),
-        open: async (signal) => streamWithHead(head, await stream(name, asked, signal)),
+        open: async (signal) => streamWithHead(head, await stream(found, asked, signal)),
       };
     },
   };

@@ -206,6 +206,12 @@ export function describeAgainstAService(): void {
         status: 2,
         err: expect.stringContaining('SECTOR'),
       });
+      const figures = linesOf((await asked(['performance', 'EVEN'])).out);
+      expect(figures.find(({ figure }) => figure === 'tracking_error')).toMatchObject({ against: 'EVEN' });
+      expect(await asked(['export', 'levels', '--index', 'EVEN', '--out', file('absent/levels.csv')])).toMatchObject({
+        status: 64,
+        err: expect.stringContaining('absent is not there'),
+      });
       expect(await asked(['index', 'shwo'])).toMatchObject({
         status: 64,
         err: expect.stringContaining('Did you mean index show?'),

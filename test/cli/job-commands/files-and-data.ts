@@ -198,6 +198,8 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect((await refreshed('PARTIAL_DATE')).status).toBe(0);
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}`);
     expect((await refreshed('PRICE_JUMP')).status).toBe(0);
+    const misspelt = await refreshed('PARTIAL_DATES');
+    expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean PARTIAL_DATE?')]);
     await writeFile(table, `${before}${bars('2024-01-04', ['A', 'B'])}${bars('2024-01-05', ['A'])}`);
     const { status, out } = await refreshed('PARTIAL_DATE');
     expect(status).toBe(3);

@@ -129,6 +129,35 @@ test('prices, actions, previews and backtests of an earlier version are those th
   }
 });
 
+test('an export as known on a version is of the newest run that was made on it', async () => {
+  const { body } = await service.ask<{ readonly runs: readonly { run_id: string; store_version: number }[] }>(
+    'GET',
+    '/analytics/KNOWN/runs',
+  );
+  const exported = async (query: string): Promise<unknown> =>
+    timeless((await service.ask('GET', `/analytics/KNOWN/exports/levels?format=json&${query}`)).body);
+  const tables = await Promise.all([1, 2, 3].map((version) => exported(`as_known_on=${version}`)));
+  for (const [i, table] of tables.entries()) {
+    const run = body.runs.find(({ store_version: version }) => version === i + 1)!;
+    expect(table).toEqual(await exported(`run_id=${run.run_id}`));
+  }
+  expect(new Set(tables.map((table) => JSON.stringify(table))).size).toBe(3);
+  const last = body.runs.find(({ store_version: version }) => version === 3)!.run_id;
+  const path = `/analytics/KNOWN/exports/levels?run_id=${last}&as_known_on=1`;
+  expect(await service.refusal('GET', path)).toMatchObject({
+    status: 422,
+    detail: { findings: [{ code: 'DIFFERENT_DATA', path: 'as_known_on', value: 1 }] },
+  });
+  await service.ask('PUT', '/indices/LATER', { ...INDEX, id: 'LATER' });
+  await jobOf('/analytics/LATER/backtest', {});
+  expect(await service.refusal('GET', '/analytics/LATER/exports/levels?as_known_on=2')).toMatchObject({
+    status: 404,
+    code: 'RUN_NOT_FOUND',
+    detail: { index_id: 'LATER', data_version: 2 },
+  });
+  await service.ask('DELETE', '/indices/LATER');
+});
+
 test('a time asks for the newest version known at it, and a backtest tells which it was', async () => {
   const { versions: listed } = await versions();
   const second = listed.find(({ version }) => version === 2)!;

@@ -1,0 +1,52 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import type { DocumentStore } from '#store/port.js';
+import type { KnownMarket } from '../datasets/data-versions.js';
+import { runListOf } from './kept-runs.js';
+import { requireRun, runIdOf, type RunName } from './run-documents.js';
+
+/**
+ * The newest stored run of a subject that was made on a content of the past, or the one that is asked for by its id.
+ * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for an id of other content
+ */
+export async function requireRunOn(
+  reader: Pick<DocumentStore, 'get'>,
+  name: RunName,
+  known: KnownMarket,
+): Promise<RunDocument> {
+  const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
+  const run = await requireRun(reader, name);
+  if (wasMadeOn(run, known)) return run;
+  if (id !== undefined) throw otherContent(run, known);
+  const { earlier } = await runListOf(reader, subject);
+  for (const before of earlier) {
+    const kept = await requireRun(reader, { subject, id: before });
+    if (wasMadeOn(kept, known)) return kept;
+  }
+  throw new Refusal(
+    'RUN_NOT_FOUND',
+    `${subject} has no stored run on version ${known.version} of the data. A backtest with \`as_known_on\` makes one.`,
+    { index_id: subject, data_version: known.version },
+  );
+}
+
+function wasMadeOn(run: RunDocument, { served, version }: KnownMarket): boolean {
+  const { datasetId, contentHash } = served.identity;
+  if (run.store_id !== undefined && run.store_id !== datasetId) return false;
+  return version === null || run.store_version == null
+    ? run.store_content_hash === contentHash
+    : run.store_version === version;
+}
+
+function otherContent(run: RunDocument, { version }: KnownMarket): Refusal {
+  const made = run.store_version == null ? 'other content' : `version ${run.store_version} of the data`;
+  return refuseWithFindings('query', [
+    {
+      severity: 'error',
+      code: 'DIFFERENT_DATA',
+      message: `The run ${runIdOf(run)} was made on ${made}, not on version ${version}: leave out \`run_id\` or \`as_known_on\`.`,
+      path: 'as_known_on',
+      value: version,
+    },
+  ]);
+}

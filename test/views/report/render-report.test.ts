@@ -7,6 +7,7 @@ import { BUILT_IN_IDS, builtInTemplate } from '#domain/reports/built-in.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
 import { createRunFigures } from '#views/report/figures.js';
 import { percentText } from '#views/report/numbers.js';
+import { openFonts } from '#views/report/text/fonts.js';
 import { IS_SOAK } from '../../soak.js';
 import { readPdf, type Pdf } from './read-pdf.js';
 import { sampleRun } from './sample-run.js';
@@ -90,7 +91,7 @@ describeFigures();
 describeLayout();
 
 describe('bytes', () => {
-  test('are the same for the same run, template and time', () => {
+  test('are the same for the same run, template and time, by fonts just opened as by those of other documents', () => {
     const rendering = { template: builtInTemplate('FACTSHEET-A4', 'SAMPLE'), figures: sample.figures };
     const again = createRunFigures({
       columns: openColumns((from, to) => sample.columns.subarray(from, to)),
@@ -99,7 +100,9 @@ describe('bytes', () => {
       terms: sample.figures.terms,
     });
     expect(
-      Buffer.from(render(rendering).bytes).equals(Buffer.from(render({ ...rendering, figures: again }).bytes)),
+      Buffer.from(render(rendering).bytes).equals(
+        Buffer.from(render({ ...rendering, figures: again, shelf: openFonts() }).bytes),
+      ),
     ).toBe(true);
   });
 

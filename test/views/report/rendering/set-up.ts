@@ -3,7 +3,7 @@ import { builtInTemplate, type BuiltInId } from '#domain/reports/built-in.js';
 import { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { type RunFigures } from '#views/report/figures.js';
 import { renderReport } from '#views/report/render-report.js';
-import { openFonts } from '#views/report/text/fonts.js';
+import { openFonts, type FontShelf } from '#views/report/text/fonts.js';
 import { outside, overlaps, readPdf, type Pdf } from '../read-pdf.js';
 import { sampleRun, type SampleRun } from '../sample-run.js';
 
@@ -24,9 +24,10 @@ interface Rendering {
   readonly template: ReportTemplateDocument;
   readonly figures?: RunFigures;
   readonly renderedAt?: string;
+  readonly shelf?: FontShelf;
 }
 
-export function render({ template, figures, renderedAt = STAMP }: Rendering): {
+export function render({ template, figures, renderedAt = STAMP, shelf = fonts }: Rendering): {
   readonly bytes: Uint8Array;
   readonly pages: number;
 } {
@@ -34,7 +35,7 @@ export function render({ template, figures, renderedAt = STAMP }: Rendering): {
     template,
     figures: new Map(figures === undefined ? [] : [['SAMPLE', figures]]),
     renderedAt,
-    fonts,
+    fonts: shelf,
     report: () => {},
   });
 }

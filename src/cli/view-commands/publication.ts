@@ -3,7 +3,7 @@ import type { JobCommand } from '../job-command.js';
 import { members } from '../job-commands/fields.js';
 import { viewCommand } from './view-command.js';
 
-const INDEX = { name: 'INDEX', help: 'Id of an index or strategy.' };
+const INDEX = { name: 'INDEX', help: 'Id of an index.' };
 
 export const publish: JobCommand<Publication> = {
   summary: 'Publish the closes of a stored run that are not published yet, or restate those that differ.',
@@ -11,7 +11,7 @@ export const publish: JobCommand<Publication> = {
   notes:
     'A run that disagrees with what is published is refused with RESTATEMENT, and nothing is appended; so is one whose closes rest on bars of only some names, with PARTIAL_CLOSES.',
   flags: {
-    'run-id': { type: 'string', value: 'RUN', help: 'A kept run; the newest unless given.' },
+    'run-id': { type: 'string', value: 'RUN', help: 'A kept run; the newest current one unless given.' },
     through: { type: 'string', value: 'DATE', help: 'Last date to publish; that of the run unless given.' },
     restate: { type: 'boolean', help: 'Publish closes that differ again, with --reason.' },
     reason: { type: 'string', value: 'TEXT', help: 'Why, for the log; a restatement needs one.' },

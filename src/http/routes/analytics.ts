@@ -35,8 +35,8 @@ export function analyticsHandlers(analytics: Analytics, batches: BacktestBatches
       // What the client has already need not be written: the reply is a 304 whatever its bytes.
       return namesEtag(header('if-none-match'), etag) ? { bytes: NOTHING, etag } : storedReply(await read());
     },
-    async deleteRecord({ params, precondition }) {
-      await analytics.remove(params.index_id, precondition());
+    async deleteRecord({ params, precondition, authorship }) {
+      await analytics.remove(params.index_id, precondition(), authorship());
       return {};
     },
     async getOverview(request) {

@@ -148,7 +148,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const log = await readLog(indexId);
         const disagreements = disagreementsOf(closes, log.standing);
         assertAllowed(disagreements, request, (refused) => sizesOf(refused, closes, log.standing));
-        const key = await signingKeys.current();
+        const key = await signingKeys.current(by);
         const now = timestamp();
         // A key signs nothing from before its making, whatever the clock does.
         const at = now > key.valid_from ? now : key.valid_from;

@@ -6,8 +6,8 @@ import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/
 
 /** The keys that sign publications: one is in use, those before it stay known for what they signed. */
 export interface SigningKeys {
-  /** The key in use, made when there is none. */
-  current(): Promise<SigningKey>;
+  /** The key in use, made when there is none. @param by who is said to have made it */
+  current(by?: Authorship): Promise<SigningKey>;
   /** Whether a key is still the one in use. */
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
   /** Public keys, oldest first. */
@@ -44,9 +44,9 @@ export function createSigningKeys({
   }
 
   return {
-    current: async () =>
+    current: async (by) =>
       (await inUse(documents)) ??
-      documents.transaction(async (tx) => (await inUse(tx)) ?? (await replaced(tx, timestamp()))),
+      documents.transaction(async (tx) => (await inUse(tx)) ?? (await replaced(tx, timestamp())), { by }),
     async isCurrent(reader, keyId) {
       const stored = await reader.get('signing-key', keyId);
       return stored !== undefined && !('unreadable' in stored) && readKey(stored.body)?.valid_until === null;

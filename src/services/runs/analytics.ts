@@ -5,8 +5,8 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
-import { Refusal } from '#domain/refusal.js';
 import { newHashCells } from '#jobs/hash-cells.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
 import type { Origin } from '#jobs/origin.js';
@@ -15,7 +15,13 @@ import type { ComparedWith } from '#jobs/tasks/views.js';
 import type { RunLevels } from '#jobs/tasks/runs.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
-import { type ArtifactRef, type ArtifactStore, type DocumentStore, lengthOf } from '#store/port.js';
+import {
+  type ArtifactRef,
+  type ArtifactStore,
+  type DocumentStore,
+  type DocumentTransaction,
+  lengthOf,
+} from '#store/port.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
 import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
@@ -24,9 +30,9 @@ import { assertReferenceColumn } from './reference-column.js';
 import { forgetRuns } from './kept-runs.js';
 import { runIdOf, assertSubject, findRun, namedFiles, readRun, requireRun, type RunName } from './run-documents.js';
 import type { CheckedBytes, RunRecordReader, StoredBytes } from './stored-bytes.js';
-import { createRunRecords, recordEtag } from './run-records.js';
+import { assertRecordNamed, createRunRecords, recordEtag } from './run-records.js';
 import { onTermsOf, stateOf, type RunStates } from './run-states.js';
-import { unmarked, withHead, withHeadStored } from './stamped-json.js';
+import { withHead, withHeadStored } from './stamped-json.js';
 import { assertAnyKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
@@ -72,7 +78,7 @@ export interface Analytics {
   record(name: RunName): Promise<RunRecordReader>;
   overview(name: RunName): Promise<StoredBytes | CheckedBytes>;
   /** @throws Refusal PRECONDITION_FAILED */
-  remove(runId: string, ifMatch: Precondition | undefined): Promise<void>;
+  remove(runId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   attribution(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
   groups(name: RunName, query: GroupsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   reconcile(name: RunName, signal: AbortSignal): Promise<AnswerBytes>;
@@ -210,25 +216,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       return { bytes: withHead(head, await artifacts.read(overview)), etag: head.etagOf(overview.sha256) };
     },
 
-    async remove(runId, ifMatch) {
-      await documents.transaction(async (tx) => {
+    async remove(runId, ifMatch, by) {
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertSubject(tx, runId);
-        const found = await tx.get('run', runId);
-        if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
-        const run = 'unreadable' in found ? undefined : readRun(found.body);
-        const etag = run && recordEtag(run);
-        if (
-          ifMatch !== undefined &&
-          !(ifMatch === '*' || (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)))
-        ) {
-          throw new Refusal(
-            'PRECONDITION_FAILED',
-            `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`,
-            { etag: etag ?? null },
-          );
-        }
+        assertRecordNamed(runId, await tx.get('run', runId), ifMatch);
         await forgetRuns(tx, runId);
-      });
+      };
+      await documents.transaction(forget, { by });
     },
 
     async attribution(name, { start = null, end = null }, signal) {

@@ -4,9 +4,11 @@ import { RECORD_SHAPE } from '#domain/backtest/record/schema.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ArtifactRef, ArtifactStore } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, FoundDocument } from '#store/port.js';
+import type { Precondition } from '../shared/preconditions.js';
 import type { StoredBytes } from './stored-bytes.js';
-import { earlierFiles, provenanceOf } from './run-documents.js';
+import { earlierFiles, provenanceOf, readRun } from './run-documents.js';
+import { unmarked } from './stamped-json.js';
 
 export interface RunRecordsDependencies {
   readonly artifacts: ArtifactStore;
@@ -131,4 +133,18 @@ export function recordEtag(run: RunDocument): string {
       ]),
     )
     .digest('hex');
+}
+
+/** @throws Refusal RUN_NOT_FOUND, PRECONDITION_FAILED when If-Match names another record than the stored one */
+export function assertRecordNamed(runId: string, found: FoundDocument, ifMatch: Precondition | undefined): void {
+  if (found === undefined) throw new Refusal('RUN_NOT_FOUND', `${runId} has no stored run.`, { index_id: runId });
+  if (ifMatch === undefined || ifMatch === '*') return;
+  const run = 'unreadable' in found ? undefined : readRun(found.body);
+  const etag = run && recordEtag(run);
+  if (etag !== undefined && ifMatch.some((named) => unmarked(named) === etag)) return;
+  throw new Refusal(
+    'PRECONDITION_FAILED',
+    `If-Match names another record than the stored one, whose etag is ${etag ?? 'unknown'}.`,
+    { etag: etag ?? null },
+  );
 }

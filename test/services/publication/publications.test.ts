@@ -276,6 +276,7 @@ test('the log of writes tells who published and who wrote the definition, to an 
   const run = body.entries.find(({ kind }) => kind === 'run')!;
   expect(run.request_id).not.toBe('');
   expect(run.author).toMatch(/^[A-Za-z0-9]{12}$/); // the id of the key that asked for the backtest
+  expect(body.entries.find(({ kind }) => kind === 'signing-key')).toMatchObject({ author: 'desk', action: 'created' });
   // A time is a moment, whatever zone it is written in and whether or not it has a fraction.
   const times = body.entries.map(({ at }) => at);
   const middle = times[Math.floor(times.length / 2)]!;

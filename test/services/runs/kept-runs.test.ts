@@ -180,7 +180,15 @@ test('a replay of an earlier run is of its own definition', async () => {
 });
 
 test('with its record an index forgets its runs, but for the published', async () => {
-  expect((await service.ask('DELETE', '/analytics/KEPT/record')).status).toBe(204);
+  const by = { 'x-change-note': 'Made on wrong data', 'x-request-id': 'removal-1' };
+  expect((await service.ask('DELETE', '/analytics/KEPT/record', undefined, by)).status).toBe(204);
+  const { entries } = (await service.ask<{ readonly entries: readonly object[] }>('GET', '/audit?kind=run')).body;
+  expect(entries.at(-1)).toMatchObject({
+    action: 'deleted',
+    id: 'KEPT',
+    request_id: 'removal-1',
+    note: 'Made on wrong data',
+  });
   const { runs } = await listed();
   expect(runs.map(({ published }) => published)).toEqual([true]);
   expect((await service.refusal('GET', ofRun('overview'))).code).toBe('RUN_NOT_FOUND');

@@ -3533,6 +3533,8 @@ export interface Mapping {
   readonly date_format: string | null;
   /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
   readonly decimal: '.' | ',';
+  /** Mark between thousands beside a decimal point: 1,234.5. Null: there is none. */
+  readonly thousands: ',' | null;
   /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
   /** A price of 0: refused, or no price. */
@@ -3563,6 +3565,8 @@ export interface MappingAnswers {
   readonly date_format?: string | null | undefined;
   /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
   readonly decimal?: '.' | ',' | undefined;
+  /** Mark between thousands beside a decimal point: 1,234.5. Null: there is none. */
+  readonly thousands?: ',' | null | undefined;
   /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** A price of 0: refused, or no price. */
@@ -3595,6 +3599,8 @@ export interface MappingInput {
   readonly date_format?: string | null | undefined;
   /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
   readonly decimal?: '.' | ',' | undefined;
+  /** Mark between thousands beside a decimal point: 1,234.5. Null: there is none. */
+  readonly thousands?: ',' | null | undefined;
   /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** A price of 0: refused, or no price. */
@@ -3609,7 +3615,7 @@ export interface MappingInput {
 
 export interface MappingQuestion {
   /** Field of the mapping that says it, or the adjustment. */
-  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
   /** What the data does not say. */
   readonly question: string;
   /** What is taken unless it is answered. */

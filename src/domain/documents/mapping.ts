@@ -73,6 +73,10 @@ export const Mapping = z
       description: 'Mark of decimals. With a comma, points and spaces between thousands are passed over.',
       example: ',',
     }),
+    thousands: z.enum([',']).nullable().default(null).meta({
+      description: 'Mark between thousands beside a decimal point: 1,234.5. Null: there is none.',
+      example: ',',
+    }),
     on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
       description:
         'A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.',

@@ -60,8 +60,10 @@ export function textIn(cell: Cell | undefined): string | null {
 /** The reason a text is no number, in words for its author. */
 export function notANumber(text: string): string {
   const number = text.trim();
+  if (/^[+-]?\d{1,3},\d{3}$/.test(number))
+    return 'has a comma, of decimals or between thousands; write digits and a point, or say which by decimal or thousands of a mapping';
   if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number))
-    return 'has commas between its thousands; write digits only';
+    return 'has commas between its thousands; write digits only, or read them by thousands of a mapping';
   return /^[+-]?\d+(\.\d{3})*,\d+$/.test(number)
     ? 'is written with a decimal comma; a decimal point is needed'
     : 'is not a finite number';

@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
-import { numberIn, textIn, type Cell } from '../formats/cells.js';
-import { commaNumberIn } from '../mapping/decimal-comma.js';
+import { textIn, type Cell } from '../formats/cells.js';
+import { commaNumberIn, thousandsNumberIn } from '../mapping/written-numbers.js';
 import { dayReader } from '../mapping/date-formats.js';
 import { dateFormatOf } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
@@ -16,7 +16,7 @@ export const MOST = 0.6;
 
 /** Texts that stand for a missing number. */
 export const isNumber = (cell: Cell | undefined) => {
-  const value = numberIn(cell) ?? commaNumberIn(cell);
+  const value = thousandsNumberIn(cell) ?? commaNumberIn(cell);
   return value !== undefined && !Number.isNaN(value);
 };
 
@@ -95,10 +95,4 @@ export function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (format !== null) draft.mapping.date_format = format;
   const question = `Days may be written ${[format, ...others].join(' or ')}: no day decides it. The first is taken.`;
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });
-}
-
-export function decimals(draft: Draft, cells: readonly (Cell | undefined)[]): void {
-  const texts = cells.filter((cell) => typeof cell === 'string' && /\d/.test(cell));
-  const withComma = texts.filter((cell) => numberIn(cell) === undefined && commaNumberIn(cell) !== undefined);
-  if (withComma.length > 0 && withComma.length > texts.length / 10) draft.mapping.decimal = ',';
 }

@@ -1,5 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
+import { hasThousands } from '../mapping/written-numbers.js';
 import { isAnswered } from './draft.js';
 import type { Answers, Question } from './question.js';
 
@@ -26,6 +27,18 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
         taken: 'missing',
         others: ['refuse'],
         required: false,
+      },
+    };
+  const apart = of('NOT_A_NUMBER').flatMap(({ value }) => (hasThousands(value) ? [value] : []));
+  if (isFree('thousands') && mapping.decimal === '.' && mapping.thousands === null && apart.length > 0)
+    return {
+      mapping: { ...mapping, thousands: ',' },
+      question: {
+        field: 'thousands',
+        question: `Some numbers have commas, as ${apart[0]}: taken for those between thousands, and passed over.`,
+        taken: ',',
+        others: ['none'],
+        required: !apart.some((text) => /\.|,.*,/.test(text)),
       },
     };
   const repeated = isFree('on_duplicate')

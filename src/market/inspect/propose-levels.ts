@@ -4,7 +4,6 @@ import {
   adjustedAsClose,
   columnsFor,
   days,
-  decimals,
   isNumber,
   MOST,
   PREAMBLE_MAX,
@@ -12,6 +11,7 @@ import {
   textsOf,
   type Draft,
 } from './draft.js';
+import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf, rolesOf } from './roles.js';
 import type { Sample } from './sample.js';
 
@@ -75,9 +75,10 @@ function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels):
     draft,
     body.map((row) => row[Math.max(at, 0)]),
   );
-  decimals(
+  numberMarks(
     draft,
     body.flatMap((row) => row.slice(1)),
+    sample,
   );
   return true;
 }

@@ -6,13 +6,13 @@ import {
   ask,
   columnsFor,
   days,
-  decimals,
   isNumber,
   PREAMBLE_MAX,
   recognise,
   textsOf,
   type Draft,
 } from './draft.js';
+import { numberMarks } from './number-marks.js';
 import { nearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
@@ -54,9 +54,10 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   ];
   draft.mapping.ignore = [...new Set(ignored)];
   days(draft, column(roles.date!));
-  decimals(
+  numberMarks(
     draft,
     body.flatMap((row) => row.filter((_, i) => header[i] !== roles.date)),
+    sample,
   );
   if (draft.recognisedAs === null) draft.confidence = 'likely';
   return true;

@@ -1,5 +1,6 @@
 import { textIn } from '../formats/cells.js';
-import { ask, days, decimals, isDay, isNumber, MOST, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
+import { ask, days, isDay, isNumber, MOST, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
+import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
 
@@ -46,7 +47,7 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
     draft,
     body.map((row) => row[day]),
   );
-  decimals(draft, cells);
+  numberMarks(draft, cells, sample);
   draft.confidence = 'likely';
   return true;
 }

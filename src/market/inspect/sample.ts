@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { Cell } from '../formats/cells.js';
-import { cellText, CsvFault, readCsv } from '../formats/csv.js';
+import { cellText, CsvFault, readCsv, type CsvRecord } from '../formats/csv.js';
 import { columnsOf, scanOf } from '../formats/parquet.js';
 import { FORMULA, readWorkbook } from '../formats/workbook-reader.js';
 import { openZip } from '../formats/zip-reader.js';
@@ -16,6 +16,8 @@ export interface Sample {
   /** What the file, sheet or table is called. */
   readonly name: string;
   readonly rows: readonly (readonly (Cell | undefined)[])[];
+  /** What stands between the cells of a text file. */
+  readonly delimiter?: string | undefined;
 }
 
 /** What the names of tables are of: of files or sheets, or of none that could say an identifier. */
@@ -38,9 +40,9 @@ export async function sampleFiles(
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
   for (const file of spread(files)) {
-    const rows =
+    const sample =
       file.format === 'parquet' ? await parquetRows(file, await duck(), problems) : await textRows(file, problems);
-    if (rows !== undefined) samples.push({ name: basename(file.path), rows });
+    if (sample !== undefined) samples.push({ name: basename(file.path), ...sample });
   }
   return samples;
 }
@@ -54,7 +56,10 @@ function spread<T>(files: readonly T[]): readonly T[] {
   );
 }
 
-async function textRows(file: SourceFile, problems: Problems): Promise<Sample['rows']> {
+type Rows = Omit<Sample, 'name'>;
+
+async function textRows(file: SourceFile, problems: Problems): Promise<Rows> {
+  let delimiter: string | undefined;
   const rows: (readonly (Cell | undefined)[])[] = [];
   const add = (cells: readonly (Cell | undefined)[] | null) => {
     if (cells !== null) rows.push(cells);
@@ -68,7 +73,10 @@ async function textRows(file: SourceFile, problems: Problems): Promise<Sample['r
     await readRows(file, [], problems, {
       csv: (columns) => {
         const next = onHeader(columns);
-        return (record) => next(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+        return (record) => {
+          delimiter ??= delimiterIn(record);
+          next(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+        };
       },
       cells: onHeader,
       onBytes: () => {},
@@ -76,13 +84,19 @@ async function textRows(file: SourceFile, problems: Problems): Promise<Sample['r
   } catch (enough) {
     if (!(enough instanceof Enough)) throw enough;
   }
-  return rows;
+  return { rows, delimiter };
+}
+
+/** What stands between the first two cells of a record; undefined where it has but one. */
+function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefined {
+  if (cells < 2) return undefined;
+  return /[,;\t|]/.exec(String.fromCharCode(...bytes.subarray(ends[0], starts[1])))?.[0];
 }
 
 /** Undefined, with a finding, where the file cannot be read. */
-async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Sample['rows'] | undefined> {
+async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Rows | undefined> {
   try {
-    return await firstRows(file, duck);
+    return { rows: await firstRows(file, duck) };
   } catch (error) {
     problems.nameFile(file.label, basename(file.path));
     problems.error(unreadableFile(file, error));
@@ -123,6 +137,7 @@ async function sampleArchive(bytes: Uint8Array): Promise<Sample[]> {
   );
   for (const member of spread(members)) {
     const rows: (readonly (Cell | undefined)[])[] = [];
+    let delimiter: string | undefined;
     const add = (cells: readonly Cell[]) => {
       rows.push(cells);
       if (rows.length >= SAMPLE_ROWS) throw new Enough();
@@ -130,12 +145,15 @@ async function sampleArchive(bytes: Uint8Array): Promise<Sample[]> {
     try {
       await readCsv(member.open(), (columns) => {
         add(columns);
-        return (record) => add(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+        return (record) => {
+          delimiter ??= delimiterIn(record);
+          add(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+        };
       });
     } catch (enough) {
       if (!(enough instanceof Enough || enough instanceof CsvFault)) throw enough;
     }
-    samples.push({ name: member.name.split('/').at(-1)!, rows });
+    samples.push({ name: member.name.split('/').at(-1)!, rows, delimiter });
   }
   return samples;
 }

@@ -5,12 +5,12 @@ import { isKnownColumn } from '../content/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import { badDay, quoted } from '../content/key-problems.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
-import { notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import { notANumber, textIn, type Cell } from '../formats/cells.js';
 import type { Panels } from '../serving/panels.js';
 import { dayReader } from './date-formats.js';
-import { commaNumberIn } from './decimal-comma.js';
 import { identifierOfFile, isMarketTable } from './market-tables.js';
 import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
+import { numberReader } from './written-numbers.js';
 import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } from './wide-columns.js';
 
 /** The prices of a mapped market; an adjusted close is one as well. */
@@ -54,7 +54,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const readDay = dayReader(mapping.date_format);
   const areZerosMissing = mapping.zero_prices === 'missing';
   const isAbsolute = mapping.negative_prices === 'absolute';
-  const numberOf = mapping.decimal === ',' ? commaNumberIn : numberIn;
+  const numberOf = numberReader(mapping);
   /** By the name of the datapoint: whether it has a number, and the texts it has. */
   const numbered = new Set<string>();
   const textColumns = new Map<string, Wordy>();
@@ -71,7 +71,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     const mapped: MappedFile = {
       ...file,
       ...(code === undefined ? {} : { code }),
-      hasOwnNumbers: mapping.decimal === ',',
+      hasOwnNumbers: mapping.decimal === ',' || mapping.thousands !== null,
       names,
       isPrice: names.map((each) => PRICES.has(each)),
     };

@@ -24,6 +24,7 @@ export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapp
     (from === null || from === 'column') &&
     mapping.date_format === null &&
     mapping.decimal === '.' &&
+    mapping.thousands === null &&
     mapping.on_duplicate === 'refuse' &&
     mapping.zero_prices === 'refuse' &&
     mapping.negative_prices === 'refuse'

@@ -177,6 +177,16 @@ test.each([
   expect(bars).toEqual({ 'A 2024-01-02 CLOSE': value });
 });
 
+test.each([
+  ['"1,234.513"', 1234.513],
+  ['"12,345,678"', 12_345_678],
+  ['"7,233"', 7233],
+  ['987.5', 987.5],
+])('commas between thousands on request: %s', async (text, value) => {
+  const { bars } = await read({ 'x.csv': `date,identifier,CLOSE\n2024-01-02,A,${text}\n` }, { thousands: ',' });
+  expect(bars).toEqual({ 'A 2024-01-02 CLOSE': value });
+});
+
 test.each(['1.5', '1,2,3', ',', '1.23,4'])('%s is no number with a decimal comma', async (text) => {
   const { places: found } = await read({ 'x.csv': `date;identifier;CLOSE\n2024-01-02;A;${text}\n` }, { decimal: ',' });
   expect(found).toEqual(['NOT_A_NUMBER market/x.csv[row 1].CLOSE']);

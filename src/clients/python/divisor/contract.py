@@ -3930,6 +3930,8 @@ class Mapping(t.TypedDict):
     date_format: t.Optional[str]
     #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
+    #: Mark between thousands beside a decimal point: 1,234.5. Null: there is none.
+    thousands: t.Optional[t.Literal[","]]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
@@ -3961,6 +3963,8 @@ class MappingAnswers(t.TypedDict, total=False):
     date_format: t.Optional[str]
     #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
+    #: Mark between thousands beside a decimal point: 1,234.5. Null: there is none.
+    thousands: t.Optional[t.Literal[","]]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
@@ -3994,6 +3998,8 @@ class MappingInput(t.TypedDict, total=False):
     date_format: t.Optional[str]
     #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
+    #: Mark between thousands beside a decimal point: 1,234.5. Null: there is none.
+    thousands: t.Optional[t.Literal[","]]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
@@ -4008,7 +4014,7 @@ class MappingInput(t.TypedDict, total=False):
 
 class MappingQuestion(t.TypedDict):
     #: Field of the mapping that says it, or the adjustment.
-    field: t.Literal["adjustment", "layout", "skip_rows", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
+    field: t.Literal["adjustment", "layout", "skip_rows", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: What the data does not say.
     question: str
     #: What is taken unless it is answered.

@@ -236,7 +236,11 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
     ];
   }
   if (!isObject(universe)) return [];
-  const { kind, id, identifiers } = universe;
+  const { kind = 'all', id, identifiers } = universe;
+  const foreign = Object.entries(KINDS_OF_MEMBER).find(
+    ([member, kinds]) => isGiven(universe[member]) && typeof kind === 'string' && !kinds.includes(kind),
+  );
+  if (foreign !== undefined) return [foreignMember(kind as string, ...foreign)]; // just seen
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
       error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.'),
@@ -248,6 +252,25 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
     return [error('REQUIRED', 'universe.id', `universe.id is required by the kind ${kind}.`)];
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
 }
+
+/** Kinds of universes that have a member. A watchlist is resolved to its identifiers. */
+const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
+  id: ['named', 'index'],
+  watchlist_id: ['watchlist'],
+  identifiers: ['list', 'watchlist'],
+};
+
+const isGiven = (value: unknown) =>
+  value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+
+const foreignMember = (kind: string, member: string, kinds: readonly string[]): Finding => ({
+  ...error(
+    'NOT_IN_CHOICES',
+    'universe.kind',
+    `universe.${member} is given, and the kind is ${kind}, which has none; the accepted set is ${kinds.join(', ')}.`,
+  ),
+  accepted: [...kinds],
+});
 
 /** Findings about a cadence, as far as its shape is readable. */
 function rebalanceFindings(rebalance: unknown): Finding[] {

@@ -31,16 +31,7 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
     };
   const apart = of('NOT_A_NUMBER').flatMap(({ value }) => (hasThousands(value) ? [value] : []));
   if (isFree('thousands') && mapping.decimal === '.' && mapping.thousands === null && apart.length > 0)
-    return {
-      mapping: { ...mapping, thousands: ',' },
-      question: {
-        field: 'thousands',
-        question: `Some numbers have commas, as ${apart[0]}: taken for those between thousands, and passed over.`,
-        taken: ',',
-        others: ['none'],
-        required: !apart.some((text) => /\.|,.*,/.test(text)),
-      },
-    };
+    return withThousands(mapping, apart);
   const repeated = isFree('on_duplicate')
     ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
     : undefined;
@@ -76,6 +67,19 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
 function counted(findings: readonly Finding[], one: string, many: string): string {
   const total = findings.reduce((sum, { count = 1 }) => sum + count, 0);
   return `${total} ${total === 1 ? one : many}`;
+}
+
+function withThousands(mapping: Mapping, apart: readonly string[]): Mended {
+  return {
+    mapping: { ...mapping, thousands: ',' },
+    question: {
+      field: 'thousands',
+      question: `Some numbers have commas, as ${apart[0]}: taken for those between thousands, and passed over.`,
+      taken: ',',
+      others: ['none'],
+      required: !apart.some((text) => /\.|,.*,/.test(text)),
+    },
+  };
 }
 
 /** Columns that hold what is no number are left out; without adjusted closes nothing is derived from them. */

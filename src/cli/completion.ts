@@ -32,9 +32,14 @@ export function completionOf({ words, flags }: Grammar, extra: readonly (keyof t
 /** What may follow a command by its help alone. @param known flags of several commands, with their values */
 export function completionByHelp(name: string, help: string, known: Completion['flags']): Completion {
   const flags = [...(help.match(/--[a-z][a-z-]*/g) ?? []), '--help'];
-  const words = [...help.matchAll(new RegExp(`^(?:Usage: )?divisor ${name} ([a-z|]+)(?= |$)`, 'gm'))];
+  const start = `divisor ${name} `;
+  const words = help.split('\n').flatMap((line) => {
+    const usage = line.replace('Usage: ', '');
+    const next = usage.startsWith(start) ? usage.slice(start.length).split(' ')[0]! : '';
+    return /^[a-z|]+$/.test(next) ? next.split('|') : [];
+  });
   return {
-    words: [...new Set(words.flatMap(([, alternatives]) => alternatives!.split('|')))],
+    words: [...new Set(words)],
     flags: Object.fromEntries(flags.map((flag) => [flag, known[flag] ?? null])),
   };
 }

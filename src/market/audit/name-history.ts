@@ -58,13 +58,20 @@ export function* nameHistories(
     else known.push(action);
   }
   const width = identifiers.length;
+  const found = new Int32Array(dates.length);
+  const prices = new Float64Array(dates.length);
   for (let position = 0; position < width; position++) {
-    const rows: number[] = [];
-    for (let t = 0, cell = position; t < dates.length; t++, cell += width)
-      if (panel[cell] === panel[cell]) rows.push(t);
-    if (rows.length < 2) continue;
-    const days = Int32Array.from(rows, (t) => dates[t]!);
-    const close = Float64Array.from(rows, (t) => panel[t * width + position]!);
+    let bars = 0;
+    for (let t = 0, cell = position; t < dates.length; t++, cell += width) {
+      const price = panel[cell]!;
+      if (Number.isNaN(price)) continue;
+      found[bars] = t;
+      prices[bars++] = price;
+    }
+    if (bars < 2) continue;
+    const rows = found.slice(0, bars);
+    const days = rows.map((t) => dates[t]!);
+    const close = prices.slice(0, bars);
     const placed = (actions.get(identifiers[position]!) ?? []).map((action) => ({
       bar: firstAtLeast(days, action.exDay),
       action,
@@ -81,7 +88,7 @@ export function* nameHistories(
     yield {
       identifier: identifiers[position]!,
       position,
-      rows: Int32Array.from(rows),
+      rows,
       days,
       close,
       returns,

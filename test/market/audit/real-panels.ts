@@ -55,15 +55,14 @@ export function* realSets(): Generator<RealSet> {
 function wide(name: string, adjustment: Adjustment, closes: string, volumes?: string): RealSet {
   const volumeOf = volumes === undefined ? () => Number.NaN : cellsOf(volumes);
   const { names, rows } = wideTable(closes, COUNTED_NAMES_MAX);
-  const bars = rows.flatMap(([date, cells]) => {
+  const bars: Bar[] = [];
+  for (const [date, cells] of rows) {
     const day = dayFrom(date);
-    return names.map((identifier, i) => ({
-      identifier,
-      day,
-      close: valueOf(cells[i]),
-      volume: volumeOf(date, identifier),
-    }));
-  });
+    names.forEach((identifier, i) => {
+      const close = valueOf(cells[i]);
+      if (close > 0) bars.push({ identifier, day, close, volume: volumeOf(date, identifier) });
+    });
+  }
   return { name, adjustment, content: contentOf(bars) };
 }
 

@@ -35,6 +35,7 @@ export function proposeLevels(draft: Draft, sample: Sample): boolean {
     const areNames =
       others.length > 0 &&
       others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(text));
+    if (isHeading(names, fields)) continue;
     if (Math.max(a, b) < MOST || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
       continue;
     const body = sample.rows.slice(i + 2).filter((row) => row.slice(1).some(isNumber));
@@ -43,6 +44,13 @@ export function proposeLevels(draft: Draft, sample: Sample): boolean {
   }
   return false;
 }
+
+/** Whether a row above the fields is the last of a heading, a label and its value as `Currency | USD`, and no name. */
+const isHeading = ([label = '', ...values]: readonly string[], [date = '']: readonly string[]) =>
+  label !== '' &&
+  roleOf(label) !== 'identifier' &&
+  roleOf(date) === 'date' &&
+  values.filter((text) => text !== '').length === 1;
 
 interface Levels {
   readonly fields: readonly string[];

@@ -46,6 +46,32 @@ describe('a workbook', () => {
     expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
   });
 
+  test('of a sheet a name with a heading above its prices takes no line of the heading for a name', async () => {
+    const withHeading = (name: string, close: number): Sheet => ({
+      name,
+      rows: [
+        ['Security', `${name} US Equity`],
+        ['Start Date', '2024-01-02'],
+        ['Currency', 'USD'],
+        [],
+        ['Date', 'PX_LAST', 'PX_VOLUME'],
+        ['2024-01-02', close, 100],
+        ['2024-01-03', close + 1, 100],
+      ],
+    });
+    const { rows_read, preview, recognised_as } = await inspectedSheets([
+      withHeading('USB', 10),
+      withHeading('LH', 20),
+    ]);
+    expect([rows_read, recognised_as]).toEqual([4, 'Bloomberg']);
+    expect(preview.data.map(([name, day, close]) => [name, day, close])).toEqual([
+      ['LH', '2024-01-02', 20],
+      ['LH', '2024-01-03', 21],
+      ['USB', '2024-01-02', 10],
+      ['USB', '2024-01-03', 11],
+    ]);
+  });
+
   test('of one sheet asks whether it is called like its name', async () => {
     const { mapping, confidence, unsure } = await inspectedSheets([sheet('Sheet1', 10)]);
     expect([mapping.identifier_from, confidence]).toEqual(['file:{identifier}', 'unsure']);

@@ -236,11 +236,9 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
     ];
   }
   if (!isObject(universe)) return [];
-  const { kind = 'all', id, identifiers } = universe;
-  const foreign = Object.entries(KINDS_OF_MEMBER).find(
-    ([member, kinds]) => isGiven(universe[member]) && typeof kind === 'string' && !kinds.includes(kind),
-  );
-  if (foreign !== undefined) return [foreignMember(kind as string, ...foreign)]; // just seen
+  const { kind, id, identifiers } = universe;
+  const own = kind === undefined ? Object.entries(KINDS_OF_MEMBER).find(([member]) => isGiven(universe[member])) : null;
+  if (own != null) return [withoutKind(...own)];
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
       error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.'),
@@ -253,24 +251,23 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
 }
 
-/** Kinds of universes that have a member. A watchlist is resolved to its identifiers. */
+/** Kinds of universes that have a member. */
 const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
   id: ['named', 'index'],
   watchlist_id: ['watchlist'],
-  identifiers: ['list', 'watchlist'],
+  identifiers: ['list'],
 };
 
 const isGiven = (value: unknown) =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
 
-const foreignMember = (kind: string, member: string, kinds: readonly string[]): Finding => ({
-  ...error(
-    'NOT_IN_CHOICES',
+const withoutKind = (member: string, kinds: readonly string[]): Finding =>
+  error(
+    'REQUIRED',
     'universe.kind',
-    `universe.${member} is given, and the kind is ${kind}, which has none; the accepted set is ${kinds.join(', ')}.`,
-  ),
-  accepted: [...kinds],
-});
+    `universe.kind is required beside universe.${member}: ${kinds.join(' or ')}. Without it the universe is all names.`,
+    { accepted: [...kinds] },
+  );
 
 /** Findings about a cadence, as far as its shape is readable. */
 function rebalanceFindings(rebalance: unknown): Finding[] {

@@ -178,6 +178,7 @@ class Divisor:
         file = Path(path)
         kind = {".parquet": PARQUET, ".arrow": ARROW}.get(file.suffix)
         if kind is not None:
+            file.stat()  # a file that is not there is no lost connection
             answer = self.transport.upload("/data/import", lambda: _pieces(file), kind, {"name": file.stem, **fields})
             return ready(answer, self._frames)
         content = base64.b64encode(file.read_bytes()).decode()

@@ -1,5 +1,6 @@
 import type { MarketTasks } from '../process/market-tasks.js';
 import { mergeContents } from '../content/merge-content.js';
+import { withKeptRows } from '../mapping/kept-rows.js';
 import type { Problems } from '../content/problems.js';
 import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
@@ -32,7 +33,7 @@ export async function importTable(
     terms,
   });
   const where = { folder, isServed: load, derived: read?.derived ?? null };
-  if (read === undefined || held === null) return read && { ...read, ...where };
+  if (read === undefined || held === null) return read && { ...withKeptRows(read, terms.mapping), ...where };
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);
   return merged && { ...appended(merged, read.rows), ...where };

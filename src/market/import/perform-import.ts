@@ -7,6 +7,7 @@ import type { MarketContent } from '../content/market-content.js';
 import type { ImportAnswer } from '../process/market-tasks.js';
 import { rowsOf } from '../content/content.js';
 import { mergeContents } from '../content/merge-content.js';
+import { withKeptRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { Problems } from '../content/problems.js';
 import { readImport, type ImportSource } from './read-import.js';
@@ -53,7 +54,7 @@ export async function performImport(
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
   if (held !== null) refuseAppendedAdjustment(header, problems);
-  if (read === undefined || held === null) return read && { ...read, folder, isServed };
+  if (read === undefined || held === null) return read && { ...withKeptRows(read, header.mapping), folder, isServed };
   const before = await readSource(held, problems, () => {});
   const merged = before && mergeContents(before.content, read.content, problems);
   return merged && { ...read, ...appended(merged, read.rows), folder, isServed };

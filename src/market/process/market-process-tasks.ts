@@ -6,6 +6,7 @@ import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market
 import type { FreeProcess } from './process-pool.js';
 import type { TableKind } from '../content/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
+import { withKeptRows } from '../mapping/kept-rows.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
 import type { FileDigest } from '../sources/digest-file.js';
@@ -154,7 +155,7 @@ async function perform(
         ...input,
         follower,
       });
-      return read && { ...read, files: async () => read.files };
+      return read && { ...withKeptRows(read, input.terms?.mapping), files: async () => read.files };
     }
     case 'readDatabase': {
       const { readDatabase } = await import('../sources/databases/read-database.js');
@@ -165,7 +166,7 @@ async function perform(
         (fraction, message) => onProgress(0.9 * fraction, message),
         { ...input, follower },
       );
-      return read && { ...read, files: async () => read.files };
+      return read && { ...withKeptRows(read, input.terms?.mapping), files: async () => read.files };
     }
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');

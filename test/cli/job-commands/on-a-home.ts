@@ -171,7 +171,7 @@ export function describeOnAHome(): void {
     });
 
     test('a folder of vendor files becomes a served store by one command, and their mapping can be looked at first', async () => {
-      const { writes, names } = await vendorFiles();
+      const { bars, names } = await vendorFiles();
       const looked = await onHome(['inspect', file('vendor'), '--out', file('mapping.json')]);
       const taken =
         /^divisor (inspect|import): (zero_prices missing: 4 prices are 0|on_duplicate identical: 1 row says again)/gm;
@@ -196,7 +196,7 @@ export function describeOnAHome(): void {
       expect(result).toMatchObject({
         identifiers: names,
         active: true,
-        rows: { market: writes },
+        rows: { market: bars },
         derived_actions: { splits: 0 },
         adjustment: written.adjustment,
       });
@@ -206,17 +206,17 @@ export function describeOnAHome(): void {
       );
       expect([byFile.status, byFile.err]).toEqual([0, '']);
       expect(linesOf(byFile.out).at(-1)).toMatchObject({
-        result: { adjustment: written.adjustment, derived_actions: { splits: 0 }, rows: { market: writes } },
+        result: { adjustment: written.adjustment, derived_actions: { splits: 0 }, rows: { market: bars } },
       });
     }, 60_000);
   });
 }
 
 /** Files as a vendor delivers them: a name each, with a row that stands twice, a day without prices, dividends in the adjusted close alone. */
-async function vendorFiles(): Promise<{ readonly writes: number; readonly names: number }> {
+async function vendorFiles(): Promise<{ readonly bars: number; readonly names: number }> {
   await mkdir(file('vendor'));
   const days = Array.from({ length: 24 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));
-  let writes = 0;
+  let bars = 0;
   const names = IS_SOAK ? 482 : 60;
   for (let n = 0; n < names; n++) {
     const lines = ['Date,Open,High,Low,Close,Adj Close,Volume,Note'];
@@ -227,9 +227,9 @@ async function vendorFiles(): Promise<{ readonly writes: number; readonly names:
           ? '0,0,0,0,0,0'
           : [close, close, close, close, (Number(close) * (t < 15 ? 0.99 : 1)).toFixed(6), 1000 + t].join(',');
       lines.push(...Array.from({ length: n === 3 && t === 9 ? 2 : 1 }, () => `${day},${bar},vendor`));
-      writes += n === 3 && t === 9 ? 2 : 1;
+      bars += 1;
     }
     await writeFile(file(`vendor/N${n}_data.csv`), `${lines.join('\n')}\n`);
   }
-  return { writes, names };
+  return { bars, names };
 }

@@ -53,3 +53,21 @@ test('a refresh serves the dividends that adjusted closes tell of new days, and 
     expect(await refresh()).toMatchObject({ rows_changed: 1 });
     expect(contentOf(await store())).toEqual(contentOf(await readWhole()));
   }, mapping));
+
+test('rows of a store are bars kept: those of two wide tables once, and a bar said twice once', async () => {
+  const wide = Mapping.parse({ layout: 'wide', fields: { 'close.csv': 'CLOSE', 'volume.csv': 'VOLUME' } });
+  await withDesk(async ({ write, load, store }) => {
+    const table = 'date,A,B\n2024-01-02,10,20\n2024-01-03,11,\n';
+    await write({ 'close.csv': table, 'volume.csv': table });
+    await load();
+    expect((await store()).rows).toMatchObject({ market: 3 });
+  }, wide);
+  await withDesk(
+    async ({ write, load, store }) => {
+      await write({ 'x.csv': 'date,identifier,CLOSE\n2024-01-02,A,10\n2024-01-02,A,12\n2024-01-03,A,11\n' });
+      await load();
+      expect((await store()).rows).toMatchObject({ market: 2 });
+    },
+    Mapping.parse({ on_duplicate: 'first' }),
+  );
+});

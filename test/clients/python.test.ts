@@ -112,8 +112,12 @@ try:
     Divisor("http://127.0.0.1:9").health()
 except Unreachable as gone:
     codes.append(str(gone))
+try:
+    d.import_file("absent.parquet")
+except FileNotFoundError as absent:
+    codes.append(absent.filename)
 print(json.dumps(codes))`);
-    expect(said).toEqual(['RISK_INSUFFICIENT_DATA', 'Nothing answers at http://127.0.0.1:9.']);
+    expect(said).toEqual(['RISK_INSUFFICIENT_DATA', 'Nothing answers at http://127.0.0.1:9.', 'absent.parquet']);
   });
 
   test('prices a future as worked by hand', async () => {

@@ -29,7 +29,7 @@ import { createDatasetInspections } from './inspections.js';
 import { createDatasetImports, type ImportedBody } from './imports.js';
 import type { DatasetJobs } from './jobs.js';
 import type { DatasetLoading } from './loading.js';
-import { partialDatesOf } from './partial-dates.js';
+import { createPartialDatesOf } from './partial-dates.js';
 import { createDatasetRegistration, type DatasetRegistration } from './registration.js';
 import { createDatasetResumption } from './resumption.js';
 import type { StoreFiles } from './store-files.js';
@@ -111,6 +111,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
   const { documents, jobs, markets, loading, folders } = dependencies;
   const closing = new AbortController();
   const activity = createDatasetActivity(dependencies);
+  const partialDatesOf = createPartialDatesOf(documents);
   const readers = createGate({ name: 'imports', runningMax: READERS_MAX, waitingMax: READERS_WAITING_MAX });
   const uploads = createGate({ name: 'uploads', runningMax: UPLOADS_MAX, waitingMax: 0 });
   const shared = { ...dependencies, activity, readers, uploads, closing: closing.signal };
@@ -203,7 +204,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
           active: served.handle.datasetId,
           status: (await activity.of(served.handle.datasetId)) ?? 'ready',
           end: end === undefined ? null : formatDay(end),
-          partial_dates: await partialDatesOf(documents, served.handle.datasetId),
+          partial_dates: await partialDatesOf(served.handle.datasetId),
         };
       }
       const [coming] = activity.reading;

@@ -2,7 +2,7 @@ import type { Health } from '#contract/health.js';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { DocumentStore } from '#store/port.js';
-import { requireDataset } from './documents.js';
+import { readDataset } from './documents.js';
 
 /** Day of a finding about one date. */
 const DATED = /^market\[(\d{4}-\d{2}-\d{2})\]$/;
@@ -13,12 +13,20 @@ export function partialDateFindings({ findings }: Pick<DatasetDocument, 'finding
 }
 
 /** The same in the words of health; null where the document of the store cannot be read. */
-export async function partialDatesOf(
-  documents: Pick<DocumentStore, 'get'>,
-  datasetId: string,
-): Promise<Health['store']['partial_dates']> {
-  const stored = await requireDataset(documents, datasetId).catch(() => undefined);
-  return stored === undefined ? null : partialDatesIn(stored.document);
+export type PartialDatesOf = (datasetId: string) => Promise<Health['store']['partial_dates']>;
+
+/** Reads the document of a store, and looks at it again only when it is another one. */
+export function createPartialDatesOf(documents: Pick<DocumentStore, 'get'>): PartialDatesOf {
+  let seen: { readonly etag: string; readonly dates: Health['store']['partial_dates'] } | undefined;
+  return async (datasetId) => {
+    const stored = await documents.get('store', datasetId).catch(() => undefined);
+    if (stored === undefined || 'unreadable' in stored) return null;
+    if (seen?.etag !== stored.etag) {
+      const document = readDataset(stored.body);
+      seen = { etag: stored.etag, dates: document === undefined ? null : partialDatesIn(document) };
+    }
+    return seen.dates;
+  };
 }
 
 /** How many there are, and the latest of them, newest first. */

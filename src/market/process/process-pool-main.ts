@@ -31,16 +31,21 @@ setPriority(NICENESS);
 
 const children = new Map<number, ChildProcess>();
 
+/** Requests that were given to a waiting process and of which it has said nothing: it may have been gone already. */
+const unanswered = new Map<number, object>();
+
 /** A process that has all its code already and waits for a request: to begin takes it nothing. */
 let spare: ChildProcess | undefined;
 
 process.on('message', (order: ProcessPoolOrder) => {
   if (order.kind === 'prepare') return prepare();
-  if (order.kind === 'start') start(order.id);
+  if (order.kind === 'start') start(order.id, order.message);
   const child = children.get(order.id);
   if (child === undefined) return; // it has ended, which its event says
-  if (order.kind === 'end') end(child);
-  else if (child.connected)
+  if (order.kind === 'end') {
+    unanswered.delete(order.id);
+    end(child);
+  } else if (child.connected)
     child.send(order.message, (error) => {
       if (error) end(child);
     });
@@ -49,15 +54,28 @@ process.on('message', (order: ProcessPoolOrder) => {
 // The service is gone; the processes notice that this one is.
 process.once('disconnect', () => process.exit(0));
 
-function start(id: number): void {
-  const child = takeSpare() ?? newProcess();
+function start(id: number, request: object): void {
+  const waiting = takeSpare();
+  if (waiting !== undefined) unanswered.set(id, request);
+  give(id, waiting ?? newProcess());
+}
+
+function give(id: number, child: ChildProcess): void {
   children.set(id, child);
   child.on('message', (message) => {
+    unanswered.delete(id);
     if ((message as FreeProcess | { readonly kind: string }).kind === 'free') free(id, child);
     else tell({ id, kind: 'message', message });
   });
   child.on('error', () => over(id, { id, kind: 'unstarted' }));
-  child.on('close', (code, signal) => over(id, { id, kind: 'ended', code, signal }));
+  child.on('close', (code, signal) => {
+    const request = unanswered.get(id);
+    if (request === undefined) return over(id, { id, kind: 'ended', code, signal });
+    unanswered.delete(id);
+    const fresh = newProcess();
+    give(id, fresh);
+    fresh.send(request);
+  });
 }
 
 /** A process that has done its task and is still small waits for the next one, unless another does. */
@@ -80,6 +98,7 @@ function newProcess(): ChildProcess {
 
 function over(id: number, event: ProcessPoolEvent): void {
   if (!children.delete(id)) return;
+  unanswered.delete(id);
   tell(event);
   prepare(); // whoever reads a store reads it again
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
 import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { runMarketTask } from '#market/process/market-process.js';
-import { readersOf } from './reading-processes.js';
+import { childrenOf, readersOf } from './reading-processes.js';
 
 test('a process that was prepared takes the first task, and another waits for the second', async () => {
   prepareMarketProcess();
@@ -31,4 +31,17 @@ test('a process that was prepared takes the first task, and another waits for th
   await expect(importing).rejects.toMatchObject({ code: 'STORE_EXISTS' });
   expect(working).toEqual(prepared);
   await expect.poll(() => readersOf(process.pid).filter((pid) => !prepared.includes(pid)).length).toBe(1);
+});
+
+test('a process that was killed while it waited fails no task: another takes it', async () => {
+  prepareMarketProcess();
+  await expect.poll(() => readersOf(process.pid).length).toBe(1);
+  const body = new TextEncoder().encode('{');
+  const [pool] = childrenOf(process.pid).filter((pid) => childrenOf(pid).length > 0);
+  const waiting = readersOf(process.pid);
+  process.kill(pool!, 'SIGSTOP'); // It hears of the end and of the task at once.
+  waiting.forEach((pid) => process.kill(pid, 'SIGKILL'));
+  const importing = runMarketTask('importBody', {}, { load: null, body });
+  process.kill(pool!, 'SIGCONT');
+  await expect(importing).rejects.toMatchObject({ code: 'MALFORMED_REQUEST' });
 });

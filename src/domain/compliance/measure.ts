@@ -1,4 +1,5 @@
-import { dot } from '#domain/dot.js';
+import { dot } from '../dot.js';
+
 /** Weights of one close, as limits measure them. */
 export interface Holdings {
   /** Weights of the names, negative for short positions, [H]. */

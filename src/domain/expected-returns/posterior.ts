@@ -1,4 +1,4 @@
-import { dot } from '#domain/dot.js';
+import { dot } from '../dot.js';
 import { metricTimes } from '#kernels/optimisation/program/metric.js';
 import { Refusal } from '../refusal.js';
 import { equilibriumReturns } from './equilibrium.js';

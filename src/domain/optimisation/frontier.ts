@@ -1,4 +1,4 @@
-import { dot } from '#domain/dot.js';
+import { dot } from '../dot.js';
 import { EQUAL } from '#kernels/optimisation/active-set/active-state.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import type { Program } from '#kernels/optimisation/program/program.js';

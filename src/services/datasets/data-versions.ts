@@ -10,6 +10,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { datasetNotFound } from './documents.js';
 
 export interface DataVersionsDependencies {
   readonly documents: DocumentStore;
@@ -182,8 +183,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   }
 
   async function requireStore(datasetId: string): Promise<void> {
-    if ((await documents.get('store', datasetId)) === undefined)
-      throw new Refusal('STORE_NOT_FOUND', `No data store is registered under the id ${datasetId}.`);
+    if ((await documents.get('store', datasetId)) === undefined) throw datasetNotFound(datasetId);
   }
 
   return {

@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentReader } from '#store/port.js';
-import { runListOf } from '../runs/kept-runs.js';
+import { earlierRuns } from '../runs/kept-runs.js';
 import { requireRun, runIdOf } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
@@ -18,10 +18,8 @@ export async function currentRun({ documents, states }: CurrentRunTerms, indexId
   const newest = await requireRun(documents, indexId);
   const reasons = await reasonsAgainst(states, newest);
   if (reasons.length === 0) return newest;
-  for (const id of (await runListOf(documents, indexId)).earlier) {
-    const run = await requireRun(documents, { subject: indexId, id });
-    if ((await reasonsAgainst(states, run)).length === 0) return run;
-  }
+  for await (const earlier of earlierRuns(documents, indexId))
+    if ((await reasonsAgainst(states, earlier)).length === 0) return earlier;
   const message = `The newest run ${runIdOf(newest)} of ${indexId} is not current: ${reasons.join(' ')} Run it again, or name the run by run_id.`;
   throw new Refusal('NO_CURRENT_RUN', message, { index_id: indexId, run_id: runIdOf(newest), reasons });
 }

@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
-import { keptRunId, readRun, runIdOf } from './run-documents.js';
+import { keptRunId, readRun, requireRun, runIdOf } from './run-documents.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 
@@ -9,6 +9,14 @@ const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const stored = await reader.get('run-list', subject);
   return stored === undefined || 'unreadable' in stored ? NO_RUNS : RunListDocument.parse(stored.body);
+}
+
+/** The stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */
+export async function* earlierRuns(
+  reader: Pick<DocumentReader, 'get'>,
+  subject: string,
+): AsyncGenerator<RunDocument, void> {
+  for (const id of (await runListOf(reader, subject)).earlier) yield requireRun(reader, { subject, id });
 }
 
 /**

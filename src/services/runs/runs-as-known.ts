@@ -2,7 +2,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { KnownMarket } from '../datasets/data-versions.js';
-import { runListOf } from './kept-runs.js';
+import { earlierRuns } from './kept-runs.js';
 import { requireRun, runIdOf, type RunName } from './run-documents.js';
 
 /**
@@ -18,11 +18,7 @@ export async function requireRunOn(
   const run = await requireRun(reader, name);
   if (wasMadeOn(run, known)) return run;
   if (id !== undefined) throw otherContent(run, known);
-  const { earlier } = await runListOf(reader, subject);
-  for (const before of earlier) {
-    const kept = await requireRun(reader, { subject, id: before });
-    if (wasMadeOn(kept, known)) return kept;
-  }
+  for await (const earlier of earlierRuns(reader, subject)) if (wasMadeOn(earlier, known)) return earlier;
   throw new Refusal(
     'RUN_NOT_FOUND',
     `${subject} has no stored run on version ${known.version} of the data. A backtest with \`as_known_on\` makes one.`,

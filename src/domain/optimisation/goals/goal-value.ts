@@ -1,4 +1,4 @@
-import { dot } from '#domain/dot.js';
+import { dot } from '../../dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { evennessOf } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';

@@ -1,4 +1,4 @@
-import { dot } from '#domain/dot.js';
+import { dot } from '../../dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { coldState } from '#kernels/optimisation/active-set/active-state.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';

@@ -1,4 +1,4 @@
-import { dot } from '#domain/dot.js';
+import { dot } from '../../dot.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Day } from '../../days.js';
 import type { RiskValidationRequest } from '../../documents/risk-validation-request.js';

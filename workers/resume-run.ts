@@ -69,7 +69,10 @@ export interface StateInput {
   readonly snapshots: SnapshotsBehind;
 }
 
-/** The state of a run as bytes; null on a market whose content has no hashes of its parts. */
+/**
+ * The state of a run as bytes; null on a market whose content has no hashes of its parts. Equal states may have unequal
+ * bytes: a whole number is written as the engine happens to hold it.
+ */
 export function checkpointBytes({
   plan,
   engineVersion,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseDay } from './days.js';
 import { smallValue, type Finding, type FindingCode } from './findings.js';
+import { didYouMean } from './nearest-name.js';
 import { withoutUrlPasswords } from './url-passwords.js';
 
 /** Letters, digits, dash and underscore, at most 64: every id of the service. */
@@ -70,7 +71,7 @@ export function checkShape<S extends z.ZodType>(
   options: ShapeOptions = {},
 ): Shaped<z.output<S>> {
   const { unknownFields = 'error' } = options;
-  const first = schema.safeParse(value, { reportInput: true });
+  const first = schema.safeParse(value, { reportInput: true, error: acceptedKeys });
   if (first.success) return { value: first.data, findings: [] };
   const issues = flatten(first.error.issues);
   const findings = issues.flatMap((issue) => toFindings(issue, value, options));
@@ -81,6 +82,12 @@ export function checkShape<S extends z.ZodType>(
 }
 
 type Issue = z.core.$ZodIssue;
+
+/** The message of unknown keys: those that the object accepts, for the issue does not say its schema. */
+const acceptedKeys: z.core.$ZodErrorMap = ({ code, inst }) => {
+  if (code !== 'unrecognized_keys') return undefined;
+  return inst instanceof z.ZodObject ? Object.keys(inst.shape).join(' ') : '';
+};
 
 /** Issues of a union are those of its nearest branch: the one whose discriminator or shape fits best. */
 function flatten(issues: readonly Issue[]): Issue[] {
@@ -125,10 +132,7 @@ function toFindings(issue: Issue, root: unknown, options: ShapeOptions): Finding
     return issue.keys.map((key) => ({
       severity: unknownFields,
       code: unknownCode,
-      message:
-        unknownFields === 'warning'
-          ? `The field ${key} is not known and was dropped.`
-          : `The field ${key} is not known.`,
+      message: `The field ${key} is not known${unknownFields === 'warning' ? ' and was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
       path: pathText(base, [...issue.path, key]),
       ...row,
     }));

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { checkShape } from '#domain/shape.js';
+import { didYouMean } from '#domain/nearest-name.js';
 import { once } from '#domain/once.js';
 import { smallValue, type Finding } from '#domain/findings.js';
 import { refuseWithFindings } from '#domain/refusal.js';
@@ -75,7 +76,7 @@ function unknownParameter(name: string, accepted: readonly string[]): Finding {
   return {
     severity: 'error',
     code: 'UNKNOWN_FIELD',
-    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.`,
+    message: `The route has no query parameter ${name.slice(0, 80)}; ${known}.${didYouMean(name, accepted)}`,
     path: name.slice(0, 80),
     accepted,
   };

@@ -29,3 +29,21 @@ describe('a finding about a size says what came and what is needed', () => {
     expect(messageOf(z.strictObject({ level: z.number().gt(0).max(100) }), { level })).toEqual([message]),
   );
 });
+
+describe('an unknown field is told with the known one that is nearest', () => {
+  const nested = z.strictObject({
+    universe: z.union([
+      z.strictObject({ kind: z.literal('list'), identifiers: z.array(z.string()) }),
+      z.strictObject({ kind: z.literal('named'), id: z.string() }),
+    ]),
+    rows: z.array(z.strictObject({ window: z.int().optional() })).optional(),
+  });
+  const LIST = { kind: 'list', identifiers: [] };
+
+  test.each([
+    [{ universe: LIST, rowss: [] }, 'The field rowss is not known. Did you mean rows?'],
+    [{ universe: { ...LIST, identifier: 1 } }, 'The field identifier is not known. Did you mean identifiers?'],
+    [{ universe: LIST, rows: [{ windw: 1 }] }, 'The field windw is not known. Did you mean window?'],
+    [{ universe: LIST, colour: 1 }, 'The field colour is not known.'],
+  ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
+});

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Finding } from '../findings.js';
+import { didYouMean } from '../nearest-name.js';
 import { checkShape, type Shaped } from '../shape.js';
 
 /**
@@ -35,7 +36,8 @@ function asParameterFinding(
   if (finding.code === 'UNKNOWN_PARAMETER') {
     const accepted = Object.keys(schema.shape);
     const set = accepted.length === 0 ? 'it takes none' : `the accepted names are ${accepted.join(', ')}`;
-    return { ...finding, message: `The parameter ${name} is not known; ${set}.`, accepted };
+    const message = `The parameter ${name} is not known; ${set}.${didYouMean(name, accepted)}`;
+    return { ...finding, message, accepted };
   }
   if (finding.code === 'REQUIRED' && isParameter) {
     return { ...finding, code: 'MISSING_PARAMETER', message: `The parameter ${name} is required.` };

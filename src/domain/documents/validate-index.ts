@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { checkParams } from '../catalogue/check-params.js';
 import { hasErrors, orderFindings, smallValue, type Finding } from '../findings.js';
 import { nonFiniteFindings } from '../finite.js';
+import { didYouMean } from '../nearest-name.js';
 import { checkShape } from '../shape.js';
 import { SELECTION_CLASSES, selectionClassOf, WEIGHTING_CLASSES, weightingClassOf } from '../rules/catalogue.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
@@ -11,6 +12,7 @@ import {
   isOverlayDocument,
   sourcesOf,
   RESERVED_INDEX_IDS,
+  UniverseSpec,
   type TreatmentSpec,
 } from './index-document.js';
 import { RebalanceSpec } from './rebalance-spec.js';
@@ -193,7 +195,7 @@ function rowFindings(
       error(
         'UNKNOWN_TYPE',
         `${path}.type`,
-        `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.`,
+        `The class ${type} is not known; the accepted set is ${accepted.join(', ')}.${didYouMean(type, accepted)}`,
         { row_id: rowId, accepted, ...smallValue(type) },
       ),
     ];
@@ -237,8 +239,11 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   }
   if (!isObject(universe)) return [];
   const { kind, id, identifiers } = universe;
-  const own = kind === undefined ? Object.entries(KINDS_OF_MEMBER).find(([member]) => isGiven(universe[member])) : null;
-  if (own != null) return [withoutKind(...own)];
+  const foreign = Object.entries(KINDS_OF_MEMBER).filter(
+    ([member, kinds]) => isGiven(universe[member]) && !kinds.includes(kind as string),
+  );
+  if (kind === undefined && foreign.length > 0) return [withoutKind(...foreign[0]!)];
+  if (isKind(kind) && foreign.length > 0) return foreign.map(([member, kinds]) => ofAnotherKind(kind, member, kinds));
   if (kind === 'list' && (!Array.isArray(identifiers) || identifiers.length === 0)) {
     return [
       error('REQUIRED', 'universe.identifiers', 'universe.identifiers must name at least 1 identifier for a list.'),
@@ -251,12 +256,14 @@ function universeFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   return kind === 'index' && typeof id === 'string' ? referenceFindings(id, body['id'], 'universe.id', indexOf) : [];
 }
 
-/** Kinds of universes that have a member. */
+/** Kinds of universes that have a member. The names of a watchlist stand beside it in what is run. */
 const KINDS_OF_MEMBER: Readonly<Record<string, readonly string[]>> = {
   id: ['named', 'index'],
   watchlist_id: ['watchlist'],
-  identifiers: ['list'],
+  identifiers: ['list', 'watchlist'],
 };
+
+const isKind = (kind: unknown): kind is UniverseSpec['kind'] => UniverseSpec.shape.kind.safeParse(kind).success;
 
 const isGiven = (value: unknown) =>
   value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
@@ -267,6 +274,14 @@ const withoutKind = (member: string, kinds: readonly string[]): Finding =>
     'universe.kind',
     `universe.kind is required beside universe.${member}: ${kinds.join(' or ')}. Without it the universe is all names.`,
     { accepted: [...kinds] },
+  );
+
+const ofAnotherKind = (kind: string, member: string, kinds: readonly string[]): Finding =>
+  error(
+    'NOT_IN_CHOICES',
+    'universe.kind',
+    `universe.${member} belongs to the kind ${kinds.join(' or ')}, and universe.kind is ${kind}, which reads none.`,
+    { accepted: [...kinds], value: kind },
   );
 
 /** Findings about a cadence, as far as its shape is readable. */

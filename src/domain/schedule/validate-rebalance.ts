@@ -20,10 +20,17 @@ const PARAMETERS: Record<RebalanceSpec['anchor'], readonly ('nth' | 'weekday' | 
 export function validateRebalance(rebalance: RebalanceSpec, path: string): Finding[] {
   if (rebalance.frequency === 'custom' && rebalance.dates.length === 0)
     return [missing(path, 'dates', 'The frequency custom')];
+  if (rebalance.frequency !== 'custom' && rebalance.dates.length > 0) return [unreadDates(path, rebalance.frequency)];
   if (!isAnchored(rebalance.frequency)) return [];
   return PARAMETERS[rebalance.anchor]
     .filter((name) => rebalance[name] === null)
     .map((name) => missing(path, name, `The anchor ${rebalance.anchor}`));
+}
+
+function unreadDates(path: string, frequency: string): Finding {
+  const field = pathText(path, ['frequency']);
+  const message = `${pathText(path, ['dates'])} belongs to the frequency custom, and ${field} is ${frequency}, which reads none.`;
+  return { severity: 'error', code: 'NOT_IN_CHOICES', message, path: field, accepted: ['custom'], value: frequency };
 }
 
 function missing(path: string, name: string, subject: string): Finding {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console/components/chart/series.js';
+import { withoutUnread } from '#console/components/form/field-spec.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
 import { parseValues, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, monthsBefore } from '#console/words/dates.js';
@@ -7,6 +8,8 @@ import { bytes, change, figure, percent, signClass } from '#console/words/number
 import { differences, withValue } from '#console/words/paths.js';
 import { fileOf, placeOf } from '#console/words/places.js';
 import { parseQuantity, quantityText } from '#console/words/quantities.js';
+import { parameterSpecs } from '#domain/catalogue/type-spec.js';
+import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
 
 test('numbers have their unit, a true minus, and a dash where there is none', () => {
@@ -117,4 +120,12 @@ test('two documents differ at the place where a value was put, and nowhere else'
   expect(differences(base, withValue(base, ['a'], undefined)).map(({ path }) => path)).toEqual([['a']]);
   // Lists of other lengths differ as a whole.
   expect(differences([1, 2], [1])).toEqual([{ path: [], before: [1, 2], after: [1] }]);
+});
+
+test('a universe of another kind keeps no member of the kind before', () => {
+  const members = parameterSpecs(UniverseSpec);
+  const chosen = { kind: 'index', id: 'CORE', watchlist_id: 'mine', identifiers: ['A'] };
+  expect(withoutUnread(members, chosen)).toEqual({ kind: 'index', id: 'CORE' });
+  expect(withoutUnread(members, { ...chosen, kind: 'watchlist' })).toEqual({ kind: 'watchlist', watchlist_id: 'mine' });
+  expect(withoutUnread(members, { kind: 'all' })).toEqual({ kind: 'all' });
 });

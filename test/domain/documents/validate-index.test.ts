@@ -70,7 +70,7 @@ describe('a bad document is told everything that is wrong with it', () => {
       findings.map(({ severity, code, path }) => `${severity === 'error' ? '' : `${severity} `}${code} ${path}`),
     ).toEqual(bad.expect);
     expect(document).toBeUndefined();
-    for (const { message } of findings) expect(message).toMatch(/^\S.*\.$/s);
+    for (const { message } of findings) expect(message).toMatch(/^\S.*[.?]$/s);
   });
 });
 
@@ -98,6 +98,29 @@ describe('a good document', () => {
     ]);
     expect(document).not.toHaveProperty('colour');
     expect(document!.rebalance).not.toHaveProperty('note');
+  });
+
+  test('a misspelt field or parameter is told with the one it is meant for', () => {
+    const { findings } = check({
+      ...rules,
+      univers: { kind: 'all' },
+      rebalance: { frequncy: 'monthly' },
+      pipeline: {
+        selection: [
+          { id: 'm', type: 'MomentumFilter', params: { windw: 20 } },
+          { id: 't', type: 'TopN', params: { count: 1, field: { name: 'MOMENTUM', windw: 20 } } },
+        ],
+        weighting: { type: 'EqualWeight', capp: 0.1 },
+      },
+    });
+    const meant = findings.map(({ path, message }) => [path, /Did you mean (.*)\?$/.exec(message)?.[1]]);
+    expect(Object.fromEntries(meant)).toEqual({
+      univers: 'universe',
+      'rebalance.frequncy': 'frequency',
+      'pipeline.selection[0].params.windw': 'window',
+      'pipeline.selection[1].params.field.windw': 'window',
+      'pipeline.weighting.capp': 'cap',
+    });
   });
 
   test('findings of a row carry its id, and closed sets what they accept', () => {

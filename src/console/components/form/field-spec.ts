@@ -1,5 +1,5 @@
 import type { MemberSpec, ParameterSpec } from '#clients/typescript/divisor.js';
-import { valueAt, type Json } from '../../words/paths.js';
+import { isObject, valueAt, withValue, type Json } from '../../words/paths.js';
 
 export type FieldKind =
   | 'text'
@@ -75,6 +75,14 @@ export function isRead({ when }: MemberSpec, others: readonly MemberSpec[], valu
   return (
     when === null || when.some((all) => Object.entries(all).every(([name, own]) => own.includes(String(read(name)))))
   );
+}
+
+/** An object without the members that are not read beside its others: those of another kind of a union. */
+export function withoutUnread(members: readonly MemberSpec[], value: Json): Json {
+  const unread = isObject(value)
+    ? members.filter(({ name }) => name in value).filter((m) => !isRead(m, members, value))
+    : [];
+  return unread.reduce((rest, { name }) => withValue(rest, [name], undefined), value);
 }
 
 /** Names of parameters that name a column or a datapoint. */

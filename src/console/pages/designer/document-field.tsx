@@ -1,6 +1,6 @@
 import { AnyField } from '../../components/form/any-field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
-import type { Path } from '../../words/paths.js';
+import type { Json, Path } from '../../words/paths.js';
 import { useWorkshop } from './draft.js';
 
 interface DocumentFieldProps {
@@ -8,10 +8,11 @@ interface DocumentFieldProps {
   /** Where the object lies that the field is a member of. */
   readonly within: Path;
   readonly isDisabled?: boolean;
+  onChange(value: Json | undefined): void;
 }
 
 /** A field of the definition at its place. */
-export function DocumentField({ spec, within, isDisabled = false }: DocumentFieldProps) {
+export function DocumentField({ spec, within, isDisabled = false, onChange }: DocumentFieldProps) {
   const { draft, findings, datapoints } = useWorkshop();
   const path = [...within, spec.name];
   return (
@@ -22,7 +23,7 @@ export function DocumentField({ spec, within, isDisabled = false }: DocumentFiel
       path={path}
       datapoints={datapoints}
       isDisabled={isDisabled}
-      onChange={(value) => draft.set(path, value)}
+      onChange={onChange}
     />
   );
 }

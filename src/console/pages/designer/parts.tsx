@@ -1,8 +1,8 @@
 import type { ParameterSpec } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { FieldGrid } from '../../components/form/field.js';
-import { fieldOf, isRead, type FieldSpec } from '../../components/form/field-spec.js';
-import type { Json, Path } from '../../words/paths.js';
+import { fieldOf, isRead, withoutUnread, type FieldSpec } from '../../components/form/field-spec.js';
+import { withValue, type Json, type Path } from '../../words/paths.js';
 import { DocumentField } from './document-field.js';
 import { useWorkshop } from './draft.js';
 
@@ -74,6 +74,7 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
             spec={specOf(parameter)}
             within={within}
             isDisabled={fixed.includes(parameter.name)}
+            onChange={(next) => draft.set(within, withoutUnread(fields, withValue(value, [parameter.name], next)))}
           />
         ))}
     </FieldGrid>

@@ -20,11 +20,16 @@ export function openedKnown(market: MarketData, files: KnownFiles | undefined): 
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE where the file is missing or damaged */
-export function changeIn({ path, sha256 }: HashedFile): ContentChange {
+export function changeIn(file: HashedFile): ContentChange {
+  return decodeChange(bytesOf(file));
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE where the file is missing or damaged */
+export function bytesOf({ path, sha256 }: HashedFile): Uint8Array {
   const bytes = readIfThere(path);
   if (bytes === undefined || createHash('sha256').update(bytes).digest('hex') !== sha256)
-    throw damagedContent('a file of its changes is missing or damaged');
-  return decodeChange(bytes);
+    throw damagedContent('a file of it is missing or damaged');
+  return bytes;
 }
 
 export function damagedContent(reason: string): Refusal {

@@ -26,6 +26,8 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   'compare-levels': async () => (await import('./run-differences.js')).compareLevels,
   'total-return': async () => (await import('./run-differences.js')).totalReturn,
   'content-change': async () => (await import('./data-versions.js')).changeOfContent,
+  'content-copy': async () => (await import('./data-versions.js')).copyOfContent,
+  'copied-market': async () => (await import('./data-versions.js')).copiedMarket,
   'earlier-market': async () => (await import('./data-versions.js')).earlierMarket,
   'data-difference': async () => (await import('./data-versions.js')).dataDifference,
   'rolling-risk': async () => (await import('./rolling-risk.js')).rollingRiskOfRun,

@@ -9,12 +9,14 @@ import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
 import { readSource } from '#market/sources/read-source.js';
 import { contentChange, decodeChange, encodeChange } from '#market/versions/content-change.js';
+import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { earlierContent } from '#market/versions/earlier-content.js';
 
 /**
  * What the versions of a market cost: 500 names x 20 years, of which the last 500 days were appended one by one, with
  * 50 corrections between them. Space is that of all changes beside the last content as it is stored; time is that of an
- * earlier content, with its hash, beside a load of the last one in this process.
+ * earlier content, with its hash, beside a load of the last one in this process. A copy of a content that others may
+ * change costs its space and its time once.
  */
 const NAMES = 500;
 const DAYS = 5040;
@@ -97,6 +99,14 @@ try {
     return (await digestContent(read!.content)).hash;
   });
   console.log(`a load: ${load.ms.toFixed(0)} ms`);
+  const before = process.cpuUsage();
+  const copy = await encodeContent(content);
+  const { user, system } = process.cpuUsage(before);
+  const again = await timed(async () => (await digestContent(decodeContent(copy))).hash);
+  if (again.value !== load.value) throw new Error('the copy has another hash');
+  console.log(
+    `a copy: ${(copy.length / 2 ** 20).toFixed(1)} MiB, made in ${((user + system) / 1000).toFixed(0)} ms of processor, read in ${again.ms.toFixed(0)} ms, ${(again.ms / load.ms).toFixed(2)} x a load`,
+  );
   for (const back of BACK) {
     const at = VERSIONS - back;
     const earlier = await timed(async () => {

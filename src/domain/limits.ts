@@ -27,6 +27,8 @@ export const LIMITS = {
   MAX_IMPORT_BYTES: 67_108_864,
   /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
   MAX_IMPORT_TABLE_BYTES: 4_294_967_296,
+  /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
+  MAX_COPIED_CONTENT_BYTES: 2_147_483_648,
   /** Nesting of a JSON body. */
   MAX_JSON_DEPTH: 64,
   /** Age of a heartbeat past which a running job is queued again. */

@@ -45,6 +45,7 @@ import type {
 import type {
   ContentChangeInput,
   ContentChangeOutput,
+  CopiedMarketInput,
   DataDifferenceInput,
   EarlierMarketInput,
 } from './tasks/data-versions.js';
@@ -121,6 +122,10 @@ export interface Tasks {
   'total-return': { input: TotalReturnInput; output: { readonly totalReturn: number } };
   /** How a content is made from the one that came after it, as bytes to keep. */
   'content-change': { input: ContentChangeInput; output: ContentChangeOutput };
+  /** A whole content as bytes to keep. */
+  'content-copy': { input: { readonly market: MarketHandle }; output: HashedBytes };
+  /** The content of such bytes and of changes from it. */
+  'copied-market': { input: CopiedMarketInput; output: { readonly handle: MarketHandle } };
   /** An earlier content of a data store. */
   'earlier-market': { input: EarlierMarketInput; output: { readonly handle: MarketHandle } };
   /** Values that two contents of a data store have otherwise: a DataDifference as JSON. */

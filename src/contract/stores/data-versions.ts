@@ -68,7 +68,7 @@ export const dataVersionRoutes = routes({
     tag: 'stores',
     summary: 'Contents of a data store that were served, newest first.',
     description:
-      'Kept as the values that changed. A version is not readable where the content after it came while nobody had both: of a folder that changed while the service was stopped, or served another store.',
+      'Kept as the values that changed, and of a folder or a database a copy of the last content: what changes while the service is stopped or serves another store is found when it is read again. A version is not readable where it was forgotten (`versions_kept`), or was too large to be copied.',
     params,
     query: z.strictObject({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most versions.' }),

@@ -21,6 +21,15 @@ export const DataVersionDocument = z.strictObject({
 });
 export type DataVersionDocument = z.infer<typeof DataVersionDocument>;
 
+/** From which the last content of a data store is made where its source has another one by now. */
+export const DataCopy = z.strictObject({
+  /** A whole content. */
+  content: Artifact,
+  /** Changes from it to the last content, the earliest first. */
+  changes: z.array(Artifact),
+});
+export type DataCopy = z.infer<typeof DataCopy>;
+
 /** The last version of a data store; kept under its id. */
 export const DataHistoryDocument = z.strictObject({
   latest: z.int().min(1),
@@ -28,5 +37,7 @@ export const DataHistoryDocument = z.strictObject({
   known_at: z.string(),
   /** First version that can be had again: from it to the last, each knows the one before. */
   readable_from: z.int().min(1),
+  /** Null where the files of the service have the last content, and where there was no room for a copy. */
+  copy: DataCopy.nullable().default(null),
 });
 export type DataHistoryDocument = z.infer<typeof DataHistoryDocument>;

@@ -3,7 +3,7 @@ import type { ServedMarket } from '#market/serving/markets.js';
 import type { DocumentTransaction } from '#store/port.js';
 import type { Activations } from './activations.js';
 import { servedFields } from './served-content.js';
-import { recordDataVersion, type PreparedVersion } from './data-versions.js';
+import { recordDataVersion, type PreparedVersion } from './data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { allDatasets } from './documents.js';
 

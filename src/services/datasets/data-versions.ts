@@ -1,6 +1,12 @@
 import type { DataVersions as DataVersionList } from '#contract/stores/data-versions.js';
 import { versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
-import { DataHistoryDocument, DataVersionDocument, type DataSource } from '#domain/documents/data-version-document.js';
+import {
+  DataVersionDocument,
+  type DataCopy,
+  type DataHistoryDocument,
+  type DataSource,
+} from '#domain/documents/data-version-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Day } from '#domain/days.js';
 import { momentOf } from '#domain/moment.js';
 import { Refusal } from '#domain/refusal.js';
@@ -9,7 +15,9 @@ import type { KnownReferences } from '#jobs/tasks/references.js';
 import type { ServedMarket } from '#market/serving/markets.js';
 import { servedMarket, type ServedMarkets } from '#market/serving/served-markets.js';
 import { numberedId } from '#store/document-id.js';
-import type { ArtifactRef, ArtifactStore, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { createContentCopies } from './content-copies.js';
+import { historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
 import { datasetNotFound } from './documents.js';
 
 export interface DataVersionsDependencies {
@@ -20,16 +28,13 @@ export interface DataVersionsDependencies {
   readonly timestamp: () => string;
 }
 
-/** A content that is to be served, and how that before it is made from it. */
-export interface PreparedVersion {
-  readonly datasetId: string;
-  readonly contentHash: string;
+/** Where a content comes from. */
+export interface ContentOrigin {
   readonly source: DataSource;
-  /** Number of the version that the change goes back to; null where it was not computed. */
-  readonly previous: number | null;
-  readonly change: ArtifactRef | null;
-  readonly rows: { readonly added: number; readonly changed: number; readonly removed: number } | null;
-  readonly knownAt: string;
+  /** Files of imported and synthetic stores are the service's own: nobody else changes them, and no copy is needed. */
+  readonly kind: DatasetDocument['kind'];
+  /** Reads what the files of the store hold until now, where its last content is not served. */
+  readonly replaced?: ContentReader;
 }
 
 /** A served market by its place in the history of its store. */
@@ -45,11 +50,16 @@ export type ContentReader = () => Promise<ServedMarket | undefined>;
 /** The contents of data stores that were served. */
 export interface DataVersions {
   /**
-   * What a content that is to be served adds to the history of its store; null where it is the last one.
-   * @param replaced reads what the store's files hold until now, asked where its last content is not served
-   * @cost of a comparison in a thread, where the last content is served or can be read; nothing otherwise
+   * What a content that is to be served adds to the history of its store; null where that ends with it.
+   * @cost of a comparison in a thread, where the last content is served or can be read; of a copy of a content that
+   *   others may change
    */
-  prepare(market: ServedMarket, source: DataSource, replaced?: ContentReader): Promise<PreparedVersion | null>;
+  prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
+  /**
+   * A copy of the last content of a store whose files are replaced while it is not served; null where nothing of it was
+   * served, or there is a copy.
+   */
+  preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
   /** Newest first. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
@@ -83,30 +93,65 @@ export interface DifferenceQuery {
 /** Earlier contents that stay in memory for the next who asks. */
 const HELD_MAX = 2;
 
-type Reader = Pick<DocumentReader, 'get'>;
-
 export function createDataVersions(dependencies: DataVersionsDependencies): DataVersions {
   const { documents, artifacts, jobs, markets, timestamp } = dependencies;
+  const copies = createContentCopies(dependencies);
   /** By key, the one asked for longest ago first. */
   const held = new Map<string, Promise<ServedMarket>>();
 
   async function prepare(
     market: ServedMarket,
-    source: DataSource,
-    replaced?: ContentReader,
+    { source, kind, replaced }: ContentOrigin,
   ): Promise<PreparedVersion | null> {
     const { datasetId, contentHash } = market.identity;
     const head = await historyOf(documents, datasetId);
-    if (head?.content_hash === contentHash) return null;
-    const draft = { datasetId, contentHash, source, knownAt: timestamp() };
+    const managed = kind === 'imported' || kind === 'synthetic';
+    const first = kind === 'synthetic' ? kind : 'import';
+    const none = { previous: null, change: null, rows: null };
+    const draft = {
+      datasetId,
+      contentHash,
+      source: head === undefined && source === 'refresh' ? first : source,
+      knownAt: timestamp(),
+      ...none,
+    };
+    const copied = async (): Promise<DataCopy | null> => (managed ? null : copies.of(market));
+    if (head?.content_hash === contentHash) {
+      const copy = head.copy === null ? await copied() : null;
+      return copy === null ? null : { ...draft, copy };
+    }
+    const before = head === undefined ? undefined : await lastContent(head, market, replaced);
+    if (head === undefined || before === undefined) return { ...draft, copy: await copied() };
+    const input = { before: before.handle, after: market.handle, isBothWays: !managed && head.copy !== null };
+    const { back, forth, rows } = await jobs.query('content-change', input);
+    const change = await artifacts.write(back.bytes, back.sha256);
+    const copy = managed ? null : await copies.extended(head.copy, forth, market);
+    return { ...draft, previous: head.latest, change, rows, copy };
+  }
+
+  /** The last content of a store: that which is served, of its copy, or of its files; undefined where it is lost. */
+  async function lastContent(
+    head: DataHistoryDocument,
+    after: ServedMarket,
+    replaced: ContentReader | undefined,
+  ): Promise<ServedMarket | undefined> {
     const isLast = (content: ServedMarket | undefined): boolean =>
-      content?.identity.datasetId === datasetId && content.identity.contentHash === head?.content_hash;
+      content?.identity.datasetId === after.identity.datasetId && content.identity.contentHash === head.content_hash;
     const served = markets.served();
-    const before = head === undefined || isLast(served) ? served : await replaced?.();
-    if (head === undefined || !isLast(before)) return { ...draft, previous: null, change: null, rows: null };
-    const input = { before: before!.handle, after: market.handle };
-    const { bytes, sha256, rows } = await jobs.query('content-change', input);
-    return { ...draft, previous: head.latest, change: await artifacts.write(bytes, sha256), rows };
+    if (isLast(served)) return served;
+    const restored = await copies.restored(head, after);
+    if (restored !== undefined) return restored;
+    const held = await replaced?.();
+    return isLast(held) ? held : undefined;
+  }
+
+  async function preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null> {
+    const head = await historyOf(documents, datasetId);
+    if (head === undefined || head.copy !== null) return null;
+    const content = await held();
+    if (content?.identity.contentHash !== head.content_hash) return null;
+    const copy = await copies.of(content);
+    return copy === null ? null : { datasetId, contentHash: head.content_hash, copy };
   }
 
   async function requireVersion(datasetId: string, version: number): Promise<DataVersionDocument> {
@@ -188,6 +233,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 
   return {
     prepare,
+    preserve,
     async list(datasetId, { limit, before }) {
       await requireStore(datasetId);
       const head = await historyOf(documents, datasetId);
@@ -249,54 +295,8 @@ export function versionOf(
   return asked === undefined || version === null ? {} : { data_version: version };
 }
 
-/** Adds a content to the history of its store, in the transaction that serves it. @param rows rows of all of it */
-export async function recordDataVersion(
-  tx: DocumentTransaction,
-  prepared: PreparedVersion,
-  rows: number,
-): Promise<void> {
-  const { datasetId, contentHash, source, previous, knownAt } = prepared;
-  const head = await historyOf(tx, datasetId);
-  if (head?.content_hash === contentHash) return;
-  const version = (head?.latest ?? 0) + 1;
-  const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
-  const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
-  // Versions are in the order of their times, whatever the clock does.
-  const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
-  await tx.put('data-version', numberedId(datasetId, version), {
-    version,
-    content_hash: contentHash,
-    known_at,
-    source,
-    rows_added: counts.added,
-    rows_changed: counts.changed,
-    rows_removed: counts.removed,
-    change: isChained ? prepared.change : null,
-  } satisfies DataVersionDocument);
-  await tx.put('data-history', datasetId, {
-    latest: version,
-    content_hash: contentHash,
-    known_at,
-    readable_from: isChained ? head.readable_from : version,
-  } satisfies DataHistoryDocument);
-}
-
-/** Forgets the contents of a store that is deleted. */
-export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<void> {
-  const head = await historyOf(tx, datasetId);
-  for (let version = 1; version <= (head?.latest ?? 0); version++)
-    await tx.delete('data-version', numberedId(datasetId, version));
-  await tx.delete('data-history', datasetId);
-}
-
-/** The last version of a store; undefined where it has none. */
-export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
-  const stored = await reader.get('data-history', datasetId);
-  return stored === undefined || 'unreadable' in stored ? undefined : DataHistoryDocument.safeParse(stored.body).data;
-}
-
 function notKept(datasetId: string, version: number): Refusal {
-  const message = `Version ${version} of the data store ${datasetId} cannot be had again: a later content came while nobody had both.`;
+  const message = `Version ${version} of the data store ${datasetId} cannot be had again: no copy of it was left when a later content came.`;
   return new Refusal('NO_DATA_KNOWN', message, { store_id: datasetId, version });
 }
 

@@ -5,7 +5,7 @@ import { servedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import { servedFields } from './served-content.js';
 import { rowsOf } from './activate.js';
-import { recordDataVersion } from './data-versions.js';
+import { preserveContent, recordDataVersion } from './data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
@@ -62,7 +62,9 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
         synthetic: { generator: GENERATOR, request: { ...request, end } },
       };
       const next = isServed ? await servedMarket(made.handle!, at) : undefined;
-      const version = next === undefined ? null : await versions.prepare(next, 'synthetic');
+      const version =
+        next === undefined ? null : await versions.prepare(next, { source: 'synthetic', kind: 'synthetic' });
+      const preserved = next === undefined ? await versions.preserve(datasetId, async () => held) : null;
       if (next !== undefined) await activations.prepare(next);
       return {
         result: { value: { store_id: datasetId, ...report } },
@@ -73,6 +75,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
             ...changes,
             ...(next === undefined ? {} : servedFields(next)),
           });
+          if (preserved !== null) await preserveContent(tx, preserved);
           if (version !== null) {
             await recordDataVersion(tx, version, rowsOf({ rows: made.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);

@@ -24,6 +24,7 @@ import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
 import { blankDataset, requireDataset, slugOf, toDataStore } from './documents.js';
 import type { DataSource } from '#domain/documents/data-version-document.js';
+import { preserveContent } from './data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
@@ -46,7 +47,7 @@ export interface DatasetImportsDependencies {
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
   readonly timestamp: () => string;
-  readonly versions: Pick<DataVersions, 'prepare'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly loading: Pick<DatasetLoading, 'read'>;
 }
 
@@ -246,12 +247,17 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
   ): Promise<void> {
     const document = { ...made, ...(await storeFiles.keep(made.location!)) }; // It was written to a folder.
     const served = handle === null ? undefined : await servedMarket(handle, document.last_loaded_at!);
-    const version = served === undefined ? null : await versions.prepare(served, source, () => contentOf(previous));
+    const replaced = (): Promise<ServedMarket | undefined> => contentOf(previous);
+    const version =
+      served === undefined ? null : await versions.prepare(served, { source, kind: document.kind, replaced });
+    const preserved =
+      served === undefined && previous !== undefined ? await versions.preserve(previous.store_id, replaced) : null;
     if (served !== undefined) await activations.prepare(served);
     const write = async (tx: DocumentTransaction): Promise<void> => {
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
       else await assertUnchanged(tx, previous);
       publishReplaced(tx, previous);
+      if (preserved !== null) await preserveContent(tx, preserved);
       if (served === undefined) await tx.put('store', document.store_id, document);
       else await activateIn(tx, { document, served, activations, version });
     };

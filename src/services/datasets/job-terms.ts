@@ -17,6 +17,6 @@ export interface DatasetJobsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  readonly versions: Pick<DataVersions, 'prepare'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
   readonly timestamp: () => string;
 }

@@ -35,7 +35,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       const isGrown = await hasGrown(document, served!); // it was to be served
       const fields = reloadedFields(document, { summary, served: served!, hasGrown: isGrown }, timestamp());
       const after = { ...document, ...fields };
-      const version = await versions.prepare(served!, 'refresh');
+      const version = await versions.prepare(served!, { source: 'refresh', kind: document.kind });
       await activations.prepare(served!);
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },
@@ -73,7 +73,8 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
         ...(await files.keep(folder)),
         active: served !== undefined,
       };
-      const version = served === undefined ? null : await versions.prepare(served, 'synthetic');
+      const version =
+        served === undefined ? null : await versions.prepare(served, { source: 'synthetic', kind: 'synthetic' });
       return {
         result: { value: toDataStore(after, { isServed: served !== undefined, activity: undefined }) },
         async effect(tx) {

@@ -3,7 +3,7 @@ import { PublicationBatch } from '#domain/documents/publication-document.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 import { readRun } from '../runs/run-documents.js';
-import { historyOf } from './data-versions.js';
+import { historyOf } from './data-history.js';
 import { readDataset } from './documents.js';
 
 /**

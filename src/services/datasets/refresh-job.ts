@@ -65,7 +65,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       ({ dataset: table }) => (lastDay === null && report.left_out === null) || table !== 'market',
     );
     const served = isSameTables ? servedAgain(handle, held, at, files) : await servedMarket(handle, at, files);
-    const version = await versions.prepare(served, 'refresh');
+    const version = await versions.prepare(served, { source: 'refresh', kind: document.kind });
     await activations.prepare(served);
     const told = withTaken(report, document.taken_at_start);
     return {

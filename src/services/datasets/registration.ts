@@ -27,7 +27,8 @@ import {
   withoutPassword,
 } from './documents.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { forgetDataVersions, type DataVersions } from './data-versions.js';
+import { forgetDataVersions } from './data-history.js';
+import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
 import { loadedFields, type DatasetLoading } from './loading.js';
@@ -125,7 +126,10 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         ...blankDataset,
         ...loadedFields(loaded.summary, at),
       };
-      const version = loaded.served === undefined ? null : await versions.prepare(loaded.served, 'import');
+      const version =
+        loaded.served === undefined
+          ? null
+          : await versions.prepare(loaded.served, { source: 'import', kind: source.kind });
       if (loaded.served !== undefined) await activations.prepare(loaded.served);
       const write = async (tx: DocumentTransaction): Promise<void> => {
         await activity.assertFree(datasetId, tx);

@@ -5,6 +5,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { differenceOf } from '#market/versions/cell-differences.js';
 import { changeCounts } from '#market/versions/change-counts.js';
 import { contentChange, decodeChange, encodeChange } from '#market/versions/content-change.js';
+import { decodeContent, encodeContent } from '#market/versions/content-copy.js';
 import { earlierContent } from '#market/versions/earlier-content.js';
 import { seeded } from '../../seeded.js';
 
@@ -108,6 +109,20 @@ test('every earlier content of random edits comes back with its hash, through th
     expect(await contentHash(again), `content ${i}`).toBe(await contentHash(content));
     expect(again.actions).toEqual(content.actions);
   }
+});
+
+test('a copy has the content that it was made of, and with the changes since each that came later', async () => {
+  const random = seeded(11);
+  let market = FIRST;
+  const contents = [contentOf(market)];
+  for (let i = 0; i < 20; i++) contents.push(contentOf((market = later(market, random))));
+  const copied = decodeContent(await encodeContent(contents[0]!));
+  expect(copied).toEqual(contents[0]);
+  const changes = contents.slice(1).map((after, i) => decodeChange(encodeChange(contentChange(after, contents[i]!))));
+  for (const [i, content] of contents.entries())
+    expect(await contentHash(earlierContent(copied, changes.slice(0, i))), `content ${i}`).toBe(
+      await contentHash(content),
+    );
 });
 
 test('a day that was appended is taken off again without a copy; a correction copies its own column alone', () => {

@@ -236,29 +236,79 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
   expect((await keep(0)).status).toBe(422);
 });
 
-test('a folder that changed while the service was stopped leaves its earlier contents unreadable, and says so', async () => {
+const ofStore = async (store: string): Promise<DataVersions['versions']> =>
+  (await service.ask<DataVersions>('GET', `/data/stores/${store}/versions`)).body.versions;
+
+test('a folder that changed while the service was stopped keeps the contents that were served of it, bit for bit', async () => {
   const folder = join(service.root, 'folder');
   await mkdir(folder);
-  const csv = (close: number): string => `identifier,date,CLOSE\nA,2024-01-02,${close}\nA,2024-01-03,${close + 1}\n`;
-  await writeFile(join(folder, 'market.csv'), csv(1));
+  const csv = (...closes: readonly number[]): string =>
+    `identifier,date,CLOSE\n${closes.map((close, t) => `A,2024-01-0${t + 2},${close}\n`).join('')}`;
+  const change = (...closes: readonly number[]) => writeFile(join(folder, 'market.csv'), csv(...closes));
+  const asked = async (query = '') => (await service.ask('GET', `/data/prices/A${query}`)).body;
+  await change(1, 2);
   const created = { store_id: 'f', name: 'F', kind: 'folder', location: folder, activate: true };
   expect((await service.ask('POST', '/data/stores', created)).status).toBe(201);
-  await service.restart(() => writeFile(join(folder, 'market.csv'), csv(5)));
-  await service.resumed();
-  const { body } = await service.ask<DataVersions>('GET', '/data/stores/f/versions');
-  expect(body.versions.map(({ version, readable }) => [version, readable])).toEqual([
-    [2, true],
-    [1, false],
+  const answered = [await asked()];
+  // A correction, a day and a correction, nothing, a folder that is served no more.
+  for (const closes of [
+    [5, 2],
+    [5, 3, 7],
+    [5, 3, 7],
+  ]) {
+    await service.restart(() => change(...closes));
+    await service.resumed();
+    answered.push(await asked());
+  }
+  await service.ask('POST', '/data/stores/m/activate');
+  await service.finished('load:m');
+  await change(8);
+  await service.ask('POST', '/data/stores/f/activate');
+  await service.finished('load:f');
+  const versions = await ofStore('f');
+  expect(versions.map(({ version, readable, source }) => [version, readable, source])).toEqual([
+    [4, true, 'refresh'],
+    [3, true, 'refresh'],
+    [2, true, 'refresh'],
+    [1, true, 'import'],
   ]);
-  expect((await service.refusal('GET', '/data/prices/A?as_known_on=1')).code).toBe('NO_DATA_KNOWN');
-  expect((await service.ask('GET', '/data/prices/A?as_known_on=2')).status).toBe(200);
+  expect(versions.map((row) => [row.rows_added, row.rows_changed, row.rows_removed])).toEqual([
+    [0, 1, 2],
+    [1, 1, 0],
+    [0, 1, 0],
+    [2, 0, 0],
+  ]);
+  for (const version of [1, 2, 3]) expect(await asked(`?as_known_on=${version}`)).toEqual(answered[version - 1]);
+});
+
+test('an import that is not activated keeps what was served of its store before', async () => {
+  const before = await readable();
+  const unserved = { store_id: 'm', name: 'M', activate: false };
+  for (const [count, on_exists] of [
+    [43, 'append'],
+    [44, 'append'],
+  ] as const) {
+    const { status } = await service.ask('POST', '/data/import', {
+      ...unserved,
+      tables: tables(count, CORRECTED),
+      on_exists,
+    });
+    expect(status).toBe(201);
+  }
+  await service.ask('POST', '/data/stores/m/activate');
+  await service.finished('load:m');
+  expect(await readable()).toEqual([[5, true], ...before]);
+  expect((await versions()).versions[0]).toMatchObject({ rows_added: 8, rows_changed: 0, rows_removed: 0 });
+  expect((await service.ask('GET', '/data/prices/B?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
+  await service.ask('POST', '/data/stores/f/activate');
+  await service.finished('load:f');
 });
 
 test('a store that was not served meanwhile keeps its versions when data is imported into it', async () => {
   const before = await readable();
   const prices = (query: string) => service.ask('GET', `/data/prices/B${query}`);
-  await imported(tables(43, CORRECTED), 'append'); // the folder is served until then
-  expect(await readable()).toEqual([[5, true], ...before]);
+  await imported(tables(45, CORRECTED), 'append'); // the folder is served until then
+  expect(await readable()).toEqual([[6, true], ...before]);
   expect((await prices('?as_known_on=2')).body).toEqual(then[1]!.answers[0]);
   expect((await versions()).versions[0]).toMatchObject({ source: 'append', rows_added: 4, rows_changed: 0 });
 });

@@ -104,7 +104,7 @@ async function withJobs(
   const activations = createLocalActivations(markets);
   followDatasetEvents({ documents: store.documents, markets, activations, folders });
   const jobs = createDatasetJobs({
-    versions: { prepare: async () => null },
+    versions: { prepare: async () => null, preserve: async () => null },
     documents: store.documents,
     markets,
     activations,

@@ -93,7 +93,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
   const activations = createLocalActivations(markets);
   followDatasetEvents({ documents, markets, activations, folders });
   const jobs = createDatasetJobs({
-    versions: { prepare: async () => null },
+    versions: { prepare: async () => null, preserve: async () => null },
     documents,
     markets,
     activations,

@@ -1,0 +1,87 @@
+import {
+  DataHistoryDocument,
+  type DataCopy,
+  type DataSource,
+  type DataVersionDocument,
+} from '#domain/documents/data-version-document.js';
+import { numberedId } from '#store/document-id.js';
+import type { ArtifactRef, DocumentReader, DocumentTransaction } from '#store/port.js';
+
+type Reader = Pick<DocumentReader, 'get'>;
+
+/** A content that is to be served, and how that before it is made from it. */
+export interface PreparedVersion {
+  readonly datasetId: string;
+  readonly contentHash: string;
+  readonly source: DataSource;
+  /** Number of the version that the change goes back to; null where it was not computed. */
+  readonly previous: number | null;
+  readonly change: ArtifactRef | null;
+  readonly rows: { readonly added: number; readonly changed: number; readonly removed: number } | null;
+  readonly copy: DataCopy | null;
+  readonly knownAt: string;
+}
+
+/** A content that is not in the files of its store any more. */
+export interface PreservedContent {
+  readonly datasetId: string;
+  readonly contentHash: string;
+  readonly copy: DataCopy;
+}
+
+/** Adds a content to the history of its store, in the transaction that serves it. @param rows rows of all of it */
+export async function recordDataVersion(
+  tx: DocumentTransaction,
+  prepared: PreparedVersion,
+  rows: number,
+): Promise<void> {
+  const { datasetId, contentHash, source, previous, copy, knownAt } = prepared;
+  const head = await historyOf(tx, datasetId);
+  if (head?.content_hash === contentHash) return preserveContent(tx, { datasetId, contentHash, copy });
+  const version = (head?.latest ?? 0) + 1;
+  const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
+  const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
+  // Versions are in the order of their times, whatever the clock does.
+  const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
+  await tx.put('data-version', numberedId(datasetId, version), {
+    version,
+    content_hash: contentHash,
+    known_at,
+    source,
+    rows_added: counts.added,
+    rows_changed: counts.changed,
+    rows_removed: counts.removed,
+    change: isChained ? prepared.change : null,
+  } satisfies DataVersionDocument);
+  await tx.put('data-history', datasetId, {
+    latest: version,
+    content_hash: contentHash,
+    known_at,
+    readable_from: isChained ? head.readable_from : version,
+    copy,
+  } satisfies DataHistoryDocument);
+}
+
+/** Adds a copy to the history of a store that ends with its content and has none. */
+export async function preserveContent(
+  tx: DocumentTransaction,
+  { datasetId, contentHash, copy }: Omit<PreservedContent, 'copy'> & Pick<PreparedVersion, 'copy'>,
+): Promise<void> {
+  const head = await historyOf(tx, datasetId);
+  if (copy !== null && head?.copy === null && head.content_hash === contentHash)
+    await tx.put('data-history', datasetId, { ...head, copy } satisfies DataHistoryDocument);
+}
+
+/** Forgets the contents of a store that is deleted. */
+export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<void> {
+  const head = await historyOf(tx, datasetId);
+  for (let version = 1; version <= (head?.latest ?? 0); version++)
+    await tx.delete('data-version', numberedId(datasetId, version));
+  await tx.delete('data-history', datasetId);
+}
+
+/** The last version of a store; undefined where it has none. */
+export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
+  const stored = await reader.get('data-history', datasetId);
+  return stored === undefined || 'unreadable' in stored ? undefined : DataHistoryDocument.safeParse(stored.body).data;
+}

@@ -607,6 +607,8 @@ export interface BlendOverlay {
   }[];
   /** When the weights are restored. */
   readonly rebalance: RebalanceSpec;
+  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  readonly cost_bps?: number | undefined;
 }
 
 /** Several indices at fixed weights, on a schedule of its own. */
@@ -621,6 +623,8 @@ export interface BlendOverlayInput {
   }[];
   /** When the weights are restored. */
   readonly rebalance?: RebalanceSpecInput | undefined;
+  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  readonly cost_bps?: number | undefined;
 }
 
 export interface BookPayload {
@@ -1166,40 +1170,58 @@ export interface CumulativeCoverageRule {
   readonly params?: CumulativeCoverageParams | undefined;
 }
 
-/** The index in another currency, hedged by one-month forwards. */
+/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names. */
 export interface CurrencyHedgedOverlay {
   readonly type: 'currency_hedged';
   /** Currency of the overlay. */
   readonly to: string;
-  /** Fraction of the index that is hedged. */
+  /** Fraction that is hedged. */
   readonly ratio: number;
   /** Rates of interest that forwards are made from. */
   readonly rates: {
     /** Series of the store with the rate of the currency of the overlay, percent a year. */
     readonly domestic: string;
     /** Series of the store with the rate of the currency beneath, percent a year. */
-    readonly foreign: string;
+    readonly foreign?: string | undefined;
   };
+  /** Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged. */
+  readonly currencies?: readonly ({
+    /** Currency in which names are quoted. */
+    readonly currency: string;
+    /** Series of the store with the rate of that currency, percent a year. */
+    readonly rate: string;
+    /** Fraction of it that is hedged, instead of `ratio`. */
+    readonly ratio?: number | undefined;
+  })[] | undefined;
   /** When the amount hedged is set to the level again. */
   readonly adjust: 'monthly' | 'daily';
   /** Days of a year. */
   readonly basis: 360 | 365;
 }
 
-/** The index in another currency, hedged by one-month forwards. */
+/** The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names. */
 export interface CurrencyHedgedOverlayInput {
   readonly type: 'currency_hedged';
   /** Currency of the overlay. */
   readonly to: string;
-  /** Fraction of the index that is hedged. */
+  /** Fraction that is hedged. */
   readonly ratio?: number | undefined;
   /** Rates of interest that forwards are made from. */
   readonly rates: {
     /** Series of the store with the rate of the currency of the overlay, percent a year. */
     readonly domestic: string;
     /** Series of the store with the rate of the currency beneath, percent a year. */
-    readonly foreign: string;
+    readonly foreign?: string | undefined;
   };
+  /** Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged. */
+  readonly currencies?: readonly ({
+    /** Currency in which names are quoted. */
+    readonly currency: string;
+    /** Series of the store with the rate of that currency, percent a year. */
+    readonly rate: string;
+    /** Fraction of it that is hedged, instead of `ratio`. */
+    readonly ratio?: number | undefined;
+  })[] | undefined;
   /** When the amount hedged is set to the level again. */
   readonly adjust?: 'monthly' | 'daily' | undefined;
   /** Days of a year. */
@@ -3277,6 +3299,8 @@ export interface LeverageOverlay {
   readonly financing: string | null;
   /** Over the rate, basis points a year. */
   readonly spread_bps: number;
+  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis: 360 | 365;
 }
@@ -3290,6 +3314,8 @@ export interface LeverageOverlayInput {
   readonly financing?: string | null | undefined;
   /** Over the rate, basis points a year. */
   readonly spread_bps?: number | undefined;
+  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
 }
@@ -4069,8 +4095,8 @@ export interface OtherAdjustment {
 export interface OverlayPart {
   /** The overlay that it is of, itself or one beneath it. */
   readonly index_id: string;
-  /** What it is: cash (interest earned or given up on cash), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
-  readonly part: 'cash' | 'currency' | 'decrement' | 'fee' | 'financing' | 'hedge';
+  /** What it is: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards). */
+  readonly part: 'cash' | 'costs' | 'currency' | 'decrement' | 'fee' | 'financing' | 'hedge';
   /** Linked contribution to the total return. */
   readonly contribution: number;
 }
@@ -5330,6 +5356,10 @@ export interface RiskControlOverlay {
   readonly lag: number;
   /** Money not invested, after each close. */
   readonly cash: string | null;
+  /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
+  readonly spread_bps?: number | undefined;
+  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis: 360 | 365;
 }
@@ -5349,6 +5379,10 @@ export interface RiskControlOverlayInput {
   readonly lag?: number | undefined;
   /** Money not invested, after each close. */
   readonly cash?: string | null | undefined;
+  /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
+  readonly spread_bps?: number | undefined;
+  /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
+  readonly cost_bps?: number | undefined;
   /** Days of a year. */
   readonly basis?: 360 | 365 | undefined;
 }

@@ -165,9 +165,10 @@ function rateFindings(
 ): Finding[] {
   if (market === undefined || overlayTypeOf(overlay).currency(overlay) === null) return [];
   const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
-  return sources.flatMap((source): Finding[] => {
-    if (isRateHeld(holds, source.currency, currency)) return [];
-    const pair = pairOf(source.currency, currency);
+  const needed = new Set([...sources.map((source) => source.currency), ...overlayTypeOf(overlay).weighed(overlay)]);
+  return [...needed].flatMap((from): Finding[] => {
+    if (isRateHeld(holds, from, currency)) return [];
+    const pair = pairOf(from, currency);
     const message = `The store has no exchange rate ${pair}, which the overlay needs.`;
     return [{ severity: 'warning', code: 'FX_MISSING', path: 'overlay.to', message, value: pair }];
   });

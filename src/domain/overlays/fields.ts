@@ -14,3 +14,12 @@ export const series = (description: string) => z.string().min(1).max(64).meta({ 
 
 /** A rate of interest: series of the store, percent a year. */
 export const rateSeries = (of: string) => series(`Series of the store with the ${of}, percent a year.`);
+
+/** Optional, so that documents stored without it stay as they are. */
+export const costBps = z.number().min(0).max(10_000).optional().meta({
+  description: 'Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.',
+});
+
+/** What clients read of it. */
+export const costSentences = (bps: number | undefined): string[] =>
+  bps === undefined ? [] : [`A change of exposure at the close costs ${bps} basis points of what is traded.`];

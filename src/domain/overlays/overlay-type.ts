@@ -17,8 +17,10 @@ export interface OverlayContext {
   readonly sources: readonly OverlaySource[];
   /** A rate of interest as it was last known at each close, fraction a year, [T]. @throws Refusal NO_DATA_AT_DATE */
   rate(series: string): Float64Array;
-  /** Price of the currency beneath in that of the overlay, [T]. @throws Refusal FX_MISSING */
-  exchange(): Float64Array;
+  /** Price of a currency, of that beneath if none is named, in that of the overlay, [T]. @throws Refusal FX_MISSING */
+  exchange(of?: string): Float64Array;
+  /** Weight in the index beneath of the names quoted in one of `weighed`, after each close, in its own variant, [T]. */
+  weightIn(currency: string): Float64Array;
   /** Day of the first last-session-of-a-month after each session, [T]. */
   monthEnds(): Int32Array;
   /** 1 where a schedule rebalances at the close, [T]. */
@@ -49,6 +51,7 @@ export interface OverlayPart {
 /** Own parts of overlays, with what they are. */
 export const OVERLAY_PARTS = {
   cash: 'interest earned or given up on cash',
+  costs: 'costs of changed exposures',
   currency: 'the exchange rate on what lies in cash beneath',
   decrement: 'the synthetic dividend',
   fee: 'the fee',
@@ -80,16 +83,18 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   readonly series: (spec: z.output<S>) => readonly SeriesUse[];
   /** Currency that it leads into, null where it stays in that beneath. */
   readonly currency: (spec: z.output<S>) => string | null;
+  /** Currencies whose weights in the index beneath it asks for. */
+  readonly weighed: (spec: z.output<S>) => readonly string[];
   readonly sentences: (spec: z.output<S>) => readonly string[];
   /** @cost O(T sources) */
   readonly path: (spec: z.output<S>, context: OverlayContext) => OverlayPath;
 }
 
-type Optional = 'series' | 'currency';
+type Optional = 'series' | 'currency' | 'weighed';
 
 /** Keeps the parameter types of an entry for its behaviour. */
 export function overlayType<S extends z.ZodObject>(
   entry: Omit<OverlayType<S>, Optional> & Partial<Pick<OverlayType<S>, Optional>>,
 ): OverlayType<S> {
-  return { series: () => [], currency: () => null, ...entry };
+  return { series: () => [], currency: () => null, weighed: () => [], ...entry };
 }

@@ -1,5 +1,5 @@
 import { Refusal } from '../refusal.js';
-import type { OverlayContext, OverlayPath, PartName } from './overlay-type.js';
+import type { OverlayContext, OverlayPath, OverlaySource, PartName } from './overlay-type.js';
 
 export const BASIS_POINT = 1e-4;
 
@@ -34,6 +34,29 @@ export function heldWhole(
     parts: [{ part, contributions: growth.map((own, t) => own - beneath[t]!) }],
     resets: null,
   };
+}
+
+/**
+ * A path less what changing its exposures costs: at each close the distance of the exposures from what those of the
+ * close before grew to. The first purchase costs nothing.
+ * @param bps undefined leaves the path as it is
+ */
+export function lessCosts(
+  path: OverlayPath,
+  { sources, dateOf }: Pick<OverlayContext, 'dateOf'> & { readonly sources: readonly Pick<OverlaySource, 'growth'>[] },
+  bps: number | undefined,
+): OverlayPath {
+  if (bps === undefined) return path;
+  const { growth: before, exposures } = path;
+  const growth = before.map((own, t) => {
+    if (t === 0) return own;
+    let traded = 0;
+    for (let k = 0; k < exposures.length; k++)
+      traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / own);
+    return positive(own * (1 - bps * BASIS_POINT * traded), dateOf, t);
+  });
+  const costs = { part: 'costs' as const, contributions: growth.map((own, t) => own - before[t]!) };
+  return { ...path, growth, parts: [...path.parts, costs] };
 }
 
 /** @throws Refusal NUMERIC_FAILURE where nothing is left */

@@ -652,14 +652,19 @@ class BlendOverlayParts(t.TypedDict):
     weight: float
 
 
-class BlendOverlay(t.TypedDict):
-    """Several indices at fixed weights, on a schedule of its own."""
-
+class _BlendOverlay(t.TypedDict):
     type: t.Literal["blend"]
     #: Indices and their weights, which sum to 1.
     parts: t.Sequence[BlendOverlayParts]
     #: When the weights are restored.
     rebalance: RebalanceSpec
+
+
+class BlendOverlay(_BlendOverlay, total=False):
+    """Several indices at fixed weights, on a schedule of its own."""
+
+    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    cost_bps: float
 
 
 class BlendOverlayInputParts(t.TypedDict):
@@ -680,6 +685,8 @@ class BlendOverlayInput(_BlendOverlayInput, total=False):
 
     #: When the weights are restored.
     rebalance: RebalanceSpecInput
+    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    cost_bps: float
 
 
 class _BookPayload(t.TypedDict):
@@ -1283,20 +1290,33 @@ class CumulativeCoverageRule(_CumulativeCoverageRule, total=False):
     params: CumulativeCoverageParams
 
 
-class CurrencyHedgedOverlayRates(t.TypedDict):
+class _CurrencyHedgedOverlayRates(t.TypedDict):
     #: Series of the store with the rate of the currency of the overlay, percent a year.
     domestic: str
+
+
+class CurrencyHedgedOverlayRates(_CurrencyHedgedOverlayRates, total=False):
     #: Series of the store with the rate of the currency beneath, percent a year.
     foreign: str
 
 
-class CurrencyHedgedOverlay(t.TypedDict):
-    """The index in another currency, hedged by one-month forwards."""
+class _CurrencyHedgedOverlayCurrencies(t.TypedDict):
+    #: Currency in which names are quoted.
+    currency: str
+    #: Series of the store with the rate of that currency, percent a year.
+    rate: str
 
+
+class CurrencyHedgedOverlayCurrencies(_CurrencyHedgedOverlayCurrencies, total=False):
+    #: Fraction of it that is hedged, instead of `ratio`.
+    ratio: float
+
+
+class _CurrencyHedgedOverlay(t.TypedDict):
     type: t.Literal["currency_hedged"]
     #: Currency of the overlay.
     to: str
-    #: Fraction of the index that is hedged.
+    #: Fraction that is hedged.
     ratio: float
     #: Rates of interest that forwards are made from.
     rates: CurrencyHedgedOverlayRates
@@ -1306,11 +1326,33 @@ class CurrencyHedgedOverlay(t.TypedDict):
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
 
-class CurrencyHedgedOverlayInputRates(t.TypedDict):
+class CurrencyHedgedOverlay(_CurrencyHedgedOverlay, total=False):
+    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names."""
+
+    #: Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged.
+    currencies: t.Sequence[CurrencyHedgedOverlayCurrencies]
+
+
+class _CurrencyHedgedOverlayInputRates(t.TypedDict):
     #: Series of the store with the rate of the currency of the overlay, percent a year.
     domestic: str
+
+
+class CurrencyHedgedOverlayInputRates(_CurrencyHedgedOverlayInputRates, total=False):
     #: Series of the store with the rate of the currency beneath, percent a year.
     foreign: str
+
+
+class _CurrencyHedgedOverlayInputCurrencies(t.TypedDict):
+    #: Currency in which names are quoted.
+    currency: str
+    #: Series of the store with the rate of that currency, percent a year.
+    rate: str
+
+
+class CurrencyHedgedOverlayInputCurrencies(_CurrencyHedgedOverlayInputCurrencies, total=False):
+    #: Fraction of it that is hedged, instead of `ratio`.
+    ratio: float
 
 
 class _CurrencyHedgedOverlayInput(t.TypedDict):
@@ -1322,10 +1364,12 @@ class _CurrencyHedgedOverlayInput(t.TypedDict):
 
 
 class CurrencyHedgedOverlayInput(_CurrencyHedgedOverlayInput, total=False):
-    """The index in another currency, hedged by one-month forwards."""
+    """The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names."""
 
-    #: Fraction of the index that is hedged.
+    #: Fraction that is hedged.
     ratio: float
+    #: Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged.
+    currencies: t.Sequence[CurrencyHedgedOverlayInputCurrencies]
     #: When the amount hedged is set to the level again.
     adjust: t.Literal["monthly", "daily"]
     #: Days of a year.
@@ -3630,9 +3674,7 @@ class LevelsView(t.TypedDict):
     divisor: SeriesPayload
 
 
-class LeverageOverlay(t.TypedDict):
-    """A multiple of the daily return, set anew every session; a negative one is inverse."""
-
+class _LeverageOverlay(t.TypedDict):
     type: t.Literal["leverage"]
     #: Multiple of the daily return; negative is inverse.
     factor: float
@@ -3642,6 +3684,13 @@ class LeverageOverlay(t.TypedDict):
     spread_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class LeverageOverlay(_LeverageOverlay, total=False):
+    """A multiple of the daily return, set anew every session; a negative one is inverse."""
+
+    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    cost_bps: float
 
 
 class _LeverageOverlayInput(t.TypedDict):
@@ -3657,6 +3706,8 @@ class LeverageOverlayInput(_LeverageOverlayInput, total=False):
     financing: t.Optional[str]
     #: Over the rate, basis points a year.
     spread_bps: float
+    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    cost_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 
@@ -4525,8 +4576,8 @@ class OtherAdjustment(t.TypedDict):
 class OverlayPart(t.TypedDict):
     #: The overlay that it is of, itself or one beneath it.
     index_id: str
-    #: What it is: cash (interest earned or given up on cash), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
-    part: t.Literal["cash", "currency", "decrement", "fee", "financing", "hedge"]
+    #: What it is: cash (interest earned or given up on cash), costs (costs of changed exposures), currency (the exchange rate on what lies in cash beneath), decrement (the synthetic dividend), fee (the fee), financing (interest paid for borrowed money, or earned on the proceeds of short positions), hedge (gains and losses of currency forwards).
+    part: t.Literal["cash", "costs", "currency", "decrement", "fee", "financing", "hedge"]
     #: Linked contribution to the total return.
     contribution: float
 
@@ -5846,9 +5897,7 @@ class ReturnStatistics(t.TypedDict):
     worst_return: float
 
 
-class RiskControlOverlay(t.TypedDict):
-    """As much of the index as has a target volatility, the rest in cash."""
-
+class _RiskControlOverlay(t.TypedDict):
     type: t.Literal["risk_control"]
     #: Volatility a year, as a fraction.
     target: float
@@ -5864,6 +5913,15 @@ class RiskControlOverlay(t.TypedDict):
     cash: t.Optional[str]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
+
+
+class RiskControlOverlay(_RiskControlOverlay, total=False):
+    """As much of the index as has a target volatility, the rest in cash."""
+
+    #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
+    spread_bps: float
+    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    cost_bps: float
 
 
 class _RiskControlOverlayInput(t.TypedDict):
@@ -5885,6 +5943,10 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     lag: int
     #: Money not invested, after each close.
     cash: t.Optional[str]
+    #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
+    spread_bps: float
+    #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
+    cost_bps: float
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
 

@@ -1,4 +1,4 @@
-import type { Book } from '../simulate/book.js';
+import type { Book, BookOverlay } from '../simulate/book.js';
 import { storedAfter, storedBook, type StoredBook } from '../simulate/resumed-book.js';
 
 /**
@@ -13,6 +13,8 @@ export interface StoredOverlay {
   /** Whether it has a part of the exchange rate on cash beneath. */
   readonly hasCurrencyPart: boolean;
   readonly beneath: readonly StoredLayer[];
+  /** As a book has them; absent where its type asks for none. */
+  readonly shares?: BookOverlay['shares'];
 }
 
 /** An index beneath an overlay. */
@@ -37,6 +39,7 @@ export function storedIndex(book: Book): StoredBook | StoredOverlay {
     level: value.at(-1)!,
     hasCurrencyPart: overlay.hasCurrencyPart,
     beneath: overlay.beneath.map((own) => ({ first: own.from, gross: own.gross, of: storedIndex(own) })),
+    ...storedShares(overlay),
   };
 }
 
@@ -47,12 +50,27 @@ export function storedIndexAfter(before: StoredBook | StoredOverlay, book: Book)
   return {
     ...before,
     level: book.value.at(-1)!,
+    ...storedShares(book.overlay!),
     beneath: before.beneath.map((layer, k) => ({
       first: layer.first,
       gross: grossAfter(layer, beneath[k]!),
       of: storedIndexAfter(layer.of, beneath[k]!),
     })),
   };
+}
+
+function storedShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
+  return Object.keys(shares).length === 0 ? {} : { shares };
+}
+
+/** Weights by currency over the stored sessions and those after it, of which the first is stored. */
+export function sharesAfter(
+  { shares = {} }: Pick<StoredOverlay, 'shares'>,
+  added: BookOverlay['shares'],
+): BookOverlay['shares'] {
+  return Object.fromEntries(
+    Object.entries(shares).map(([code, share]) => [code, Float64Array.from([...share, ...added[code]!.subarray(1)])]),
+  );
 }
 
 /** Growth over the sessions of a stored layer and those after it. */

@@ -41,7 +41,8 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     const brief = checkpoint.remains.variants[variant];
     const overlay = checkpoint.remains.overlays?.[variant];
     if (brief) variants[variant] = resumeBook(index, { stored: ownBook(brief), variant });
-    else if (overlay) variants[variant] = resumeIndexOrOverlay(seen, { indexId, stored: overlay, variant }).book;
+    else if (overlay)
+      variants[variant] = resumeIndexOrOverlay(seen, { indexId, stored: overlay, variant, own: index }).book;
   }
   const { uncapped } = checkpoint.remains;
   const parent =

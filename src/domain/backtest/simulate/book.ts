@@ -159,6 +159,8 @@ export interface BookOverlay {
    */
   readonly drift: Float64Array;
   readonly parts: readonly BookPart[];
+  /** Weights beneath by currency, where its type asks for them, from its first session on, [T] each. */
+  readonly shares: Readonly<Record<string, Float64Array>>;
 }
 
 /** Contributions to the return of each session that no name has, [T]. */

@@ -2,7 +2,7 @@ import type { OverlayPath } from '../../overlays/overlay-type.js';
 import { overlayTypeOf } from '../../overlays/catalogue.js';
 import type { Book, BookEvent, BookOverlay, BookPart, UnfilledOrder } from './book.js';
 import type { Compositions } from './compositions.js';
-import { overlayContext } from './overlay-context.js';
+import { overlayContext, sharesIn } from './overlay-context.js';
 
 export interface OverlayBookInput {
   readonly compositions: Compositions & Required<Pick<Compositions, 'overlay'>>;
@@ -23,14 +23,19 @@ export function overlayBook({ compositions, to, isBrief, bookOf }: OverlayBookIn
   const { overlay, sm, first: from, document } = compositions;
   const beneath = overlay.sources.map(bookOf);
   const { currency } = overlay.sources[0]!.document;
-  const context = overlayContext({ sm, first: from, document, currency }, { beneath, to });
-  const path = overlayTypeOf(overlay.spec).path(overlay.spec, context);
-  return pathBook({ path, beneath, sm, from, level: document.base_value, isBrief, indexId: document.id });
+  const type = overlayTypeOf(overlay.spec);
+  const codes = type.weighed(overlay.spec);
+  // Every return variant is hedged by the weights of the index's own.
+  const shares = overlay.book?.overlay?.shares ?? sharesIn({ book: beneath[0]!, currency, codes, first: from, to });
+  const context = overlayContext({ sm, first: from, document, currency }, { beneath, shares, to });
+  const path = type.path(overlay.spec, context);
+  return pathBook({ path, beneath, shares, sm, from, level: document.base_value, isBrief, indexId: document.id });
 }
 
 export interface PathBookInput {
   readonly path: OverlayPath;
   readonly beneath: readonly Book[];
+  readonly shares: BookOverlay['shares'];
   readonly sm: Book['sm'];
   /** First session. */
   readonly from: number;
@@ -43,7 +48,8 @@ export interface PathBookInput {
 }
 
 /** What an overlay holds and earns along its path. */
-export function pathBook({ path, beneath, sm, from, level, isBrief, indexId, resumed }: PathBookInput): Book {
+export function pathBook(input: PathBookInput): Book {
+  const { path, beneath, shares, sm, from, level, isBrief, indexId, resumed } = input;
   const length = path.growth.length;
   const value = new Float64Array(length);
   for (let t = 0; t < length; t++) value[t] = t === 0 ? level : value[t - 1]! * path.growth[t]!;
@@ -74,6 +80,7 @@ export function pathBook({ path, beneath, sm, from, level, isBrief, indexId, res
       beneath,
       hasCurrencyPart,
       drift: driftOf(path, first, rows.events),
+      shares,
       parts: isBrief ? [] : partsOf(layers, path, { indexId, hasCurrencyPart }),
     },
   };

@@ -1,11 +1,11 @@
 import { civilOf, dayFrom, formatDay } from '../../days.js';
-import { pairOf, rateSeries } from '../../market/exchange-rates.js';
+import { exchangeRates, majorUnit, pairOf, rateSeries } from '../../market/exchange-rates.js';
 import { carriedCloses } from '../../market/series.js';
 import type { OverlayContext } from '../../overlays/overlay-type.js';
 import { Refusal } from '../../refusal.js';
 import { rebalanceDates } from '../../schedule/schedule.js';
 import { lastAtMost } from '../../search.js';
-import type { Book } from './book.js';
+import type { Book, BookOverlay } from './book.js';
 import type { Compositions } from './compositions.js';
 
 interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
@@ -15,13 +15,14 @@ interface OverlayTerms extends Pick<Compositions, 'sm' | 'first' | 'document'> {
 
 interface Beneath {
   readonly beneath: readonly Pick<Book, 'gross' | 'from'>[];
+  readonly shares: BookOverlay['shares'];
   readonly to: number;
 }
 
 /** What an overlay may ask of the market and of the books beneath it. */
 export function overlayContext(
   { sm, first, document, currency }: OverlayTerms,
-  { beneath, to }: Beneath,
+  { beneath, shares, to }: Beneath,
 ): OverlayContext {
   const days = sm.sessions.slice(first, to + 1);
   const dateOf = (t: number): string => formatDay(days[t]!);
@@ -42,17 +43,18 @@ export function overlayContext(
         throw missing(`The series ${id} has no value on or before ${dateOf(at)}, which the overlay needs.`, id);
       return known.map((value) => value / 100);
     },
-    exchange() {
-      const rates = rateSeries(sm, currency, document.currency)?.slice(first, to + 1);
+    exchange(of = currency) {
+      const rates = rateSeries(sm, of, document.currency)?.slice(first, to + 1);
       const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
       if (rates !== undefined && at < 0) return rates;
-      const pair = pairOf(currency, document.currency);
+      const pair = pairOf(of, document.currency);
       throw new Refusal(
         'FX_MISSING',
         `The overlay needs the exchange rate ${pair}, which the store does not hold on ${dateOf(at)}.`,
         { pair },
       );
     },
+    weightIn: (of) => shares[of]!, // Its type declares it.
     monthEnds: () => monthEnds(sm.calendar.sessions, days),
     resets(rebalance) {
       const dates = rebalanceDates({
@@ -67,6 +69,33 @@ export function overlayContext(
       return resets;
     },
   };
+}
+
+/** What a book is asked for the currencies of its names. */
+export interface Weighed {
+  readonly book: Pick<Book, 'sm' | 'from' | 'columns' | 'weights'>;
+  /** Of the index; names without one are quoted in it. */
+  readonly currency: string;
+  readonly codes: readonly string[];
+  /** First and last session. */
+  readonly first: number;
+  readonly to: number;
+}
+
+/** Weights by currency of names after each close, [T] each; minor units count as the currency itself. @cost O(T H) */
+export function sharesIn({ book, currency, codes, first, to }: Weighed): BookOverlay['shares'] {
+  const { sm, from, columns, weights } = book;
+  const rates = exchangeRates(sm, currency);
+  const shares = codes.map((code) => [code, new Float64Array(to + 1 - first)] as const);
+  const of = new Map(shares.map(([code, share]) => [majorUnit(code), share]));
+  if (of.size === 0) return {};
+  for (let session = first; session <= to; session++)
+    for (let slot = 0, at = (session - from) * columns.length; slot < columns.length; slot++, at++) {
+      if (weights[at] === 0) continue;
+      const share = of.get(majorUnit(rates.currencyAt(session, columns[slot]!)));
+      if (share !== undefined) share[session - first]! += weights[at]!;
+    }
+  return Object.fromEntries(shares);
 }
 
 function missing(message: string, series: string): Refusal {

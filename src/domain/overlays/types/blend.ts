@@ -1,14 +1,16 @@
 import { z } from 'zod';
 import { RebalanceSpec } from '../../documents/rebalance-spec.js';
 import { Id } from '../../shape.js';
+import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
+import { lessCosts } from '../steps.js';
 
 export const blend = overlayType({
   type: 'blend',
   label: 'Blend',
   help: 'Several indices at fixed weights, on a schedule of its own.',
   formula:
-    'v[k,t] = v[k,t-1] g[k,t]; L[t] = L[t-1] * sum_k v[k,t] / sum_k v[k,t-1]; at a rebalance v[k] = weight[k] * sum v',
+    'v[k,t] = v[k,t-1] g[k,t]; L[t] = L[t-1] * sum_k v[k,t] / sum_k v[k,t-1]; at a rebalance v[k] = weight[k] * sum v, less cost * sum_k |change of v[k]|',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: weighted return indices',
   schema: z.strictObject({
     type: z.literal('blend'),
@@ -23,6 +25,7 @@ export const blend = overlayType({
       .max(20)
       .meta({ description: 'Indices and their weights, which sum to 1.' }),
     rebalance: RebalanceSpec.prefault({}).meta({ description: 'When the weights are restored.' }),
+    cost_bps: costBps,
   }),
   example: {
     type: 'blend',
@@ -32,10 +35,11 @@ export const blend = overlayType({
     ],
     rebalance: { frequency: 'monthly' },
   },
-  sentences: ({ parts }) => [
+  sentences: ({ parts, cost_bps }) => [
     `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${weight}`).join(', ')}; between rebalances of the blend the parts drift.`,
+    ...costSentences(cost_bps),
   ],
-  path({ parts, rebalance }, context) {
+  path({ parts, rebalance, cost_bps }, context) {
     const { sources, days } = context;
     const resets = context.resets(rebalance);
     const growth = new Float64Array(days.length).fill(1);
@@ -49,6 +53,6 @@ export const blend = overlayType({
       for (let k = 0; k < parts.length; k++)
         exposures[k]![t] = (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / after;
     }
-    return { growth, exposures, exchange: null, parts: [], resets };
+    return lessCosts({ growth, exposures, exchange: null, parts: [], resets }, context, cost_bps);
   },
 });

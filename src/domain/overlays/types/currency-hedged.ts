@@ -5,55 +5,85 @@ import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-t
 import { positive } from '../steps.js';
 import { exchangeGrowth } from './currency.js';
 
-export const currencyHedged = overlayType({
-  type: 'currency_hedged',
-  label: 'Currency hedged',
-  help: 'The index in another currency, hedged by one-month forwards.',
-  formula:
-    'L[t] = L[m] * (I[t] / I[m] + ratio (F[m] - f[t]) / s[m]); F[m] = s[m] (1 + d[m] n / basis) / (1 + r[m] n / basis), n: days of the forward; f[t] = s[t] + (F[t] - s[t]) (days left) / n, F[t] the forward of n days on t; m: last session of a month, I: the index converted. Daily: L[t] = L[t-1] * (I[t] / I[t-1] + ratio (f[t-1] - f[t]) / s[t-1])',
-  reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: currency hedged indices',
-  schema: z.strictObject({
+const STRUCK = 'that are struck on the last session of each month for that of the next';
+
+const ratio = z.number().min(0).max(1);
+
+const schema = z
+  .strictObject({
     type: z.literal('currency_hedged'),
     to: CurrencyCode.meta({ description: 'Currency of the overlay.' }),
-    ratio: z.number().min(0).max(1).default(1).meta({ description: 'Fraction of the index that is hedged.' }),
+    ratio: ratio.default(1).meta({ description: 'Fraction that is hedged.' }),
     rates: z
       .strictObject({
         domestic: rateSeries('rate of the currency of the overlay'),
-        foreign: rateSeries('rate of the currency beneath'),
+        foreign: rateSeries('rate of the currency beneath').optional(),
       })
       .meta({ description: 'Rates of interest that forwards are made from.' }),
+    currencies: z
+      .array(
+        z.strictObject({
+          currency: CurrencyCode.meta({ description: 'Currency in which names are quoted.' }),
+          rate: rateSeries('rate of that currency'),
+          ratio: ratio.optional().meta({ description: 'Fraction of it that is hedged, instead of `ratio`.' }),
+        }),
+      )
+      .min(1)
+      .max(40)
+      .optional()
+      .meta({
+        description:
+          'Hedges each of these currencies by the weight of its names, instead of the index as a whole by `rates.foreign`; the others stay unhedged.',
+      }),
     adjust: z
       .enum(['monthly', 'daily'])
       .default('monthly')
       .meta({ description: 'When the amount hedged is set to the level again.' }),
     basis: basis(360),
-  }),
+  })
+  .refine(({ rates, currencies }) => (rates.foreign === undefined) !== (currencies === undefined), {
+    error: 'needs either rates.foreign or currencies',
+    params: { finding: 'REQUIRED' },
+  })
+  .refine(({ to, currencies = [] }) => new Set([to, ...currencies.map((of) => of.currency)]).size > currencies.length, {
+    error: 'must not repeat a currency, nor hedge that of the overlay',
+    path: ['currencies'],
+    params: { finding: 'DUPLICATE_ID' },
+  });
+
+type Terms = z.output<typeof schema>;
+
+export const currencyHedged = overlayType({
+  type: 'currency_hedged',
+  label: 'Currency hedged',
+  help: 'The index in another currency, hedged by one-month forwards: as a whole, or by the currencies of its names.',
+  formula:
+    'L[t] = L[m] * (I[t] / I[m] + ratio (F[m] - f[t]) / s[m]); F[m] = s[m] (1 + d[m] n / basis) / (1 + r[m] n / basis), n: days of the forward; f[t] = s[t] + (F[t] - s[t]) (days left) / n, F[t] the forward of n days on t; m: last session of a month, I: the index converted. Daily: L[t] = L[t-1] * (I[t] / I[t-1] + ratio (f[t-1] - f[t]) / s[t-1]). By currencies ratio (F[m] - f[t]) / s[m] is sum_c ratio[c] w[c,m] (F[c,m] - f[c,t]) / s[c,m], w: weight of the names quoted in c after the close of m',
+  reference:
+    'S&P Dow Jones Indices, Index Mathematics Methodology: currency hedged indices; weights by currency as in MSCI Hedged Indexes Methodology',
+  schema,
   example: { type: 'currency_hedged', to: 'EUR', ratio: 1, rates: { domestic: 'ESTR', foreign: 'SOFR' } },
   currency: ({ to }) => to,
-  series: ({ rates }) => [
+  weighed: ({ currencies = [] }) => currencies.map(({ currency }) => currency),
+  series: ({ rates, currencies = [] }) => [
     { path: 'rates.domestic', series: rates.domestic },
-    { path: 'rates.foreign', series: rates.foreign },
+    ...(rates.foreign === undefined ? [] : [{ path: 'rates.foreign', series: rates.foreign }]),
+    ...currencies.map(({ rate }, k) => ({ path: `currencies[${k}].rate`, series: rate })),
   ],
-  sentences: ({ to, ratio, rates, adjust, basis: days }) => [
-    `The index beneath is converted into ${to}, and ${ratio} of it is hedged by forwards that are struck on the last session of each month for that of the next.`,
-    `Forwards follow from spot and the rates ${rates.domestic} and ${rates.foreign} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
-    `The amount hedged is set to the level ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
+  sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
+    currencies === undefined
+      ? `The index beneath is converted into ${to}, and ${whole} of it is hedged by forwards ${STRUCK}.`
+      : `The index beneath is converted into ${to}. Of the weight of the names quoted in a currency so much is hedged: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${own}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
+    `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
+    `The amount hedged is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],
   path(spec, context) {
     const exchange = exchangeGrowth(context.exchange());
     const { growth: beneath } = context.sources[0]!;
     const converted = beneath.map((own, t) => (t === 0 ? 1 : own * exchange[t]!));
-    const { opened, closed } = marks(spec, context);
-    return hedged({ converted, exchange, opened, closed, spot: context.exchange() }, spec, context);
+    return hedged({ converted, exchange, legs: legsOf(spec, context) }, spec, context);
   },
 });
-
-interface Terms {
-  readonly ratio: number;
-  readonly adjust: 'monthly' | 'daily';
-  readonly basis: number;
-  readonly rates: { readonly domestic: string; readonly foreign: string };
-}
 
 interface Marks {
   /** Mark of the forward that runs on from each close: on the day it is struck the forward itself, [T]. */
@@ -62,12 +92,38 @@ interface Marks {
   readonly closed: Float64Array;
 }
 
+/** What is hedged of one currency. */
+interface Leg extends Marks {
+  readonly ratio: number;
+  /** Fraction of the index that it is of, after each close, [T]. */
+  readonly weight: Float64Array;
+  readonly spot: Float64Array;
+}
+
+function legsOf(spec: Terms, context: OverlayContext): Leg[] {
+  const { rates, currencies, ratio: whole } = spec;
+  if (currencies === undefined) {
+    const spot = context.exchange();
+    const weight = new Float64Array(spot.length).fill(1);
+    return [{ ratio: whole, weight, spot, ...marks({ spot, foreign: rates.foreign! }, spec, context) }]; // One of them is given.
+  }
+  return currencies.map(({ currency, rate, ratio: own = whole }) => {
+    const spot = context.exchange(currency);
+    return { ratio: own, weight: context.weightIn(currency), spot, ...marks({ spot, foreign: rate }, spec, context) };
+  });
+}
+
+interface Pair {
+  readonly spot: Float64Array;
+  /** Series of the rate of the currency hedged. */
+  readonly foreign: string;
+}
+
 /** Forwards by session: each runs to the first end of a month after the session it is struck on. */
-function marks({ rates, basis: year }: Terms, context: OverlayContext): Marks {
+function marks({ spot, foreign: series }: Pair, { rates, basis: year }: Terms, context: OverlayContext): Marks {
   const { days } = context;
-  const spot = context.exchange();
   const domestic = context.rate(rates.domestic);
-  const foreign = context.rate(rates.foreign);
+  const foreign = context.rate(series);
   const ends = context.monthEnds();
   const markAt = (t: number, struck: number, end: number): number => {
     const tenor = end - struck;
@@ -87,30 +143,25 @@ function marks({ rates, basis: year }: Terms, context: OverlayContext): Marks {
   return { opened, closed };
 }
 
-interface Hedged extends Marks {
+interface Hedged {
   /** Growth in the currency of the overlay. */
   readonly converted: Float64Array;
   readonly exchange: Float64Array;
-  readonly spot: Float64Array;
+  readonly legs: readonly Leg[];
 }
 
 /** In units of the level at the last strike: what is in the index, and the level. */
-function hedged(
-  { converted, exchange, opened, closed, spot }: Hedged,
-  terms: Terms,
-  context: OverlayContext,
-): OverlayPath {
-  const { ratio, adjust } = terms;
+function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, context: OverlayContext): OverlayPath {
   const ends = context.monthEnds();
   const length = converted.length;
   const growth = new Float64Array(length).fill(1);
   const exposure = new Float64Array(length).fill(1);
   const hedge = new Float64Array(length);
-  let strike = spot[0]!;
+  let struck = 0;
   let invested = 1;
   let level = 1;
   for (let t = 1; t < length; t++) {
-    const gain = (ratio * (opened[t - 1]! - closed[t]!)) / strike;
+    const gain = gainOf(legs, struck, t);
     const grown = invested * converted[t]!;
     // What the hedge gained since the strike stays beside the index until the next one.
     const after = level + (grown - invested) + gain;
@@ -119,7 +170,7 @@ function hedged(
     level = after;
     invested = grown;
     if (adjust === 'daily' || ends[t] !== ends[t - 1]) {
-      strike = spot[t]!;
+      struck = t;
       invested = 1;
       level = 1;
     }
@@ -127,4 +178,12 @@ function hedged(
   }
   const parts = [{ part: 'hedge' as const, contributions: hedge }];
   return { growth, exposures: [exposure], exchange, parts, resets: null };
+}
+
+/** What forwards gain over a session, in units of the level when their amounts were set. */
+function gainOf(legs: readonly Leg[], struck: number, t: number): number {
+  let gain = 0;
+  for (const { ratio: own, weight, spot, opened, closed } of legs)
+    gain += (own * weight[struck]! * (opened[t - 1]! - closed[t]!)) / spot[struck]!;
+  return gain;
 }

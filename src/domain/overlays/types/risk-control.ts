@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.js';
-import { basis, rateSeries } from '../fields.js';
+import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
-import { accruals, positive } from '../steps.js';
+import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
 
 const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
 
@@ -11,7 +11,7 @@ export const riskControl = overlayType({
   label: 'Risk control',
   help: 'As much of the index as has a target volatility, the rest in cash.',
   formula:
-    'e[t] = min(max_leverage, target / vol[t-lag]); L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life',
+    'e[t] = min(max_leverage, target / vol[t-lag]); L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
   schema: z
     .strictObject({
@@ -35,6 +35,13 @@ export const riskControl = overlayType({
         .default(2)
         .meta({ description: 'Sessions from the last return used to the exposure.' }),
       cash: rateSeries('rate of cash').nullable().default(null),
+      spread_bps: z
+        .number()
+        .min(0)
+        .max(10_000)
+        .optional()
+        .meta({ description: 'Over the rate, for what is borrowed at an exposure above 1; 0 where not given.' }),
+      cost_bps: costBps,
       basis: basis(360),
     })
     .refine((spec) => (spec.half_lives === null) !== (spec.sessions === null), {
@@ -43,21 +50,29 @@ export const riskControl = overlayType({
     }),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash }]),
-  sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, basis: days }) => [
+  sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, spread_bps, cost_bps, basis: days }) => [
     `After each close it holds ${target} over the volatility of the index beneath, at most ${max_leverage}, and the rest in cash.`,
     `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag} sessions before, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}.`,
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
+    ...(spread_bps === undefined ? [] : [`What is borrowed costs ${spread_bps} basis points a year more.`]),
+    ...costSentences(cost_bps),
   ],
   path(spec, context) {
     const source = context.sources[0]!;
     const exposure = exposures(spec, source);
     const interest = accruals(context, spec.cash, spec.basis);
-    const cash = interest.map((earned, t) => (t === 0 ? 0 : (1 - exposure[t - 1]!) * earned));
+    const spread = yearFractions(context.days, spec.basis).map((days) => (spec.spread_bps ?? 0) * BASIS_POINT * days);
+    const cash = interest.map((earned, t) => {
+      if (t === 0) return 0;
+      const held = exposure[t - 1]!;
+      return (1 - held) * earned - (held > 1 ? (held - 1) * spread[t]! : 0);
+    });
     const growth = source.growth.map((own, t) =>
       t === 0 ? 1 : positive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context.dateOf, t),
     );
     const parts = [{ part: 'cash' as const, contributions: cash }];
-    return { growth, exposures: [exposure], exchange: null, parts, resets: null };
+    const path = { growth, exposures: [exposure], exchange: null, parts, resets: null };
+    return lessCosts(path, context, spec.cost_bps);
   },
 });
 

@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest';
+import { dayFrom } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { run } from '../backtest/random-run.js';
+import { overlayOn, withRates } from './overlay-case.js';
+
+const dates = Array.from({ length: 60 }, (_, k) => new Date(Date.UTC(2023, 11, 27 + k)))
+  .filter((date) => date.getUTCDay() % 6 !== 0)
+  .map((date) => date.toISOString().slice(0, 10))
+  .filter((date) => !['2024-01-15', '2024-02-05', '2024-02-06'].includes(date));
+const days = dates.map(dayFrom);
+const wave = (from: number, size: number, speed: number) => dates.map((_, t) => from + size * Math.sin(speed * t));
+const price = { A: wave(50, 3, 0.3), B: wave(20, 2, 0.7), C: wave(300, 25, 0.2), D: wave(8, 1, 0.5) };
+/** Dollars for a pound and a euro. */
+const spot = { GBP: wave(1.25, 0.08, 0.25), EUR: wave(1.1, 0.06, 0.4) };
+const currency = { A: 'USD', B: 'EUR', C: 'GBX', D: 'GBP' };
+const market = withRates(
+  buildMarket({
+    dates,
+    close: { ...price, EURUSD: spot.EUR },
+    reference: Object.fromEntries(Object.entries(currency).map(([name, of]) => [name, { CURRENCY: of }])),
+  }),
+);
+const withPounds = new Map(market.series);
+withPounds.set('GBPUSD', {
+  ...market.series!.get('GBPUSD')!,
+  days: Int32Array.from(days),
+  closes: new Float64Array(spot.GBP),
+});
+const held = { ...market, series: withPounds };
+const beneath = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: dates[0],
+  currency: 'USD',
+  rebalance: { frequency: 'none' },
+  universe: { kind: 'list', identifiers: ['A', 'B', 'C', 'D'] },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
+const levelsOf = (overlay: object, rest: object = {}) =>
+  run(held, overlayOn(overlay as { type: string }, { base_date: dates[0], currency: 'USD', ...rest }), {
+    documents: { X: beneath },
+  }).index.book.value;
+
+/** Percent a year as last known on a session, as `withRates` has them. */
+const rateAt = (series: string, t: number): number => {
+  const { days: known, closes } = market.series!.get(series)!;
+  return closes[known.findLastIndex((day) => day <= days[t]!)]! / 100;
+};
+const ends = ['2023-12-29', '2024-01-31', '2024-02-29'].map(dayFrom);
+
+/** Dollars: a quarter is bought of each name, and held; forwards are an account beside. */
+function accountOf(adjust: 'monthly' | 'daily', ratios: Readonly<Record<'EUR' | 'GBP', number>>): number[] {
+  const dollars = (name: keyof typeof price, t: number): number => {
+    const foreign = { USD: 1, EUR: spot.EUR[t]!, GBP: spot.GBP[t]!, GBX: spot.GBP[t]! / 100 }[currency[name]]!;
+    return price[name][t]! * foreign;
+  };
+  const names = ['A', 'B', 'C', 'D'] as const;
+  const worth = (name: (typeof names)[number], t: number): number => (25 * dollars(name, t)) / dollars(name, 0);
+  const index = (t: number): number => names.reduce((sum, name) => sum + worth(name, t), 0);
+  const in_ = { EUR: (t: number) => worth('B', t), GBP: (t: number) => worth('C', t) + worth('D', t) };
+  const codes = ['EUR', 'GBP'] as const;
+  let level = 100;
+  const levels = [level];
+  /** What the overlay was worth when amounts were set, in indices and in forwards of each currency. */
+  let units = level / index(0);
+  let amounts = codes.map((code) => (ratios[code] * units * in_[code](0)) / spot[code][0]!);
+  let struck = 0;
+  let gained = 0;
+  for (let t = 1; t < dates.length; t++) {
+    const end = ends.find((day) => day > days[struck]!)!;
+    const markOf = (code: 'EUR' | 'GBP', at: number): number => {
+      const tenor = end - days[struck]!;
+      const grown = 1 + (rateAt('DOMESTIC', at) * tenor) / 360;
+      const forward = (spot[code][at]! * grown) / (1 + (rateAt('FOREIGN', at) * tenor) / 360);
+      const left = (end - days[at]!) / tenor;
+      return spot[code][at]! * (1 - left) + forward * left;
+    };
+    codes.forEach((code, k) => (gained += amounts[k]! * (markOf(code, t - 1) - markOf(code, t))));
+    level = units * index(t) + gained;
+    levels.push(level);
+    if (days[t] === end) struck = t;
+    if (days[t] !== end && adjust === 'monthly') continue;
+    units = level / index(t);
+    gained = 0;
+    amounts = codes.map((code) => (ratios[code] * units * in_[code](t)) / spot[code][t]!);
+  }
+  return levels;
+}
+
+test.each(['monthly', 'daily'] as const)(
+  'hedged %s by currencies, it is an account of indices and forwards sold',
+  (adjust) => {
+    const currencies = [
+      { currency: 'EUR', rate: 'FOREIGN', ratio: 0.5 },
+      { currency: 'GBP', rate: 'FOREIGN' },
+    ];
+    const overlay = { type: 'currency_hedged', to: 'USD', rates: { domestic: 'DOMESTIC' }, currencies, adjust };
+    const levels = levelsOf(overlay);
+    const expected = accountOf(adjust, { EUR: 0.5, GBP: 1 });
+    levels.forEach((level, t) => expect(Math.abs(level / expected[t]! - 1)).toBeLessThan(1e-12));
+    expect(Math.abs(levels.at(-1)! / levelsOf({ type: 'currency', to: 'USD' }).at(-1)! - 1)).toBeGreaterThan(1e-3);
+  },
+);
+
+test('hedged by every currency at ratio 0, it is the index converted', () => {
+  const currencies = ['EUR', 'USD'].map((code) => ({ currency: code, rate: 'FOREIGN', ratio: 0 }));
+  const overlay = { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' }, currencies };
+  const converted = levelsOf({ type: 'currency', to: 'GBP' }, { currency: 'GBP' });
+  levelsOf(overlay, { currency: 'GBP' }).forEach((level, t) => expect(level / converted[t]!).toBeCloseTo(1, 12));
+});

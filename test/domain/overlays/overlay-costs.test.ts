@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { attributionView } from '#views/attribution-view.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { run } from '../backtest/random-run.js';
+import { columnsOf, overlayOn } from './overlay-case.js';
+
+const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'];
+const closes = [100, 104, 99, 106, 96, 101];
+const market = buildMarket({ dates, close: { A: closes, B: [50, 50, 51, 49, 52, 50] } });
+const onto = (id: string, name: string) =>
+  IndexDocument.parse({
+    id,
+    name: id,
+    calendar: 'MAIN',
+    base_date: dates[0],
+    universe: { kind: 'list', identifiers: [name] },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+const documents = { X: onto('X', 'A'), Y: onto('Y', 'B') };
+const runOf = (overlay: { readonly type: string } & Readonly<Record<string, unknown>>) =>
+  run(market, overlayOn(overlay, { base_date: dates[0] }), { documents });
+
+/** Money: what is in each index and in cash, brought to the targets at each close, of which the trades are paid. */
+function accountOf(
+  indices: readonly (readonly number[])[],
+  { targetsAt, cost }: { readonly targetsAt: (t: number) => readonly number[] | null; readonly cost: number },
+): number[] {
+  let held = targetsAt(0)!.map((target) => 100 * target);
+  let cash = 100 - held.reduce((sum, own) => sum + own, 0);
+  const levels = [100];
+  for (let t = 1; t < dates.length; t++) {
+    held = held.map((own, k) => (own * indices[k]![t]!) / indices[k]![t - 1]!);
+    const value = cash + held.reduce((sum, own) => sum + own, 0);
+    const targets = targetsAt(t);
+    const wanted = targets === null ? held : targets.map((target) => target * value);
+    const paid = cost * wanted.reduce((sum, own, k) => sum + Math.abs(own - held[k]!), 0);
+    const after = value - paid;
+    levels.push(after);
+    held = wanted.map((own) => (own * after) / value);
+    cash = after - held.reduce((sum, own) => sum + own, 0);
+  }
+  return levels;
+}
+
+function near(actual: Float64Array, expected: readonly number[]): void {
+  actual.forEach((level, t) => expect(Math.abs(level / expected[t]! - 1)).toBeLessThan(1e-12));
+}
+
+test('a leveraged index pays for the trades that bring its exposure back every session', () => {
+  for (const factor of [3, -1]) {
+    const found = runOf({ type: 'leverage', factor, cost_bps: 25 });
+    near(found.index.book.value, accountOf([closes], { targetsAt: () => [factor], cost: 0.0025 }));
+    const view = attributionView(columnsOf(found), { start: null, end: null });
+    const [costs] = view.overlay_parts!.filter(({ part }) => part === 'costs');
+    expect(costs!.contribution).toBeLessThan(0);
+    expect(Math.abs(view.residual)).toBeLessThan(1e-12);
+  }
+  near(
+    runOf({ type: 'leverage', factor: 1, cost_bps: 500 }).index.book.value,
+    closes.map((close) => close),
+  );
+});
+
+test('a blend pays for its own rebalances alone', () => {
+  const other = [50, 50, 51, 49, 52, 50];
+  const parts = [
+    { index_id: 'X', weight: 0.5 },
+    { index_id: 'Y', weight: 0.5 },
+  ];
+  const blend = { type: 'blend', parts, rebalance: { frequency: 'weekly' }, cost_bps: 40 };
+  // The week ends on the fourth date.
+  const targetsAt = (t: number) => (t === 0 || t === 3 ? [0.5, 0.5] : null);
+  const whole = accountOf([closes, other], { targetsAt, cost: 0.004 });
+  near(runOf(blend).index.book.value.subarray(0, 5), whole.slice(0, 5));
+});
+
+test('risk control pays a spread for what it borrows, and for changes of its exposure', () => {
+  const spec = { type: 'risk_control', target: 1, sessions: 2, max_leverage: 3, lag: 0 };
+  const returns = closes.map((close, t) => (t === 0 ? 0 : Math.log(close / closes[t - 1]!) ** 2));
+  const exposure = (t: number): number => {
+    if (t === 0) return 1;
+    const mean = t === 1 ? returns[1]! : (returns[t - 1]! + returns[t]!) / 2;
+    return Math.min(3, 1 / Math.sqrt(252 * mean));
+  };
+  expect(Math.max(...dates.map((_, t) => exposure(t)))).toBeGreaterThan(1);
+  const targetsAt = (t: number) => [exposure(t)];
+  near(runOf({ ...spec, cost_bps: 30 }).index.book.value, accountOf([closes], { targetsAt, cost: 0.003 }));
+  const plain = accountOf([closes], { targetsAt, cost: 0 });
+  const days = [0, 1, 1, 1, 3, 1];
+  let level = 100;
+  const expected = plain.map((own, t) => {
+    if (t === 0) return level;
+    level *= own / plain[t - 1]! - (Math.max(0, exposure(t - 1) - 1) * 0.02 * days[t]!) / 360;
+    return level;
+  });
+  near(runOf({ ...spec, spread_bps: 200 }).index.book.value, expected);
+});

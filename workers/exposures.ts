@@ -8,22 +8,20 @@ import { latest } from '#domain/rules/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
 import type { ExposuresViewInput } from '#jobs/tasks/views.js';
-import { csvTable } from '#views/csv-table.js';
-import { exposuresView } from '#views/exposures/exposures-view.js';
+import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, SideName } from '#views/exposures/field-series.js';
 import { comparedWith } from './compared.js';
 import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
+import { figuresOf } from './kept-figures.js';
 import { onEngine } from './numerics.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 
-type Exposures = ReturnType<typeof exposuresView>;
-
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
 
-/** Exposures of a stored run. @throws Refusal as `exposuresView`, and what running the benchmark refuses */
+/** Exposures of a stored run. @throws Refusal as `exposuresOf`, and what running the benchmark refuses */
 export function showExposures({ columns, market: handle, ...input }: ExposuresViewInput): Promise<Exposures> {
   const served = handle && openedMarket(handle);
   return onEngine((engine) =>
@@ -31,25 +29,18 @@ export function showExposures({ columns, market: handle, ...input }: ExposuresVi
       const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
       const book = other && other.bookTo(engine, run.i32('days').at(-1)!);
       const market = other?.market ?? served;
-      return exposuresView(run, {
+      return exposuresOf(run, {
         window: { start: input.start, end: input.end },
         by: input.by,
         groups: input.groups,
         interval: input.interval,
         groupOf: market === null || input.by === OWN_GROUPS ? ownGroup : groupSpells(market, input.by),
-        benchmark: other && { id: other.id, book: book! },
+        benchmark: other && { id: other.id, key: JSON.stringify(input.benchmark), book: book! },
         fields: fieldReader(input.fields, { market, header: run.header, book }),
+        keep: figuresOf(columns, handle),
       });
     }),
   );
-}
-
-/** Weights of the groups as CSV, a row a date and group. */
-export function exposuresCsv({ dates, groups }: Exposures): string {
-  const rows = dates.flatMap((date, t) =>
-    groups.map(({ group, weights, benchmark_weights: others }) => [date, group, weights[t]!, others?.[t] ?? null]),
-  );
-  return csvTable(['date', 'group', 'weight', 'benchmark_weight'], rows);
 }
 
 interface Read {
@@ -101,24 +92,45 @@ function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
     .map((name, place) => ({ place, column: sm.columnOf(name) }))
     .filter(({ column }) => column >= 0)
     .toSorted((a, b) => a.column - b.column);
-  const columns = new Int32Array(placed.length);
-  const places = new Int32Array(placed.length);
+  const columns = Int32Array.from(placed, ({ column }) => column);
+  const placeOf = Int32Array.from(placed, ({ place }) => place);
+  const positions = new Int32Array(placed.length);
   const out = new Float64Array(names.length);
-  let count = 0;
+  let held = new Int32Array(0);
   return {
     columnsHeld(weights) {
-      count = 0;
-      for (const { place, column } of placed) {
-        if (weights[place] === 0) continue;
-        columns[count] = column;
-        places[count++] = place;
-      }
-      return columns.slice(0, count);
+      const count = takeHeld(positions, { placeOf, weights, before: held.length });
+      if (count !== UNCHANGED) held = Int32Array.from(positions.subarray(0, count), (position) => columns[position]!);
+      return held;
     },
     scattered(values) {
       out.fill(NaN);
-      for (let i = 0; i < count; i++) out[places[i]!] = values[i]!;
+      for (let i = 0; i < held.length; i++) out[placeOf[positions[i]!]!] = values[i]!;
       return out;
     },
   };
+}
+
+const UNCHANGED = -1;
+
+interface Held {
+  readonly placeOf: Int32Array;
+  readonly weights: Float64Array;
+  /** How many were held the last time. */
+  readonly before: number;
+}
+
+/**
+ * @param positions of the names that were held the last time, overwritten with those of the names with a weight
+ * @returns how many there are, or UNCHANGED: holdings change at rebalances, and are asked for on every date
+ */
+function takeHeld(positions: Int32Array, { placeOf, weights, before }: Held): number {
+  let count = 0;
+  let isSame = true;
+  for (let i = 0; i < placeOf.length; i++) {
+    if (weights[placeOf[i]!] === 0) continue;
+    if (positions[count] !== i) isSame = false;
+    positions[count++] = i;
+  }
+  return isSame && count === before ? UNCHANGED : count;
 }

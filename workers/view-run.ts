@@ -23,6 +23,7 @@ import { attributionView } from '#views/attribution-view.js';
 import { closesView } from '#views/closes-view.js';
 import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
+import { exposuresBytes, exposuresCsv, writeExposures } from '#views/exposures/exposures-json.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
 import { metricsView, performanceView } from '#views/performance-view.js';
@@ -38,7 +39,7 @@ import { comparedWith } from './compared.js';
 import { showComparison } from './comparison.js';
 import { showActions } from './actions.js';
 import { showDividendPoints } from './dividend-points.js';
-import { exposuresCsv, showExposures } from './exposures.js';
+import { showExposures } from './exposures.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
 import { measureByModel } from './model-risk.js';
@@ -98,7 +99,7 @@ async function show(input: RunViewInput): Promise<Shown> {
     case 'exposures': {
       const exposures = await showExposures(input);
       if (input.format === 'csv') return { write: (json) => json.raw(exposuresCsv(exposures)) };
-      return document(exposures);
+      return { bytes: exposuresBytes(exposures), write: (json) => writeExposures(json, exposures) };
     }
     case 'scenarios':
       return document(showScenarios(input));

@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { civilOf, formatDay } from '#domain/days.js';
 import { runSide } from './exposures/sides.js';
-import { weightsByGroup } from './exposures/weights-by-group.js';
+import { sideGroups, summedRows, weightsByGroup } from './exposures/weights-by-group.js';
 import { storedLabels } from './stored-labels.js';
 
 export interface YearEndSectors {
@@ -21,11 +21,10 @@ export function yearEndSectors(columns: RunColumns, years: number): YearEndSecto
   const days = shown.map((at) => all[at]!);
   const { sectors } = storedLabels(columns);
   const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
-  const groups = weightsByGroup(runSide(columns, shown), null, {
-    days,
-    groups: Infinity,
-    groupOf: (name) => ({ group: sectorOf.get(name)!, until: Infinity }),
-  });
+  const side = runSide(columns, shown);
+  const bySector = sideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
+  const rows = summedRows(bySector, side, days);
+  const groups = weightsByGroup(rows, null, { dates: days.length, groups: Infinity });
   return {
     dates: days.map(formatDay),
     sectors: groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights })),

@@ -1,6 +1,7 @@
 import { weightedPercentiles } from '#domain/analytics/weighted-percentiles.js';
 import { openColumns } from '#domain/backtest/run-file/read.js';
-import { exposuresView } from '#views/exposures/exposures-view.js';
+import { createFigures } from '#views/exposures/dated-figures.js';
+import { exposuresOf } from '#views/exposures/exposures-view.js';
 import { sampleRun } from '../../../test/views/report/sample-run.js';
 import { threadMs } from '../../thread-time.js';
 
@@ -17,7 +18,7 @@ const groupOf = (name: string) => ({
 });
 
 function groups(): number {
-  const view = exposuresView(
+  const view = exposuresOf(
     openColumns((from, to) => columns.subarray(from, to)),
     {
       window: { start: null, end: null },
@@ -27,6 +28,7 @@ function groups(): number {
       groupOf,
       benchmark: null,
       fields: { fields: [], on: () => ({ values: () => new Float64Array(0) }) },
+      keep: (_what, size) => createFigures(size),
     },
   );
   return view.groups.length;

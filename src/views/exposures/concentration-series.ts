@@ -1,48 +1,51 @@
+import type { DatedFigures, FiguresMaker } from './dated-figures.js';
 import type { Side } from './sides.js';
 
-export interface ConcentrationSeries {
-  /** Sum of squared weights. */
-  readonly herfindahl: Float64Array;
-  /** 1 over it; 0 without a weight. */
-  readonly effective: Float64Array;
-  /** Largest weight, by its magnitude. */
-  readonly largest: Float64Array;
+/** Figures of concentration: the sum of squared weights, and the largest weight. */
+export const CONCENTRATION = { herfindahl: 0, largest: 1 } as const;
+export const CONCENTRATION_WIDTH = 2;
+
+/** Concentration of what a run holds. */
+export function concentrationMaker(figures: DatedFigures): FiguresMaker {
+  const { values, known } = figures;
+  return {
+    figures,
+    make({ at, own }) {
+      let squares = 0;
+      let most = 0;
+      for (let i = 0; i < own.length; i++) {
+        const weight = Math.abs(own[i]!);
+        squares += weight * weight;
+        if (weight > most) most = weight;
+      }
+      values[CONCENTRATION.herfindahl * known.length + at] = squares;
+      values[CONCENTRATION.largest * known.length + at] = most;
+    },
+  };
 }
 
-/** Concentration of what a side holds on each of so many dates. */
-export function concentrations(side: Side, dates: number): ConcentrationSeries {
-  const herfindahl = new Float64Array(dates);
-  const largest = new Float64Array(dates);
-  const weightsAt = side.pass();
-  for (let k = 0; k < dates; k++) {
-    const weights = weightsAt(k);
-    let squares = 0;
-    let most = 0;
-    for (let i = 0; i < weights.length; i++) {
-      const weight = Math.abs(weights[i]!);
-      squares += weight * weight;
-      if (weight > most) most = weight;
-    }
-    herfindahl[k] = squares;
-    largest[k] = most;
-  }
-  return { herfindahl, effective: herfindahl.map((value) => (value === 0 ? 0 : 1 / value)), largest };
-}
-
-/** Half the sum of the differences between the weights of two sides, over the names of both, on each date. */
-export function activeShares(own: Side, benchmark: Side, dates: number): Float64Array {
+/** Half the sum of the differences between the weights of two sides, over the names of both. */
+export function activeShareMaker(figures: DatedFigures, own: Side, benchmark: Side): FiguresMaker {
   const places = new Map(own.names.map((name, place) => [name, place]));
   const placeOf = Int32Array.from(benchmark.names, (name) => places.get(name) ?? -1);
-  const [ownAt, otherAt] = [own.pass(), benchmark.pass()];
   const active = new Float64Array(own.names.length);
-  return Float64Array.from({ length: dates }, (_, k) => {
-    active.set(ownAt(k));
-    const other = otherAt(k);
-    let outside = 0;
-    for (let i = 0; i < other.length; i++) {
-      if (placeOf[i]! >= 0) active[placeOf[i]!]! -= other[i]!;
-      else outside += Math.abs(other[i]!);
-    }
-    return active.reduce((sum, value) => sum + Math.abs(value), outside) / 2;
-  });
+  return {
+    figures,
+    make(date) {
+      active.set(date.own);
+      figures.values[date.at] = halfOfDifferences(active, date.benchmark, placeOf);
+    },
+  };
+}
+
+/** @param active weights of one side, overwritten @param placeOf where the names of the other are among them, or -1 */
+function halfOfDifferences(active: Float64Array, other: Float64Array, placeOf: Int32Array): number {
+  let sum = 0;
+  for (let i = 0; i < other.length; i++) {
+    const place = placeOf[i]!;
+    if (place >= 0) active[place]! -= other[i]!;
+    else sum += Math.abs(other[i]!);
+  }
+  for (let i = 0; i < active.length; i++) sum += Math.abs(active[i]!);
+  return sum / 2;
 }

@@ -1,14 +1,30 @@
-import type { EXPOSURE_INTERVALS, ExposuresView } from '#contract/analytics/exposures.js';
+import type { EXPOSURE_INTERVALS } from '#contract/analytics/exposures.js';
 import type { Book } from '#domain/backtest/simulate/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { civilOf, formatDay, type Day } from '#domain/days.js';
+import { civilOf, type Day } from '#domain/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
-import { panelRows } from '../panel-rows.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
-import { activeShares, concentrations } from './concentration-series.js';
-import { fieldSeries, type FieldReader, type FieldSeries } from './field-series.js';
-import { bookSide, runSide } from './sides.js';
-import { weightsByGroup } from './weights-by-group.js';
+import { activeShareMaker, CONCENTRATION, CONCENTRATION_WIDTH, concentrationMaker } from './concentration-series.js';
+import { complete, shownFigure, type FiguresMaker, type KeepFigures, type Shown } from './dated-figures.js';
+import {
+  FIELD_WIDTH,
+  fieldMaker,
+  fieldSeries,
+  type FieldReader,
+  type FieldSeries,
+  type FieldsOfDay,
+  type SideName,
+} from './field-series.js';
+import { bookSide, runSide, type Side } from './sides.js';
+import {
+  groupsMaker,
+  keptRows,
+  sideGroups,
+  summedRows,
+  weightsByGroup,
+  type GroupRows,
+  type GroupWeights,
+} from './weights-by-group.js';
 
 export interface ExposuresInput {
   readonly window: AskedWindow;
@@ -18,99 +34,182 @@ export interface ExposuresInput {
   readonly interval: (typeof EXPOSURE_INTERVALS)[number];
   readonly groupOf: GroupOfDay;
   /** What is compared with, null without it. */
-  readonly benchmark: { readonly id: string; readonly book: Book } | null;
+  readonly benchmark: {
+    readonly id: string;
+    /** Everything it is made from, in words. */
+    readonly key: string;
+    readonly book: Book;
+  } | null;
   /** Datapoints that are averaged, for the names of the run and of the benchmark. */
   readonly fields: FieldReader;
+  /** Figures that were worked out before. */
+  readonly keep: KeepFigures;
+}
+
+/** Held weights by group, and datapoints weighted by them, on dates of a run. */
+export interface Exposures {
+  readonly indexId: string;
+  readonly by: string;
+  readonly benchmark: string | null;
+  readonly days: Int32Array;
+  readonly groups: readonly GroupWeights[];
+  readonly fields: readonly {
+    readonly field: string;
+    readonly own: FieldSeries;
+    readonly benchmark: FieldSeries | null;
+  }[];
+  /** Sum of squared weights. */
+  readonly herfindahl: Float64Array;
+  /** 1 over it; 0 without a weight. */
+  readonly effective: Float64Array;
+  /** Largest weight, by its magnitude. */
+  readonly largest: Float64Array;
+  /** Null without a benchmark. */
+  readonly activeShare: Float64Array | null;
+  readonly turnover: Float64Array;
 }
 
 /**
- * Held weights by group, and datapoints weighted by them, on dates of a stored run.
  * @throws Refusal NO_DATA_IN_RANGE; NO_COMMON_DATES where the benchmark lacks a date
- * @cost reads [n x H] weights four times: for the averages that order the groups, for those that are reported, for
- *       concentration, and for the datapoints
+ * @cost one pass over the weights [n x H] of dates that lack a figure, none where all are kept; two more where names
+ *       are groups by themselves, for the averages that order them and for those that are reported
  */
-export function exposuresView(columns: RunColumns, input: ExposuresInput): ExposuresView {
+export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposures {
   const { header } = columns;
   const all = columns.i32('days');
   const span = datesWithin(all, input.window);
-  const shown = reportedDates(all, span, input.interval);
-  const days = shown.map((at) => all[at]!);
-  const own = runSide(columns, shown);
-  const benchmark = input.benchmark && bookSide(input.benchmark.book, days);
-  const groups = weightsByGroup(own, benchmark, { days, groups: input.groups, groupOf: input.groupOf });
-  const series = fieldSeries(input.fields, { own, benchmark }, days);
-  const { herfindahl, effective, largest } = concentrations(own, days.length);
+  const positions = reportedDates(all, span, input.interval);
+  const shown = { positions, days: positions.map((at) => all[at]!) };
+  const own = runSide(columns, positions);
+  const benchmark = input.benchmark && bookSide(input.benchmark.book, shown.days);
+  const of: Asked = { input, all, shown, sides: { own, benchmark } };
+  const concentration = input.keep(['concentration'], sized(of, CONCENTRATION_WIDTH));
+  const active = benchmark && input.keep(['active share', input.benchmark!.key], sized(of, 1));
+  const makers = [concentrationMaker(concentration)];
+  if (active) makers.push(activeShareMaker(active, own, benchmark));
+  const groups = { own: rowsOf(of, 'own', makers)!, benchmark: rowsOf(of, 'benchmark', makers) };
+  const fields = fieldsOf(of, makers);
+  complete(makers, { own, benchmark }, shown);
+  const herfindahl = shownFigure(concentration, CONCENTRATION.herfindahl, shown);
   return {
-    index_id: header.run_id,
+    indexId: header.run_id,
     by: input.by,
     benchmark: input.benchmark?.id ?? null,
-    dates: days.map(formatDay),
-    groups: groups.map(({ group, weights, benchmark: other }) => ({
-      group,
-      weights: [...weights],
-      benchmark_weights: other && [...other],
-    })),
-    fields: input.fields.fields.map((field, f) => ({
+    days: shown.days,
+    groups: weightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
+    fields: fields(),
+    herfindahl,
+    effective: Float64Array.from(herfindahl, (value) => (value === 0 ? 0 : 1 / value)),
+    largest: shownFigure(concentration, CONCENTRATION.largest, shown),
+    activeShare: active && shownFigure(active, 0, shown),
+    turnover: turnovers(columns, { positions, from: span.from }),
+  };
+}
+
+interface Asked {
+  readonly input: ExposuresInput;
+  /** Days of the run. */
+  readonly all: Int32Array;
+  readonly shown: Shown;
+  readonly sides: { readonly own: Side; readonly benchmark: Side | null };
+}
+
+const sized = ({ all }: Asked, width: number) => ({ width, dates: all.length });
+
+/** Most groups whose sums are kept: the sectors, countries or industries of a market, not its names. */
+const KEPT_GROUPS_MAX = 64;
+
+/** Weights by group of a side; null without it. @param makers gets the one of its figures, where they are kept */
+function rowsOf(of: Asked, name: SideName, makers: FiguresMaker[]): GroupRows | null {
+  const { input, all, shown, sides } = of;
+  const side = sides[name];
+  if (side === null) return null;
+  const grouped = sideGroups(side.names, all, input.groupOf);
+  const { groups } = grouped;
+  if (groups.length > KEPT_GROUPS_MAX) return summedRows(grouped, side, shown.days);
+  const figures = input.keep(['groups', input.by, benchmarkOf(of, name)], sized(of, groups.length));
+  makers.push(groupsMaker(figures, grouped, name));
+  return keptRows(groups, figures, shown.positions);
+}
+
+const benchmarkOf = ({ input }: Asked, name: SideName): string | null => (name === 'own' ? null : input.benchmark!.key);
+
+/** @param makers gets those of the datapoints @returns them, to be called when they are made */
+function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] {
+  const { input, sides, shown } = of;
+  const { fields: reader, keep } = input;
+  const readOn = onceADay(reader);
+  const figuresOf = (field: string, f: number, name: SideName) => {
+    const side = sides[name];
+    if (side === null) return null;
+    const figures = keep(['field', field, benchmarkOf(of, name)], sized(of, FIELD_WIDTH));
+    makers.push(fieldMaker(figures, readOn, { field: f, name, side }));
+    return figures;
+  };
+  const made = reader.fields.map((field, f) => ({
+    field,
+    own: figuresOf(field, f, 'own')!,
+    benchmark: figuresOf(field, f, 'benchmark'),
+  }));
+  return () =>
+    made.map(({ field, own, benchmark }) => ({
       field,
-      ...fieldBody(series.own[f]!),
-      benchmark: series.benchmark && fieldBody(series.benchmark[f]!),
-    })),
-    concentration: { herfindahl: [...herfindahl], effective: [...effective], largest: [...largest] },
-    active_share: benchmark && [...activeShares(own, benchmark, days.length)],
-    turnover: [...turnovers(columns, { shown, from: span.from })],
-  };
+      own: fieldSeries(own, shown),
+      benchmark: benchmark && fieldSeries(benchmark, shown),
+    }));
 }
 
-function fieldBody({ mean, coverage, percentiles: { p10, p25, p50, p75, p90 } }: FieldSeries) {
-  const percentiles = {
-    p10: known(p10),
-    p25: known(p25),
-    p50: known(p50),
-    p75: known(p75),
-    p90: known(p90),
+/** Reads a day once for all that is asked of it. */
+function onceADay({ on }: FieldReader): FieldReader['on'] {
+  let day: Day | undefined;
+  let read: FieldsOfDay | undefined;
+  return (asked, held) => {
+    if (read === undefined || day !== asked) read = on(asked, held);
+    day = asked;
+    return read;
   };
-  return { mean: known(mean), coverage: [...coverage], percentiles };
 }
-
-const known = (values: Float64Array): (number | null)[] =>
-  Array.from(values, (value) => (Number.isNaN(value) ? null : value));
 
 /** Positions of the dates that are reported. */
-function reportedDates(days: Int32Array, { from, to }: Span, interval: ExposuresInput['interval']): readonly number[] {
-  const all = Array.from({ length: to - from + 1 }, (_, k) => from + k);
+function reportedDates(days: Int32Array, { from, to }: Span, interval: ExposuresInput['interval']): Int32Array {
+  const all = Int32Array.from({ length: to - from + 1 }, (_, k) => from + k);
+  if (interval === 'native') return all;
   return all.filter((at) => at === to || spanOf(days[at]!, interval) !== spanOf(days[at + 1]!, interval));
 }
 
 /** A number that days of one week or month have in common. */
-function spanOf(day: Day, interval: ExposuresInput['interval']): number {
-  if (interval === 'native') return day;
+function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
   // 1970-01-01, day 0, was a Thursday.
   if (interval === 'weekly') return Math.floor((day + 3) / 7);
   const { year, month } = civilOf(day);
   return 12 * year + month;
 }
 
-interface Shown {
+interface Traded {
   /** Positions of the dates that are reported. */
-  readonly shown: readonly number[];
+  readonly positions: Int32Array;
   /** First date of the window. */
   readonly from: number;
 }
 
 /** One-way turnover of the portfolio's trades since the date before; its first purchase is none. */
-function turnovers(columns: RunColumns, { shown, from }: Shown): Float64Array {
-  const eventAt = columns.i32('eventAt');
-  const before = panelRows(columns, 'before', { from: 0, to: eventAt.length - 1 });
-  const after = panelRows(columns, 'weights', { from, to: shown.at(-1)! });
-  const turnover = new Float64Array(shown.length);
+function turnovers(columns: RunColumns, { positions, from }: Traded): Float64Array {
+  const width = columns.header.names.length;
+  const turnover = new Float64Array(positions.length);
+  const [was, is] = [new Float64Array(width), new Float64Array(width)];
   let k = 0;
-  eventAt.forEach((at, event) => {
-    if (at < from || at === 0 || at > shown.at(-1)!) return;
-    while (shown[k]! < at) k++;
-    const [was, is] = [before.at(event), after.at(at)];
-    let moved = 0;
-    for (let i = 0; i < is.length; i++) moved += Math.abs(is[i]! - was[i]!);
-    turnover[k]! += moved / 2;
+  columns.i32('eventAt').forEach((at, event) => {
+    if (at < from || at === 0 || at > positions.at(-1)!) return;
+    while (positions[k]! < at) k++;
+    columns.fill('before', event * width, was);
+    columns.fill('weights', at * width, is);
+    turnover[k]! += movedBetween(was, is) / 2;
   });
   return turnover;
+}
+
+function movedBetween(was: Float64Array, is: Float64Array): number {
+  let moved = 0;
+  for (let i = 0; i < is.length; i++) moved += Math.abs(is[i]! - was[i]!);
+  return moved;
 }

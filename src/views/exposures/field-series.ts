@@ -1,5 +1,6 @@
 import { weightedPercentiles } from '#domain/analytics/weighted-percentiles.js';
 import type { Day } from '#domain/days.js';
+import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
 import type { Side } from './sides.js';
 
 /** What a datapoint is weighted by: the holdings of the run, or those of the benchmark. */
@@ -22,80 +23,77 @@ export interface FieldsOfDay {
   values(field: number, side: SideName, weights: Float64Array): Float64Array;
 }
 
-const PERCENTILES = { p10: 0.1, p25: 0.25, p50: 0.5, p75: 0.75, p90: 0.9 } as const;
-type Percentile = keyof typeof PERCENTILES;
-const PERCENTILE_NAMES = Object.keys(PERCENTILES) as Percentile[]; // Object.keys returns plain strings.
+const PERCENTILES = [0.1, 0.25, 0.5, 0.75, 0.9];
+
+/** Mean, coverage and percentiles. */
+export const FIELD_WIDTH = 2 + PERCENTILES.length;
 
 /** A datapoint on dates, weighted by what is held; NaN where nothing held has a value. */
 export interface FieldSeries {
   readonly mean: Float64Array;
   /** Share of the weights, by their magnitude, that has a value. */
   readonly coverage: Float64Array;
-  readonly percentiles: Readonly<Record<Percentile, Float64Array>>;
+  readonly percentiles: Readonly<Record<'p10' | 'p25' | 'p50' | 'p75' | 'p90', Float64Array>>;
 }
 
-/** The fields of both sides on dates, [fields]. */
-export function fieldSeries(
-  reader: FieldReader,
-  { own, benchmark }: { readonly own: Side; readonly benchmark: Side | null },
-  days: readonly Day[],
-): { readonly own: FieldSeries[]; readonly benchmark: FieldSeries[] | null } {
-  const { fields } = reader;
-  if (fields.length === 0) return { own: [], benchmark: benchmark && [] };
-  const ownSeries = fields.map(() => collected(own, days.length));
-  const others = benchmark && fields.map(() => collected(benchmark, days.length));
-  const heldAt = own.pass();
-  const othersAt = benchmark?.pass();
-  days.forEach((day, k) => {
-    const held = heldAt(k);
-    const read = reader.on(day, held);
-    ownSeries.forEach((series, field) => series.add(k, read.values(field, 'own', held), held));
-    if (!othersAt || !others) return;
-    const weights = othersAt(k);
-    others.forEach((series, field) => series.add(k, read.values(field, 'benchmark', weights), weights));
-  });
+/** Where the figures of a datapoint come from. */
+export interface FieldOfSide {
+  /** Position in the fields of the reader. */
+  readonly field: number;
+  readonly name: SideName;
+  readonly side: Side;
+}
+
+/** A datapoint weighted by what a side holds. @param readOn what is read of a day, once for all datapoints */
+export function fieldMaker(
+  figures: DatedFigures,
+  readOn: (day: Day, held: Float64Array) => FieldsOfDay,
+  { field, name, side }: FieldOfSide,
+): FiguresMaker {
+  const { values, known } = figures;
+  const ordered = weightedPercentiles(side.names.length, PERCENTILES);
+  const row = new Float64Array(PERCENTILES.length);
+  const average = new Float64Array(2);
   return {
-    own: ownSeries.map(({ series }) => series),
-    benchmark: others && others.map(({ series }) => series),
-  };
-}
-
-interface Collected {
-  readonly series: FieldSeries;
-  add(k: number, values: Float64Array, weights: Float64Array): void;
-}
-
-function collected(side: Side, dates: number): Collected {
-  const mean = new Float64Array(dates);
-  const coverage = new Float64Array(dates);
-  const percentiles = {
-    p10: new Float64Array(dates),
-    p25: new Float64Array(dates),
-    p50: new Float64Array(dates),
-    p75: new Float64Array(dates),
-    p90: new Float64Array(dates),
-  };
-  const ordered = weightedPercentiles(side.names.length, Object.values(PERCENTILES));
-  const row = new Float64Array(PERCENTILE_NAMES.length);
-  return {
-    series: { mean, coverage, percentiles },
-    add(k, values, weights) {
-      let total = 0;
-      let covered = 0;
-      let gross = 0;
-      let sum = 0;
-      for (let i = 0; i < weights.length; i++) {
-        const weight = weights[i]!;
-        gross += Math.abs(weight);
-        if (weight === 0 || Number.isNaN(values[i]!)) continue;
-        covered += Math.abs(weight);
-        total += weight;
-        sum += weight * values[i]!;
-      }
-      mean[k] = total === 0 ? NaN : sum / total;
-      coverage[k] = gross === 0 ? 0 : covered / gross;
-      ordered.into(row, values, weights);
-      PERCENTILE_NAMES.forEach((name, p) => (percentiles[name][k] = row[p]!));
+    figures,
+    make(date) {
+      const weights = date[name];
+      const read = readOn(date.day, date.own).values(field, name, weights);
+      averageInto(average, read, weights);
+      ordered.into(row, read, weights);
+      values[date.at] = average[0]!;
+      values[known.length + date.at] = average[1]!;
+      for (let p = 0; p < row.length; p++) values[(2 + p) * known.length + date.at] = row[p]!;
     },
+  };
+}
+
+/** @param out weighted mean, and the share of the weights that has a value */
+function averageInto(out: Float64Array, values: Float64Array, weights: Float64Array): void {
+  let total = 0;
+  let covered = 0;
+  let gross = 0;
+  let sum = 0;
+  for (let i = 0; i < weights.length; i++) {
+    const weight = weights[i]!;
+    if (weight === 0) continue;
+    const size = Math.abs(weight);
+    gross += size;
+    const value = values[i]!;
+    if (value !== value) continue;
+    covered += size;
+    total += weight;
+    sum += weight * value;
+  }
+  out[0] = total === 0 ? NaN : sum / total;
+  out[1] = gross === 0 ? 0 : covered / gross;
+}
+
+export function fieldSeries(figures: DatedFigures, shown: Shown): FieldSeries {
+  const of = (figure: number): Float64Array => shownFigure(figures, figure, shown);
+  return {
+    mean: of(0),
+    coverage: of(1),
+    percentiles: { p10: of(2), p25: of(3), p50: of(4), p75: of(5), p90: of(6) },
   };
 }

@@ -13,9 +13,9 @@ export interface Side {
 }
 
 /** The index of a run, or a strategy's own holdings. @param shown positions of the dates in those of the run */
-export function runSide(columns: RunColumns, shown: readonly number[]): Side {
+export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
-  const span = { from: shown[0]!, to: shown.at(-1)! };
+  const span = { from: shown[0]!, to: shown[shown.length - 1]! };
   return {
     names: columns.header.names,
     pass() {
@@ -26,7 +26,7 @@ export function runSide(columns: RunColumns, shown: readonly number[]): Side {
 }
 
 /** A benchmark on the days that are reported. @throws Refusal NO_COMMON_DATES where it has none of them */
-export function bookSide({ sm, from, length, columns, weights }: Book, days: readonly number[]): Side {
+export function bookSide({ sm, from, length, columns, weights }: Book, days: Int32Array): Side {
   const H = columns.length;
   const sessions = days.map((day) => lastAtMost(sm.sessions, day));
   const missing = sessions.findIndex((session) => session < from || session >= from + length);

@@ -1,12 +1,88 @@
 import type { Day } from '#domain/days.js';
-import { groupNumbers, type GroupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import { groupNumbers, type GroupOfDay } from '#domain/market/groups-by-day.js';
+import type { DatedFigures, FiguresMaker } from './dated-figures.js';
+import type { SideName } from './field-series.js';
 import type { Side } from './sides.js';
 
-export interface GroupsAsked {
-  readonly days: readonly Day[];
-  /** Most groups listed. */
-  readonly groups: number;
-  readonly groupOf: GroupOfDay;
+/** Groups of a side's names over the days of a run. */
+export interface SideGroups {
+  readonly groups: readonly string[];
+  /** Begins with the first day: sums of the weights by group into a row, NaN where none of its names has one. */
+  summing(): (day: Day, weights: Float64Array, row: Float64Array) => void;
+}
+
+/** @param days all that the groups are numbered by, so that the numbers are the same whichever of them are shown */
+export function sideGroups(names: readonly string[], days: Iterable<Day>, groupOf: GroupOfDay): SideGroups {
+  const numbers = groupNumbers();
+  const numbersOn = numbers.byDay(names, groupOf);
+  for (const day of days) numbersOn(day);
+  return {
+    groups: numbers.groups,
+    summing() {
+      const on = numbers.byDay(names, groupOf);
+      return (day, weights, row) => sumInto(row, weights, on(day));
+    },
+  };
+}
+
+function sumInto(row: Float64Array, weights: Float64Array, groups: Int32Array): void {
+  row.fill(NaN);
+  for (let i = 0; i < weights.length; i++) {
+    const weight = weights[i]!;
+    if (weight === 0) continue;
+    const group = groups[i]!;
+    const sum = row[group]!;
+    row[group] = sum === sum ? sum + weight : weight;
+  }
+}
+
+/** Weights by group on dates. */
+export interface GroupRows {
+  readonly groups: readonly string[];
+  /** Begins a pass over the dates: their sums, [groups], to be asked for in order, each valid until the next one. */
+  pass(): (k: number) => Float64Array;
+}
+
+/** The sums, worked out at each pass. */
+export function summedRows({ groups, summing }: SideGroups, side: Side, days: ArrayLike<Day>): GroupRows {
+  return {
+    groups,
+    pass() {
+      const row = new Float64Array(groups.length);
+      const weightsAt = side.pass();
+      const sum = summing();
+      return (k) => {
+        sum(days[k]!, weightsAt(k), row);
+        return row;
+      };
+    },
+  };
+}
+
+/** The sums as figures of the dates. */
+export function groupsMaker(figures: DatedFigures, { groups, summing }: SideGroups, name: SideName): FiguresMaker {
+  const row = new Float64Array(groups.length);
+  const sum = summing();
+  return {
+    figures,
+    make(date) {
+      sum(date.day, date[name], row);
+      for (let g = 0; g < row.length; g++) figures.values[g * figures.known.length + date.at] = row[g]!;
+    },
+  };
+}
+
+/** The same where they are figures already. @param positions of the dates in those of the run */
+export function keptRows(groups: readonly string[], figures: DatedFigures, positions: Int32Array): GroupRows {
+  const row = new Float64Array(groups.length);
+  const { values, known } = figures;
+  return {
+    groups,
+    pass: () => (k) => {
+      for (let g = 0; g < row.length; g++) row[g] = values[g * known.length + positions[k]!]!;
+      return row;
+    },
+  };
 }
 
 export interface GroupWeights {
@@ -22,80 +98,58 @@ const OTHERS = 'OTHERS';
 
 /**
  * Weights of the groups that weigh most on average, and of the others together.
- * @cost reads the weights twice: for the averages that order the groups, and for those that are reported
+ * @cost reads the rows twice: for the averages that order the groups, and for those that are reported
  */
-export function weightsByGroup(own: Side, benchmark: Side | null, asked: GroupsAsked): GroupWeights[] {
-  const numbers = groupNumbers();
-  const totals = totalsOf(numbers, own, asked);
-  const others = benchmark && totalsOf(numbers, benchmark, asked);
-  const held = [...numbers.groups.keys()].filter((number) => totals.isHeld(number) || others?.isHeld(number) === true);
-  const ordered = held.toSorted((a, b) => {
-    const [x, y] = [numbers.groups[a]!, numbers.groups[b]!];
-    return totals.of(b) - totals.of(a) || (x < y ? -1 : 1);
-  });
-  const shown = ordered.slice(0, asked.groups);
-  const labels = shown.map((number) => numbers.groups[number]!);
-  if (ordered.length > shown.length) labels.push(OTHERS);
-  const placeOf = new Int32Array(numbers.groups.length).fill(labels.length - 1);
-  shown.forEach((number, place) => (placeOf[number] = place));
-  const placed = { ...asked, placeOf, places: labels.length };
-  const sums = sumsOf(numbers, own, placed);
-  const other = benchmark && sumsOf(numbers, benchmark, placed);
+export function weightsByGroup(
+  own: GroupRows,
+  benchmark: GroupRows | null,
+  { dates, groups: most }: { readonly dates: number; readonly groups: number },
+): GroupWeights[] {
+  const totals = totalsOf(own, dates);
+  const others = benchmark && totalsOf(benchmark, dates);
+  const held = [...new Set([...totals.keys(), ...(others?.keys() ?? [])])];
+  const ordered = held.toSorted((a, b) => (totals.get(b) ?? 0) - (totals.get(a) ?? 0) || (a < b ? -1 : 1));
+  const listed = ordered.slice(0, most);
+  const labels = ordered.length > listed.length ? [...listed, OTHERS] : listed;
+  const sums = sumsOf(own, { dates, listed, places: labels.length });
+  const other = benchmark && sumsOf(benchmark, { dates, listed, places: labels.length });
   return labels.map((group, place) => ({ group, weights: sums[place]!, benchmark: other && other[place]! }));
 }
 
-interface Totals {
-  /** Sum of a group's weights over the dates. */
-  of(number: number): number;
-  /** Whether a name of the group has a weight on a date. */
-  isHeld(number: number): boolean;
+/** Sums over the dates of the groups of which a name has a weight on one. */
+function totalsOf({ groups, pass }: GroupRows, dates: number): Map<string, number> {
+  const sums = new Float64Array(groups.length).fill(NaN);
+  const rowAt = pass();
+  for (let k = 0; k < dates; k++) addRow(sums, rowAt(k));
+  return new Map(groups.map((group, g) => [group, sums[g]!] as const).filter(([, sum]) => !Number.isNaN(sum)));
 }
 
-function totalsOf(numbers: GroupNumbers, side: Side, { days, groupOf }: GroupsAsked): Totals {
-  const numbersOn = numbers.byDay(side.names, groupOf);
-  let sums = new Float64Array(0);
-  let gross = new Float64Array(0);
-  const weightsAt = side.pass();
-  days.forEach((day, k) => {
-    const weights = weightsAt(k);
-    const groups = numbersOn(day);
-    if (sums.length < numbers.groups.length) {
-      sums = widened(sums, numbers.groups.length);
-      gross = widened(gross, numbers.groups.length);
-    }
-    for (let i = 0; i < weights.length; i++) {
-      const weight = weights[i]!;
-      if (weight === 0) continue;
-      sums[groups[i]!]! += weight;
-      gross[groups[i]!]! += Math.abs(weight);
-    }
-  });
-  return { of: (number) => sums[number] ?? 0, isHeld: (number) => (gross[number] ?? 0) > 0 };
+function addRow(sums: Float64Array, row: Float64Array): void {
+  for (let g = 0; g < row.length; g++) {
+    const value = row[g]!;
+    if (value === value) sums[g] = sums[g] === sums[g] ? sums[g]! + value : value;
+  }
 }
 
-function widened(values: Float64Array, length: number): Float64Array<ArrayBuffer> {
-  const wider = new Float64Array(length);
-  wider.set(values);
-  return wider;
-}
-
-interface Placed extends GroupsAsked {
-  /** Place of each group among those listed. */
-  readonly placeOf: Int32Array;
+interface Placed {
+  readonly dates: number;
+  readonly listed: readonly string[];
+  /** With that of the others, where there are some. */
   readonly places: number;
 }
 
-function sumsOf(numbers: GroupNumbers, side: Side, { days, groupOf, placeOf, places }: Placed): Float64Array[] {
-  const numbersOn = numbers.byDay(side.names, groupOf);
-  const sums = Array.from({ length: places }, () => new Float64Array(days.length));
-  const row = new Float64Array(places);
-  const weightsAt = side.pass();
-  days.forEach((day, k) => {
-    const weights = weightsAt(k);
-    const groups = numbersOn(day);
-    row.fill(0);
-    for (let i = 0; i < weights.length; i++) if (weights[i] !== 0) row[placeOf[groups[i]!]!]! += weights[i]!;
-    sums.forEach((of, place) => (of[k] = row[place]!));
-  });
+/** Sums by place, [places][dates]. */
+function sumsOf({ groups, pass }: GroupRows, { dates, listed, places }: Placed): Float64Array[] {
+  const placeOfGroup = new Map(listed.map((group, place) => [group, place]));
+  const placeOf = Int32Array.from(groups, (group) => placeOfGroup.get(group) ?? places - 1);
+  const sums = Array.from({ length: places }, () => new Float64Array(dates));
+  const rowAt = pass();
+  for (let k = 0; k < dates; k++) {
+    const row = rowAt(k);
+    for (let g = 0; g < row.length; g++) {
+      const value = row[g]!;
+      if (value === value) sums[placeOf[g]!]![k]! += value;
+    }
+  }
   return sums;
 }

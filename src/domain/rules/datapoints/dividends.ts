@@ -33,10 +33,15 @@ export function dividendHistory(market: MarketData): DividendHistory {
         `dividends after ${formatDay(after)} are asked for; those up to ${formatDay(settledTo)} have been left out`,
       );
   };
+  let today = NaN;
+  /** Twelve months before the day that was asked about last: names are asked for day by day. */
+  let after = NaN;
   return {
     trailing(column, day) {
       const { exDays, amounts, splitDays, ratios } = events[column]!;
-      const after = addMonths(day, -12);
+      if (exDays.length === 0 && settledTo === -Infinity) return 0;
+      if (day !== today) after = addMonths(day, -12);
+      today = day;
       assertCovered(after);
       let total = 0;
       let split = splitDays.length - 1;

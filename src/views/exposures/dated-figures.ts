@@ -1,0 +1,80 @@
+import type { Day } from '#domain/days.js';
+import type { Side } from './sides.js';
+
+/** Figures of the dates of a run, each worked out when its date is first asked for: they depend on no window. */
+export interface DatedFigures {
+  /** Figure by figure, [width x dates]. */
+  readonly values: Float64Array;
+  /** 1 where the figures of a date are there, [dates]. */
+  readonly known: Uint8Array;
+}
+
+/**
+ * Figures of a run by what they are made from. Whoever keeps them may forget them from one view to the next, not within
+ * one.
+ */
+export type KeepFigures = (
+  what: readonly unknown[],
+  size: { readonly width: number; readonly dates: number },
+) => DatedFigures;
+
+export function createFigures({ width, dates }: { readonly width: number; readonly dates: number }): DatedFigures {
+  return { values: new Float64Array(width * dates), known: new Uint8Array(dates) };
+}
+
+/** A date of a run with what is held on it. */
+export interface HeldOn {
+  /** Position in the dates of the run. */
+  readonly at: number;
+  readonly day: Day;
+  /** Weights of the run's names; valid until the next date. */
+  readonly own: Float64Array;
+  /** Those of the benchmark's names, empty without one. */
+  readonly benchmark: Float64Array;
+}
+
+/** How figures of a date are worked out. */
+export interface FiguresMaker {
+  readonly figures: DatedFigures;
+  /** Writes the figures of a date to its place. */
+  make(date: HeldOn): void;
+}
+
+export interface Shown {
+  /** Positions of the dates in those of the run, ascending. */
+  readonly positions: Int32Array;
+  /** Their days. */
+  readonly days: Int32Array;
+}
+
+/** Works out what is not known yet. @cost one pass over the weights of the dates that lack a figure */
+export function complete(
+  makers: readonly FiguresMaker[],
+  { own, benchmark }: { readonly own: Side; readonly benchmark: Side | null },
+  { positions, days }: Shown,
+): void {
+  const ownAt = own.pass();
+  const benchmarkAt = benchmark?.pass() ?? nothing;
+  positions.forEach((at, k) => {
+    const lacking = makers.filter(({ figures }) => figures.known[at] === 0);
+    if (lacking.length === 0) return;
+    const date: HeldOn = { at, day: days[k]!, own: ownAt(k), benchmark: benchmarkAt(k) };
+    for (const { figures, make } of lacking) {
+      make(date);
+      figures.known[at] = 1;
+    }
+  });
+}
+
+const NOTHING = new Float64Array(0);
+const nothing = (): Float64Array => NOTHING;
+
+/** A figure on the dates that are shown; where they lie together it is where it is kept. */
+export function shownFigure({ values, known }: DatedFigures, figure: number, { positions }: Shown): Float64Array {
+  const offset = figure * known.length;
+  const [first, last] = [positions[0]!, positions.at(-1)!];
+  if (last - first === positions.length - 1) return values.subarray(offset + first, offset + last + 1);
+  const picked = new Float64Array(positions.length);
+  for (let k = 0; k < picked.length; k++) picked[k] = values[offset + positions[k]!]!;
+  return picked;
+}

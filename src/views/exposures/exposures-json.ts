@@ -1,0 +1,114 @@
+import type { ExposuresView } from '#contract/analytics/exposures.js';
+import { csvTable } from '../csv-table.js';
+import { formatDay } from '#domain/days.js';
+import { jsonObject, textMember, valueMember, writtenMember, type Member } from '../json-object.js';
+import type { JsonWriter } from '../json-writer.js';
+import { daysToken, writeKnown } from '../series-json.js';
+import type { Exposures } from './exposures-view.js';
+import { FIELD_WIDTH, type FieldSeries } from './field-series.js';
+import type { GroupWeights } from './weights-by-group.js';
+
+/** Numbers, null where one is missing. */
+function knownMember<V, S>(of: (source: S) => Float64Array): Member<V, S> {
+  return writtenMember((json, source) => writeKnown(json, of(source)));
+}
+
+function writeItems<S>(json: JsonWriter, items: readonly S[], write: (json: JsonWriter, item: S) => void): void {
+  json.raw('[');
+  items.forEach((item, k) => {
+    if (k > 0) json.raw(',');
+    write(json, item);
+  });
+  json.raw(']');
+}
+
+function orNull<S>(write: (json: JsonWriter, source: S) => void): (json: JsonWriter, source: S | null) => void {
+  return (json, source) => {
+    if (source === null) json.raw('null');
+    else write(json, source);
+  };
+}
+
+const writeKnownOrNull = orNull(writeKnown);
+
+const GROUP = jsonObject<ExposuresView['groups'][number], GroupWeights>({
+  group: textMember(({ group }) => group),
+  weights: knownMember(({ weights }) => weights),
+  benchmark_weights: writtenMember((json, { benchmark }) => writeKnownOrNull(json, benchmark)),
+});
+
+type FieldBody = Omit<ExposuresView['fields'][number], 'field' | 'benchmark'>;
+
+const PERCENTILES = jsonObject<FieldBody['percentiles'], FieldSeries['percentiles']>({
+  p10: knownMember(({ p10 }) => p10),
+  p25: knownMember(({ p25 }) => p25),
+  p50: knownMember(({ p50 }) => p50),
+  p75: knownMember(({ p75 }) => p75),
+  p90: knownMember(({ p90 }) => p90),
+});
+
+const FIELD_BODY = {
+  mean: knownMember<FieldBody['mean'], FieldSeries>(({ mean }) => mean),
+  coverage: knownMember<FieldBody['coverage'], FieldSeries>(({ coverage }) => coverage),
+  percentiles: writtenMember<FieldBody['percentiles'], FieldSeries>((json, { percentiles }) =>
+    PERCENTILES.write(json, percentiles),
+  ),
+};
+const BENCHMARK_FIELD = jsonObject<FieldBody, FieldSeries>(FIELD_BODY);
+
+const FIELD = jsonObject<ExposuresView['fields'][number], Exposures['fields'][number]>({
+  field: textMember(({ field }) => field),
+  mean: knownMember(({ own }) => own.mean),
+  coverage: knownMember(({ own }) => own.coverage),
+  percentiles: writtenMember((json, { own }) => PERCENTILES.write(json, own.percentiles)),
+  benchmark: writtenMember((json, { benchmark }) => orNull(BENCHMARK_FIELD.write)(json, benchmark)),
+});
+
+const CONCENTRATION = jsonObject<ExposuresView['concentration'], Exposures>({
+  herfindahl: knownMember(({ herfindahl }) => herfindahl),
+  effective: knownMember(({ effective }) => effective),
+  largest: knownMember(({ largest }) => largest),
+});
+
+const EXPOSURES = jsonObject<ExposuresView, Exposures>({
+  index_id: textMember(({ indexId }) => indexId),
+  by: textMember(({ by }) => by),
+  benchmark: valueMember(({ benchmark }) => benchmark),
+  dates: writtenMember((json, { days }) => {
+    json.raw('[');
+    json.token(daysToken(days));
+    json.raw(']');
+  }),
+  groups: writtenMember((json, { groups }) => writeItems(json, groups, GROUP.write)),
+  fields: writtenMember((json, { fields }) => writeItems(json, fields, FIELD.write)),
+  concentration: writtenMember(CONCENTRATION.write),
+  active_share: writtenMember((json, { activeShare }) => writeKnownOrNull(json, activeShare)),
+  turnover: knownMember(({ turnover }) => turnover),
+});
+
+/** Bytes of a number of seventeen digits with its comma, and of a date. */
+const NUMBER_BYTES = 21;
+const DATE_BYTES = 13;
+
+/** About as many bytes as an ExposuresView has: one that is small grows while it is written, which moves it. */
+export function exposuresBytes({ days, groups, fields, benchmark }: Exposures): number {
+  const sides = benchmark === null ? 1 : 2;
+  const numbers = CONCENTRATION_AND_TURNOVER + sides * (groups.length + FIELD_WIDTH * fields.length);
+  return ENVELOPE_BYTES + days.length * (DATE_BYTES + NUMBER_BYTES * numbers);
+}
+
+/** Herfindahl, effective names, the largest weight, turnover, and the active share. */
+const CONCENTRATION_AND_TURNOVER = 5;
+/** Names of members, groups and fields. */
+const ENVELOPE_BYTES = 1 << 13;
+
+/** An ExposuresView as JSON. @throws Refusal NUMERIC_FAILURE @cost 50 ns a number */
+export const writeExposures = (json: JsonWriter, exposures: Exposures): void => EXPOSURES.write(json, exposures);
+
+/** Weights of the groups as CSV, a row a date and group. */
+export function exposuresCsv({ days, groups }: Exposures): string {
+  const rows = Array.from(days, formatDay).flatMap((date, t) =>
+    groups.map(({ group, weights, benchmark }) => [date, group, weights[t]!, benchmark?.[t] ?? null]),
+  );
+  return csvTable(['date', 'group', 'weight', 'benchmark_weight'], rows);
+}

@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import { openColumns, type RunColumns } from '#domain/backtest/run-file/read.js';
+import { formatDay, type Day } from '#domain/days.js';
+import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
+import { writeExposures } from '#views/exposures/exposures-json.js';
+import { exposuresOf, type ExposuresInput } from '#views/exposures/exposures-view.js';
+import { createJsonWriter } from '#views/json-writer.js';
+import { sampleRun } from '../report/sample-run.js';
+
+const NAMES = 70;
+const { columns: file } = sampleRun({ names: NAMES, start: '2020-01-01', end: '2020-12-31' });
+const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to));
+
+/** A datapoint that some names lack on some days. */
+const valueOf = (place: number, day: Day): number => ((place * 37 + day) % 11 === 0 ? NaN : (place * 13 + day) % 29);
+const asked: Omit<ExposuresInput, 'keep'> = {
+  window: { start: null, end: null },
+  by: 'SECTOR',
+  groups: 4,
+  interval: 'native',
+  groupOf: (name, day) => ({
+    group: `S${(name.charCodeAt(name.length - 1) + Math.floor(day / 90)) % 7}`,
+    until: day + 1,
+  }),
+  benchmark: null,
+  fields: {
+    fields: ['A'],
+    on: (day) => ({ values: () => Float64Array.from({ length: NAMES }, (_, place) => valueOf(place, day)) }),
+  },
+};
+
+/** Figures as a thread keeps them, and how often one was asked for. */
+function keeping(): { readonly keep: KeepFigures; readonly kept: Map<string, DatedFigures> } {
+  const kept = new Map<string, DatedFigures>();
+  const keep: KeepFigures = (what, size) => {
+    const key = JSON.stringify(what);
+    const figures = kept.get(key) ?? createFigures(size);
+    kept.set(key, figures);
+    return figures;
+  };
+  return { keep, kept };
+}
+
+function shown(input: Omit<ExposuresInput, 'keep'>, keep: KeepFigures = (_what, size) => createFigures(size)): unknown {
+  const json = createJsonWriter();
+  writeExposures(json, exposuresOf(open(), { ...input, keep }));
+  return JSON.parse(new TextDecoder().decode(json.bytes()));
+}
+
+test('figures that are kept from other windows and intervals are those of a view made afresh', () => {
+  const { keep } = keeping();
+  const asks: Partial<ExposuresInput>[] = [
+    { window: { start: '2020-05-04', end: '2020-06-30' }, interval: 'monthly' },
+    { window: { start: '2020-03-02', end: '2020-09-30' }, groups: 2 },
+    { window: { start: '2020-08-03', end: null }, interval: 'weekly' },
+    {},
+  ];
+  for (const ask of asks) expect(shown({ ...asked, ...ask }, keep)).toEqual(shown({ ...asked, ...ask }));
+});
+
+test('what is kept is worked out once: a window within another reads no datapoint again', () => {
+  const { keep, kept } = keeping();
+  shown(asked, keep);
+  expect([...kept.keys()]).toEqual(['["concentration"]', '["groups","SECTOR",null]', '["field","A",null]']);
+  const fields = { fields: ['A'], on: () => expect.unreachable() };
+  const part = { ...asked, window: { start: '2020-04-01', end: '2020-04-30' } };
+  expect(shown({ ...part, fields }, keep)).toEqual(shown(part));
+});
+
+test('groups, concentration and averages are sums over the weights of each date', () => {
+  const columns = open();
+  const { names } = columns.header;
+  const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
+  const view = exposuresOf(columns, { ...asked, groups: 100, keep: (_what, size) => createFigures(size) });
+  for (const [t, day] of [...view.days].entries()) {
+    if (t % 20 !== 0) continue;
+    const weights = [...columns.f64(block, t * NAMES, (t + 1) * NAMES)];
+    const sums = new Map<string, number>();
+    names.forEach((name, i) => {
+      const { group } = asked.groupOf(name, day);
+      sums.set(group, (sums.get(group) ?? 0) + weights[i]!);
+    });
+    for (const { group, weights: of } of view.groups)
+      expect([formatDay(day), of[t]]).toEqual([formatDay(day), expect.closeTo(sums.get(group)!, 13)]);
+    expect(view.herfindahl[t]).toBeCloseTo(
+      weights.reduce((sum, weight) => sum + weight * weight, 0),
+      14,
+    );
+    expect(view.largest[t]).toBe(Math.max(...weights));
+    const valued = weights
+      .map((weight, i) => ({ weight, value: valueOf(i, day) }))
+      .filter(({ value }) => !Number.isNaN(value));
+    const covered = valued.reduce((sum, { weight }) => sum + weight, 0);
+    const { own } = view.fields[0]!;
+    expect(own.coverage[t]).toBeCloseTo(covered, 12);
+    expect(own.mean[t]).toBeCloseTo(valued.reduce((sum, { weight, value }) => sum + weight * value, 0) / covered, 10);
+  }
+});
+
+test('names as groups of their own are more than are kept, and sum to the invested weight', () => {
+  const { keep, kept } = keeping();
+  const groupOf = (name: string) => ({ group: name, until: Infinity });
+  const view = exposuresOf(open(), { ...asked, by: 'IDENTIFIER', groupOf, groups: 3, keep });
+  expect([...kept.keys()].filter((key) => key.includes('groups'))).toEqual([]);
+  expect(view.groups.map(({ group }) => group).at(-1)).toBe('OTHERS');
+  view.days.forEach((_, t) =>
+    expect(view.groups.reduce((sum, { weights }) => sum + weights[t]!, 0)).toBeCloseTo(1, 12),
+  );
+});

@@ -23,6 +23,8 @@ export interface ServerOptions {
   readonly app: App;
   readonly host: string;
   readonly port: number;
+  /** Time for the headers of a request, and for a connection to bring one; HEADERS_TIMEOUT_MS unless given. */
+  readonly headersTimeoutMs?: number;
 }
 
 export interface Server {
@@ -36,7 +38,8 @@ export interface Server {
 }
 
 /** Serves the application over HTTP/1.1. Resolves once it listens. @throws the error of the socket */
-export async function listen({ app, host, port }: ServerOptions): Promise<Server> {
+export async function listen(options: ServerOptions): Promise<Server> {
+  const { app, host, port, headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
   const answer = getRequestListener(
     (request, { incoming, outgoing }) =>
       sent(app.fetch(request, { address: incoming.socket.remoteAddress }), outgoing as ServerResponse),
@@ -53,9 +56,9 @@ export async function listen({ app, host, port }: ServerOptions): Promise<Server
   const requestsOf = new WeakMap<Socket, number>();
   const server = createServer(
     {
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      headersTimeout: headersTimeoutMs,
       requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      connectionsCheckingInterval: Math.min(CONNECTIONS_CHECK_MS, headersTimeoutMs),
       keepAliveTimeout: KEEP_ALIVE_MS,
       // The listener tells a missing Host in the service's own error body; node's answer has none.
       requireHostHeader: false,
@@ -110,9 +113,12 @@ const PARSER_FAULTS: Record<string, string> = {
   EXPECTATION: 'The service does not know the expectation of the header Expect.',
 };
 
-/** Answers what the parser of HTTP refused, as long as the socket still takes it. */
+/**
+ * Answers what the parser of HTTP refused, as long as the socket still takes it. A connection that brought nothing is
+ * closed without a word: browsers open some ahead, and take what comes on one for the answer of their next request.
+ */
 function refuse(app: App, failure: NodeJS.ErrnoException, socket: Socket | null): void {
-  if (socket === null || !socket.writable || failure.code === 'ECONNRESET') {
+  if (socket === null || !socket.writable || failure.code === 'ECONNRESET' || socket.bytesRead === 0) {
     socket?.destroy();
     return;
   }

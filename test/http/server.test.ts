@@ -53,6 +53,13 @@ describe('what the parser of HTTP refuses is answered in the error body of the s
   });
 });
 
+test('a connection that brings nothing in time is closed without an answer', async () => {
+  const short = await listen({ app: sample.app, host: '127.0.0.1', port: 0, headersTimeoutMs: 20 });
+  port = Number(new URL(short.url).port);
+  expect(await exchange()).toBe('');
+  await short.close(0);
+});
+
 describe('bodies over the wire', () => {
   const head =
     'POST /things/check HTTP/1.1\r\nHost: localhost\r\nX-API-Key: read\r\nContent-Type: application/json\r\nConnection: close\r\n';

@@ -6,7 +6,7 @@ interface Look {
   readonly children: ComponentChildren;
 }
 
-type ButtonProps = Look & Omit<JSX.IntrinsicElements['button'], 'class' | 'kind' | 'children'>;
+export type ButtonProps = Look & Omit<JSX.IntrinsicElements['button'], 'class' | 'kind' | 'children'>;
 
 export function Button({ kind = 'plain', children, type = 'button', ...rest }: ButtonProps) {
   return (

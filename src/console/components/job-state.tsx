@@ -1,8 +1,9 @@
 import type { JobStatus } from '#clients/typescript/divisor.js';
-import { cancelJob } from '../state/actions.js';
+import { cancelJob, type OnRefusal } from '../state/actions.js';
 import { may } from '../state/principal.js';
 import { jobTitle } from '../words/jobs.js';
 import { percent } from '../words/numbers.js';
+import { ActionButton } from './action-button.js';
 import { Banner } from './banner.js';
 import { Button } from './button.js';
 import { Progress } from './progress.js';
@@ -10,7 +11,7 @@ import { Progress } from './progress.js';
 interface JobStateProps {
   readonly job: JobStatus;
   /** Asks for the same again, where that can be offered. */
-  readonly onAgain?: () => void;
+  readonly onAgain?: (onRefusal: OnRefusal) => Promise<unknown>;
 }
 
 /** A job that is under way, or how it ended where that is no result. */
@@ -22,7 +23,7 @@ export function JobState({ job, onAgain }: JobStateProps) {
       <Banner
         kind="warning"
         title="The job was cancelled."
-        action={onAgain && may('run') && <Button onClick={onAgain}>Run again</Button>}
+        action={onAgain && may('run') && <ActionButton act={onAgain}>Run again</ActionButton>}
       />
     );
   if (status === 'failed') {

@@ -4,7 +4,8 @@ import { noteJob } from './live.js';
 import { service, troubleOf, type Trouble } from './service.js';
 import { say } from './toasts.js';
 
-type OnRefusal = (trouble: Trouble) => void;
+/** Takes why a request was refused. */
+export type OnRefusal = (trouble: Trouble) => void;
 
 /** A short note of what the service said. */
 function sayRefused({ message, findings: [first] }: Trouble): void {
@@ -32,8 +33,8 @@ export async function start<J extends AnyJob>(submit: () => Promise<J>, onRefusa
 export const runIndex = (indexId: string, body: BacktestRequest, onRefusal?: OnRefusal) =>
   start(() => service.value.call('startBacktest', { params: { index_id: indexId }, body }), onRefusal);
 
-export const activateStore = (id: string) =>
-  start(() => service.value.call('activateStore', { params: { store_id: id } }));
+export const activateStore = (id: string, onRefusal?: OnRefusal) =>
+  start(() => service.value.call('activateStore', { params: { store_id: id } }), onRefusal);
 
 export const cancelJob = (jobId: string) =>
   attempt(async () => {

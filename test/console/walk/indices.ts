@@ -96,6 +96,13 @@ export function describeIndices(desk: () => Desk): void {
     };
     expect((await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY', pipeline })).status).toBe(200);
     await follow(page, '/');
+    const error = { code: 'QUEUE_FULL', message: 'Queue full: 120 jobs waiting (limit 100).', detail: null };
+    await page.route('**/analytics/NOBODY/backtest', (route) => route.fulfill({ status: 503, json: { error } }), {
+      times: 1,
+    });
+    await page.getByRole('button', { name: 'Run NOBODY' }).click();
+    await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
+    await page.getByRole('row', { name: /NOBODY.*never run refused/ }).waitFor();
     await page.getByRole('button', { name: 'Run NOBODY' }).click();
     await page.getByRole('row', { name: /NOBODY.*run failed/ }).click();
     const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
@@ -178,7 +185,13 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Transaction cost').fill('5000');
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     await eventually(() => page.getByLabel('Transaction cost').getAttribute('aria-invalid')).toBe('true');
+    // Beneath the button, too, until the terms are changed.
+    const wrong = { transaction_cost_bps: 5000 };
+    const refusal = await service.ask<{ error: { message: string } }>('POST', '/analytics/CORE/backtest', wrong);
+    const refused = page.getByRole('alert').filter({ hasText: refusal.body.error.message });
+    await page.locator('header').filter({ has: refused }).waitFor();
     await page.getByLabel('Transaction cost').fill('25');
+    await refused.waitFor({ state: 'detached' });
     await page.getByLabel('Benchmark').fill(`identifier:${benchmark}`);
     // What is asked stands in the address.
     await page.reload();
@@ -192,16 +205,25 @@ export function describeIndices(desk: () => Desk): void {
     // Another definition, and an address without terms.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');
     await service.ask('PUT', '/indices/CORE', { ...document, base_value: 700 });
-    await page.goto(`${service.url()}/console/indices/CORE`);
+    await page.goto(`${service.url()}/console/indices/CORE?run=${encodeURIComponent(JSON.stringify(wrong))}`);
+    const stale = page.getByRole('status').filter({ hasText: 'This run is not what a run would give now' });
+    await stale.getByRole('button', { name: 'Run again' }).click();
+    await stale.filter({ has: refused }).waitFor();
+    await follow(page, '/console/indices/CORE');
     await page.getByRole('button', { name: 'Run again' }).click();
     await page.getByText('This run is not what a run would give now').waitFor({ state: 'detached' });
     await taken.waitFor();
-    const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=3');
+    const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=2');
     const terms = { transaction_cost_bps: 25, benchmark: { kind: 'identifier', id: benchmark } };
-    const [newest, , first] = runs.runs;
-    expect(runs.runs.slice(0, 2).map(({ request }) => request)).toMatchObject([terms, terms]);
+    expect(runs.runs.map(({ request }) => request)).toMatchObject([terms, terms]);
     await service.ask('PUT', '/indices/CORE', document);
-    // Why the newest differs from the first one, and the index as that one has it.
+    expect(complaints).toEqual([]);
+  });
+
+  test('why the newest run differs from an earlier one is found, and the index is seen as that one has it', async () => {
+    const { complaints, page, service } = desk();
+    const { body: runs } = await service.ask<StoredRuns>('GET', '/analytics/CORE/runs?limit=3');
+    const [newest, , first] = runs.runs;
     await follow(page, `/console/indices/CORE?tab=runs&run_from=${first!.run_id}&run_to=${newest!.run_id}`);
     await page.getByRole('button', { name: 'Find the causes' }).click();
     const causes = page.getByRole('table', { name: 'What each cause adds to the total return' });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console/components/chart/series.js';
 import { withoutUnread } from '#console/components/form/field-spec.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
-import { parseValues, withUnit } from '#console/pages/sweeps/values.js';
+import { findingsAt, parseValues, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, monthsBefore } from '#console/words/dates.js';
 import { bytes, change, figure, percent, signClass } from '#console/words/numbers.js';
 import { differences, withValue } from '#console/words/paths.js';
@@ -54,6 +54,20 @@ test('values of a sweep are numbers in the unit of their parameter, words, and y
     'semi annual',
     'none',
   ]);
+});
+
+test('a finding about a variant is told at the parameter that makes it', () => {
+  const at = (path: string) => ({ severity: 'error', code: 'OUT_OF_RANGE', path, message: '' }) as const;
+  const [cap, count] = ['/document/pipeline/weighting/cap', '/document/pipeline/selection/1/params/count'];
+  const paths = [
+    `grid${cap}`,
+    'grid/document.pipeline.weighting.cap',
+    'grid/document.pipeline.selection[1].params.count',
+    'grid/document.pipeline.selection[10].params.count',
+    'request.start',
+  ];
+  const told = (pointer: string) => findingsAt(paths.map(at), pointer).map(({ path }) => paths.indexOf(path));
+  expect([told(cap), told(count), told('/document/pipeline/weighting')]).toEqual([[0, 1], [2], [0, 1]]);
 });
 
 test('a finding is placed at its table, file, row and column, and at the file that was chosen', () => {

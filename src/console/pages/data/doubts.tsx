@@ -1,13 +1,13 @@
 import type { DataDoubt, DataStore } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered, Wait } from '../../components/wait.js';
-import { attempt } from '../../state/actions.js';
+import { attempt, type OnRefusal } from '../../state/actions.js';
 import { go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { changed, useResource } from '../../state/resource.js';
@@ -120,13 +120,15 @@ function DoubtList({ store, doubts, total }: DoubtListProps) {
 /** Writes a store with the chosen repairs; the one that is looked at stays as it is. */
 function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen: readonly string[] }) {
   const [isWriting, setWriting] = useState(false);
-  const write = async () => {
+  const write = async (onRefusal: OnRefusal) => {
     setWriting(true);
-    const made = await attempt(() =>
-      service.value.call('repairStore', {
-        params: { store_id: store.store_id },
-        body: { doubts: chosen, activate: store.active },
-      }),
+    const made = await attempt(
+      () =>
+        service.value.call('repairStore', {
+          params: { store_id: store.store_id },
+          body: { doubts: chosen, activate: store.active },
+        }),
+      onRefusal,
     );
     setWriting(false);
     if (made === undefined) return;
@@ -134,13 +136,15 @@ function Repair({ store, chosen }: { readonly store: DataStore; readonly chosen:
     changed();
     go(storeAddress(made.store.store_id));
   };
-  if (isWriting) return <Wait what="the new store" />;
   return (
-    <Button kind="main" disabled={chosen.length === 0} onClick={() => void write()}>
-      {chosen.length === 0
-        ? 'Choose repairs'
-        : `Write a store with ${counted(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
-    </Button>
+    <>
+      <ActionButton kind="main" disabled={isWriting || chosen.length === 0} act={write}>
+        {chosen.length === 0
+          ? 'Choose repairs'
+          : `Write a store with ${counted(chosen.length, 'repair')}${store.active ? ', and serve it' : ''}`}
+      </ActionButton>
+      {isWriting && <Wait what="the new store" />}
+    </>
   );
 }
 

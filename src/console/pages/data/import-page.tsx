@@ -1,5 +1,6 @@
 import type { Finding, ImportResult, InspectResult } from '#clients/typescript/divisor.js';
 import { useRef, useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Download } from '../../components/download.js';
@@ -224,7 +225,9 @@ function Imported({ result }: { readonly result: ImportResult }) {
       actions={
         <>
           {!store.active && may('data') && (
-            <Button onClick={() => void activateStore(store.store_id)}>Serve {store.name}</Button>
+            <ActionButton act={(onRefusal) => activateStore(store.store_id, onRefusal)}>
+              Serve {store.name}
+            </ActionButton>
           )}
           {store.active && may('write') && <LinkButton href="/console/indices/new">New index</LinkButton>}
           <LinkButton kind="main" href={storeAddress(store.store_id)}>

@@ -1,12 +1,12 @@
-import { attempt, start } from '../../state/actions.js';
+import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { go } from '../../state/place.js';
 import { changed } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 
 /** @param isFull whether every value is read again, and not later dates alone */
-export const refreshStore = (id: string, isFull: boolean) =>
-  start(() => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull } }));
+export const refreshStore = (id: string, isFull: boolean, onRefusal: OnRefusal) =>
+  start(() => service.value.call('refreshStore', { params: { store_id: id }, body: { full: isFull } }), onRefusal);
 
 export const deleteStore = (id: string) =>
   attempt(async () => {

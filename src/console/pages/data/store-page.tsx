@@ -1,5 +1,6 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
 import { Button } from '../../components/button.js';
@@ -96,7 +97,11 @@ function NotServed({ what, store }: { readonly what: string; readonly store: Dat
     <Banner
       kind="info"
       title={`${what} can be looked at while the store is served.`}
-      action={may('data') && <Button onClick={() => void activateStore(store.store_id)}>Serve {store.name}</Button>}
+      action={
+        may('data') && (
+          <ActionButton act={(onRefusal) => activateStore(store.store_id, onRefusal)}>Serve {store.name}</ActionButton>
+        )
+      }
     />
   );
 }
@@ -108,15 +113,19 @@ function Actions({ store }: { readonly store: DataStore }) {
     <>
       {isServed && refreshable && (
         <>
-          <Button
-            onClick={() => void refreshStore(id, true)}
+          <ActionButton
+            act={(onRefusal) => refreshStore(id, true, onRefusal)}
             title="Every value is read again, and what was restated is told"
           >
             Read all again
-          </Button>
-          <Button kind="main" onClick={() => void refreshStore(id, false)} title="Later dates are added">
+          </ActionButton>
+          <ActionButton
+            kind="main"
+            act={(onRefusal) => refreshStore(id, false, onRefusal)}
+            title="Later dates are added"
+          >
             Refresh
-          </Button>
+          </ActionButton>
         </>
       )}
       {!isServed && (
@@ -124,9 +133,9 @@ function Actions({ store }: { readonly store: DataStore }) {
           <Button kind="danger" onClick={() => setAsking(true)}>
             Delete
           </Button>
-          <Button kind="main" onClick={() => void activateStore(id)}>
+          <ActionButton kind="main" act={(onRefusal) => activateStore(id, onRefusal)}>
             Serve
-          </Button>
+          </ActionButton>
         </>
       )}
       {isAsking && (

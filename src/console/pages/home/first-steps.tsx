@@ -1,5 +1,6 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
 import { useRef } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { start } from '../../state/actions.js';
@@ -39,18 +40,20 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
           title="Generate a market"
           text="150 companies with prices, dividends, splits and yearly accounts since 2018. The same on every machine."
         >
-          <Button
+          <ActionButton
             kind="main"
             disabled={isMaking}
-            onClick={() => start(() => service.value.call('generateSynthetic', { body: freshMarket(stores) }))}
+            act={(onRefusal) =>
+              start(() => service.value.call('generateSynthetic', { body: freshMarket(stores) }), onRefusal)
+            }
           >
             Generate
-          </Button>
+          </ActionButton>
         </Way>
         <Way
           icon="upload"
           title="Drop files"
-          text="CSV, a zip of CSV files, or a workbook with prices. They are checked before anything is kept."
+          text="CSV, Parquet, a zip of them, or a workbook with prices. They are checked before anything is kept."
         >
           <ChooseFiles />
         </Way>

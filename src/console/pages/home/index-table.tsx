@@ -1,19 +1,21 @@
 import type { IndexSummary, JobStatus, RunSummaryRow } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Button, LinkButton } from '../../components/button.js';
+import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
+import { Problem } from '../../components/problem.js';
 import { Progress } from '../../components/progress.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
-import { runIndex } from '../../state/actions.js';
-import { isLater, requestOf, useFailedRuns } from '../../state/failed-runs.js';
+import { isLater, useFailedRuns } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
+import { useAsking, type Asking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
+import { RunButton } from './run-button.js';
 import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
 
 interface IndexTableProps {
@@ -28,16 +30,19 @@ interface Row {
   readonly run: RunSummaryRow | null;
   /** The last run, where it failed after the stored one was made. */
   readonly failed: JobStatus | null;
+  readonly asking: Asking;
 }
 
 export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
   const failures = useFailedRuns();
+  const asking = useAsking();
   const rows = indices.map((index): Row => {
     const failed = failures.get(index.id);
     return {
       index,
+      asking,
       run: byId.get(index.id) ?? null,
       failed: failed !== undefined && isLater(failed, index.run_at) ? failed : null,
     };
@@ -45,6 +50,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   if (rows.length === 0) return hasData ? <NoIndex /> : null;
   return (
     <>
+      {asking.trouble !== null && <Problem trouble={asking.trouble} />}
       <Table
         label="indices"
         name="indices"
@@ -191,7 +197,7 @@ const comingOnly = (date: string | null): string | null =>
   date !== null && date >= new Date().toISOString().slice(0, 10) ? date : null;
 
 /** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
-function State({ index, run, failed }: Row) {
+function State({ index, run, failed, asking }: Row) {
   const job = liveJobs.value.find(({ job_id: id }) => id === `backtest:${index.id}`);
   if (job !== undefined)
     return (
@@ -215,16 +221,7 @@ function State({ index, run, failed }: Row) {
           {staleWord(run)}
         </Badge>
       )}
-      {may('run') && (
-        <Button
-          kind="bare"
-          aria-label={`Run ${index.id}`}
-          title={`Run ${index.id}`}
-          onClick={() => runIndex(index.id, failed === null ? { if_stale: true } : requestOf(failed))}
-        >
-          <Icon name="play" />
-        </Button>
-      )}
+      <RunButton id={index.id} failed={failed} asking={asking} />
     </span>
   );
 }

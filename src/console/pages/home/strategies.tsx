@@ -1,16 +1,15 @@
 import type { JobStatus, RunSummaryRow, StoredStrategy } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Button } from '../../components/button.js';
-import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
+import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
-import { runIndex } from '../../state/actions.js';
-import { isLater, requestOf, useFailedRuns } from '../../state/failed-runs.js';
-import { may } from '../../state/principal.js';
+import { isLater, useFailedRuns } from '../../state/failed-runs.js';
+import { useAsking, type Asking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
+import { RunButton } from './run-button.js';
 import { change, counted, decimal, signClass } from '../../words/numbers.js';
 
 /** A strategy with what its stored run tells of it; null before it was run. */
@@ -19,6 +18,7 @@ interface Row {
   readonly run: RunSummaryRow | null;
   /** The last run, where it failed after the stored one was made. */
   readonly failed: JobStatus | null;
+  readonly asking: Asking;
 }
 
 /** Portfolios that follow an index under terms of their own; nothing where there is none. */
@@ -26,11 +26,13 @@ export function Strategies() {
   const strategies = useResource('strategies', (signal) => service.value.call('listStrategies', { signal }));
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
   const failures = useFailedRuns();
+  const asking = useAsking();
   const all = strategies.data?.strategies ?? [];
   if (all.length === 0) return null;
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
   return (
     <Section title="Strategies">
+      {asking.trouble !== null && <Problem trouble={asking.trouble} />}
       <Table
         label="strategies"
         name="strategies"
@@ -38,7 +40,7 @@ export function Strategies() {
         rows={all.map((stored): Row => {
           const run = byId.get(stored.strategy.id) ?? null;
           const failed = failures.get(stored.strategy.id);
-          return { stored, run, failed: failed !== undefined && isLater(failed, run?.run_at) ? failed : null };
+          return { stored, run, asking, failed: failed !== undefined && isLater(failed, run?.run_at) ? failed : null };
         })}
         keyOf={({ stored }) => stored.strategy.id}
         addressOf={({ stored }) => indexAddress(stored.strategy.id)}
@@ -92,7 +94,7 @@ const COLUMNS: readonly Column<Row>[] = [
     grow: 1,
     value: ({ stored, run, failed }) =>
       stored.problems.length > 0 ? 4 : failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1,
-    show: ({ stored: { strategy, problems }, run, failed }) => (
+    show: ({ stored: { strategy, problems }, run, failed, asking }) => (
       <span class="home-state">
         {problems.length > 0 ? (
           <Badge kind="bad" title={problems.map(({ message }) => message).join(' ')}>
@@ -111,15 +113,8 @@ const COLUMNS: readonly Column<Row>[] = [
             stale
           </Badge>
         )}
-        {may('run') && problems.length === 0 && (failed !== null || run?.stale !== null) && (
-          <Button
-            kind="bare"
-            aria-label={`Run ${strategy.id}`}
-            title={`Run ${strategy.id}`}
-            onClick={() => runIndex(strategy.id, failed === null ? { if_stale: true } : requestOf(failed))}
-          >
-            <Icon name="play" />
-          </Button>
+        {problems.length === 0 && (failed !== null || run?.stale !== null) && (
+          <RunButton id={strategy.id} failed={failed} asking={asking} />
         )}
       </span>
     ),

@@ -1,13 +1,13 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
 import { Findings } from '../../components/findings.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
 import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { moment } from '../../words/dates.js';
-import { runAfterFailure } from './run-settings.js';
+import { runAfterFailure, runOf } from './run-settings.js';
 import { newestRun } from './run-terms.js';
 
 /** Why the last run failed, until another one is made. */
@@ -23,7 +23,13 @@ export function FailedRun({ id }: { readonly id: string }) {
     <Banner
       kind="bad"
       title={`The last run failed: ${error?.message ?? 'the job says no more.'}`}
-      action={may('run') && <Button onClick={() => void runAfterFailure(id, job)}>Run again</Button>}
+      action={
+        may('run') && (
+          <ActionButton about={runOf(id)} act={(onRefusal) => runAfterFailure(id, job, onRefusal)}>
+            Run again
+          </ActionButton>
+        )
+      }
     >
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
       <p class="quiet">

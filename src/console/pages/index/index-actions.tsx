@@ -1,3 +1,4 @@
+import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
@@ -9,7 +10,7 @@ import { may } from '../../state/principal.js';
 import { indexAddress } from '../../words/addresses.js';
 import { percent } from '../../words/numbers.js';
 import { FailedRun } from './failed-run.js';
-import { runAsAsked } from './run-settings.js';
+import { runAsAsked, runOf } from './run-settings.js';
 
 /** What may be done with an index. */
 export function IndexActions({ id, isOverlay }: { readonly id: string; readonly isOverlay: boolean }) {
@@ -39,9 +40,13 @@ export function RunActions({ id, isStrategy }: { readonly id: string; readonly i
     <>
       <LinkButton href={`/console/reports?index=${encodeURIComponent(id)}`}>Report</LinkButton>
       {may('run') && (
-        <Button disabled={isRunning} onClick={() => void runAsAsked({ id, isStrategy })}>
+        <ActionButton
+          about={runOf(id)}
+          disabled={isRunning}
+          act={(onRefusal) => runAsAsked({ id, isStrategy }, onRefusal)}
+        >
           <Icon name="play" /> Run
-        </Button>
+        </ActionButton>
       )}
     </>
   );

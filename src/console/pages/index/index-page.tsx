@@ -1,7 +1,8 @@
 import type { IndexDocument, OverviewView, StaleState, StoredStrategy } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Banner } from '../../components/banner.js';
-import { Button, LinkButton } from '../../components/button.js';
+import { LinkButton } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { Findings } from '../../components/findings.js';
 import { lazy } from '../../components/lazy.js';
@@ -27,7 +28,7 @@ import { OtherRun } from './other-run.js';
 import { Performance } from './performance.js';
 import { Rebalances } from './rebalances.js';
 import { Risk } from './risk.js';
-import { runAgain, RunSettings } from './run-settings.js';
+import { runAgain, runOf, RunSettings } from './run-settings.js';
 import { Scenarios } from './scenarios.js';
 import { Weights } from './weights.js';
 import { WholeRun } from './whole-run.js';
@@ -258,9 +259,9 @@ function NeverRun({ id }: { readonly id: string }) {
       title="Not run yet"
       action={
         may('run') && (
-          <Button kind="main" onClick={() => void runAgain(id)}>
+          <ActionButton kind="main" about={runOf(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
             <Icon name="play" /> Run {id}
-          </Button>
+          </ActionButton>
         )
       }
     >
@@ -279,11 +280,15 @@ function Stale({ id, stale }: { readonly id: string; readonly stale: StaleState 
       action={
         <>
           {store !== null && may('data') && (
-            <Button kind="main" onClick={() => void activateStore(store)}>
+            <ActionButton kind="main" act={(onRefusal) => activateStore(store, onRefusal)}>
               Serve {store}
-            </Button>
+            </ActionButton>
           )}
-          {may('run') && <Button onClick={() => void runAgain(id)}>Run again</Button>}
+          {may('run') && (
+            <ActionButton about={runOf(id)} act={(onRefusal) => runAgain(id, onRefusal)}>
+              Run again
+            </ActionButton>
+          )}
         </>
       }
     >

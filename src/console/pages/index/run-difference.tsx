@@ -1,12 +1,12 @@
 import type { JobStatus, RunsDifference } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Bars } from '../../components/bars.js';
-import { Button } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
 import { JobState } from '../../components/job-state.js';
 import { MayNot } from '../../components/may-not.js';
 import { ChangeTable } from '../../components/versions/change-table.js';
 import { Answered } from '../../components/wait.js';
-import { start } from '../../state/actions.js';
+import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -24,9 +24,9 @@ interface RunDifferenceProps {
 /** The comparison that was made last, where it is of these two runs; else a way to make it. */
 export function RunDifference({ id, from, to }: RunDifferenceProps) {
   const last = useResource(`run difference ${id}`, (signal) => lastComparison(id, signal));
-  const submit = () =>
-    void start(() => service.value.call('diffRuns', { params: { index_id: id }, body: { from, to } })).then(() =>
-      last.reload(),
+  const submit = (onRefusal: OnRefusal) =>
+    start(() => service.value.call('diffRuns', { params: { index_id: id }, body: { from, to } }), onRefusal).then(
+      last.reload,
     );
   return (
     <Answered resource={last} what="the comparison of runs">
@@ -35,9 +35,9 @@ export function RunDifference({ id, from, to }: RunDifferenceProps) {
         if (job === null || !isOf(job, { from, to }))
           return may('run') ? (
             <div>
-              <Button kind="main" onClick={submit}>
+              <ActionButton kind="main" act={submit}>
                 Find the causes
-              </Button>
+              </ActionButton>
             </div>
           ) : (
             <MayNot scope="run" what="compare runs" />

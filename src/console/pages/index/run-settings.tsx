@@ -1,18 +1,17 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
-import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { fieldsOf } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
-import { Problem } from '../../components/problem.js';
-import { attempt, runIndex } from '../../state/actions.js';
+import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
 import { jsonIn, useAddressedObject } from '../../state/addressed.js';
 import { requestOf } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
+import { forgetRefusal, refusalAbout } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
-import { service, type Trouble } from '../../state/service.js';
+import { service } from '../../state/service.js';
 import { differences, isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { EXCEPT, inWord, newestRun, termsOf, termsText } from './run-terms.js';
 
@@ -23,8 +22,8 @@ interface Asked {
   readonly isStrategy: boolean;
 }
 
-/** Why the run that was asked for last was refused. */
-const refused = signal<{ readonly id: string; readonly trouble: Trouble } | null>(null);
+/** Runs, as what is asked for: their terms are told what was wrong with them. */
+export const runOf = (id: string): string => `run ${id}`;
 
 /** What the newest run took, and the terms of the next one: they stand in the address where they are others. */
 export function RunSettings({ id, isStrategy }: Asked) {
@@ -35,7 +34,7 @@ export function RunSettings({ id, isStrategy }: Asked) {
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const taken = newest.data == null ? null : termsOf(newest.data);
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
-  const trouble = refused.value?.id === id ? refused.value.trouble : null;
+  const findings = refusalAbout(runOf(id))?.findings ?? [];
   const isAsked = parameter('run') !== null;
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
   // Not while somebody writes: terms on the way to others may be those of the run for a moment.
@@ -45,12 +44,11 @@ export function RunSettings({ id, isStrategy }: Asked) {
   if (newest.data === undefined) return null;
   const isOther = isAsked && taken !== null && !isSame;
   return (
-    <details class="run-settings" open={isAsked || trouble !== null}>
+    <details class="run-settings" open={isAsked || findings.length > 0}>
       <summary>
         {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, SCHEMA, schemas.data)}
         {may('run') && <span class="run-settings-change">{isOther ? 'the next run has others' : 'change'}</span>}
       </summary>
-      {trouble !== null && <Problem trouble={trouble} />}
       {may('run') && (
         <SchemaForm
           schema={SCHEMA}
@@ -64,9 +62,9 @@ export function RunSettings({ id, isStrategy }: Asked) {
             },
           }}
           value={asked}
-          findings={trouble?.findings ?? []}
+          findings={findings}
           onChange={(next) => {
-            refused.value = null;
+            forgetRefusal(runOf(id));
             setAsked(next);
           }}
         />
@@ -76,26 +74,22 @@ export function RunSettings({ id, isStrategy }: Asked) {
 }
 
 /** Runs with the terms of the address; without any with those of the newest run. */
-export async function runAsAsked({ id, isStrategy }: Asked): Promise<void> {
-  const newest = isStrategy ? null : await attempt(() => newestRun(id));
+export async function runAsAsked({ id, isStrategy }: Asked, onRefusal: OnRefusal): Promise<void> {
+  const newest = isStrategy ? null : await attempt(() => newestRun(id), onRefusal);
   if (newest === undefined) return;
-  await send(id, inAddress() ?? (newest === null ? {} : termsOf(newest)));
+  await send(id, inAddress() ?? (newest === null ? {} : termsOf(newest)), onRefusal);
 }
 
 /** The same where the newest run is not what one would give now: the service has its terms. */
-export const runAgain = (id: string): Promise<void> => send(id, inAddress() ?? { if_stale: true });
+export const runAgain = (id: string, onRefusal: OnRefusal) => send(id, inAddress() ?? { if_stale: true }, onRefusal);
 
 /** The same that failed, or what the address asks instead. */
-export const runAfterFailure = (id: string, failed: JobStatus): Promise<void> =>
-  send(id, inAddress() ?? (requestOf(failed) as JsonObject));
+export const runAfterFailure = (id: string, failed: JobStatus, onRefusal: OnRefusal) =>
+  send(id, inAddress() ?? (requestOf(failed) as JsonObject), onRefusal);
 
-async function send(id: string, terms: JsonObject): Promise<void> {
-  refused.value = null;
-  // The service checks what an address says.
-  await runIndex(id, terms as unknown as BacktestRequest, (trouble) => {
-    refused.value = { id, trouble };
-  });
-}
+/** The service checks what an address says. */
+const send = (id: string, terms: JsonObject, onRefusal: OnRefusal) =>
+  runIndex(id, terms as unknown as BacktestRequest, onRefusal);
 
 function inAddress(): JsonObject | null {
   const asked = jsonIn(parameter('run'));

@@ -1,9 +1,9 @@
 import type { RiskModelRequest } from '#clients/typescript/divisor.js';
 import { useEffect, useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
-import { Button } from '../../components/button.js';
 import { JobState } from '../../components/job-state.js';
-import { start } from '../../state/actions.js';
+import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
@@ -30,17 +30,18 @@ export function LookAhead({ message, detail, indexId, onModel }: LookAheadProps)
   const model = String(detail?.['model_id']);
   const date = String(detail?.['decision_date']);
   const id = idUpTo(model, date);
-  const estimate = async () => {
+  const estimate = async (onRefusal: OnRefusal) => {
     const body = await requestUpTo(model, date, indexId);
-    if ((await start(() => service.value.call('estimateRiskModel', { params: { model_id: id }, body }))) !== undefined)
-      setAsked(id);
+    const params = { model_id: id };
+    const started = await start(() => service.value.call('estimateRiskModel', { params, body }), onRefusal);
+    if (started !== undefined) setAsked(id);
   };
   const form = addressOf('/console/risk-models', { id, estimate: JSON.stringify({ index_id: indexId, end: date }) });
   return (
     <Banner
       kind="bad"
       title={message}
-      action={may('run') && <Button onClick={() => void estimate()}>{`Estimate up to ${date}`}</Button>}
+      action={may('run') && <ActionButton act={estimate}>{`Estimate up to ${date}`}</ActionButton>}
     >
       <p>
         A decision may use no return after its date. The model {id} has the settings of {model} and ends on {date};{' '}

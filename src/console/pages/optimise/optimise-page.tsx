@@ -7,6 +7,7 @@ import type {
   TypeSpec,
 } from '#clients/typescript/divisor.js';
 import { useMemo, useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { Confirm } from '../../components/confirm.js';
@@ -16,7 +17,7 @@ import { RowList, rowsIn } from '../../components/form/row-list.js';
 import { Page } from '../../components/page.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
 import { Answered } from '../../components/wait.js';
-import { attempt, start } from '../../state/actions.js';
+import { attempt, start, type OnRefusal } from '../../state/actions.js';
 import { jsonIn, useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { go, parameter, setParameters } from '../../state/place.js';
@@ -167,13 +168,13 @@ function Rows({ parent, set, specs }: RowsProps) {
             isValid={isValid}
             stored={set?.id ?? null}
             onName={setName}
-            onSave={() => saved(body)}
-            onRun={() =>
+            onSave={(onRefusal) => saved(body, onRefusal)}
+            onRun={(onRefusal) =>
               start(async () => {
                 await service.value.call('putConstraintSet', { params: { constraint_set_id: name }, body });
                 const request = { ...asTerms(terms), index_id: parent.id, constraint_set_id: name };
                 return service.value.call('startOptimisation', { body: request });
-              })
+              }, onRefusal)
             }
           />
         )}
@@ -209,13 +210,13 @@ function useRows(parent: IndexDocument, set: ConstraintSet | undefined) {
 }
 
 /** Stores rows as a constraint set, which the page then shows. */
-const saved = (body: ConstraintSetBody) =>
+const saved = (body: ConstraintSetBody, onRefusal: OnRefusal) =>
   attempt(async () => {
     await service.value.call('putConstraintSet', { params: { constraint_set_id: body.id }, body });
     changed();
     setParameters({ set: body.id, rows: null, as: null });
     say('good', `The constraint set ${body.id} is saved.`);
-  });
+  }, onRefusal);
 
 /** What the service says of rows, and of the terms beside them. */
 async function validated(set: ConstraintSetBody, document: IndexDocumentBody): Promise<readonly Finding[]> {
@@ -233,8 +234,8 @@ interface RunProps {
   /** The set that the rows began with. */
   readonly stored: string | null;
   onName(name: string): void;
-  onSave(): Promise<unknown>;
-  onRun(): Promise<{ readonly job_id: string } | undefined>;
+  onSave(onRefusal: OnRefusal): Promise<unknown>;
+  onRun(onRefusal: OnRefusal): Promise<{ readonly job_id: string } | undefined>;
 }
 
 /** Stores the rows under a name, and solves in full. */
@@ -252,20 +253,20 @@ function Run({ name, findings, isValid, stored, onName, onSave, onRun }: RunProp
           findings={findings}
           onChange={(value) => onName(String(value ?? ''))}
         />
-        <Button disabled={!isValid} onClick={() => void onSave()}>
+        <ActionButton disabled={!isValid} act={onSave}>
           Save the rows
-        </Button>
+        </ActionButton>
         {stored !== null && <DeleteSet id={stored} />}
-        <Button
+        <ActionButton
           kind="main"
           disabled={!isValid}
-          onClick={async () => {
-            const job = await onRun();
+          act={async (onRefusal) => {
+            const job = await onRun(onRefusal);
             if (job !== undefined) go(`/console/optimise/runs/${job.job_id.slice('optimise:'.length)}`);
           }}
         >
           Run
-        </Button>
+        </ActionButton>
       </div>
       {stored !== null && <VersionHistory key={stored} kind="constraint set" id={stored} />}
     </section>

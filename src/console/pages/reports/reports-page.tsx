@@ -1,6 +1,7 @@
 import type { JobStatus, ReportTemplateCollection } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
-import { Button, LinkButton } from '../../components/button.js';
+import { LinkButton } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { GuideLink } from '../../components/guide-link.js';
@@ -9,7 +10,7 @@ import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { start } from '../../state/actions.js';
+import { start, type OnRefusal } from '../../state/actions.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -59,9 +60,9 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
         A report is made from the stored run of an index. <a href="/">All indices</a>
       </EmptyState>
     );
-  const render = async () => {
+  const render = async (onRefusal: OnRefusal) => {
     const body = { template_id: template, index_id: isBuiltIn ? (index ?? null) : null };
-    const job = await start(() => service.value.call('renderReport', { body }));
+    const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
     if (job !== undefined) setParameters({ render: jobIdent(job) });
   };
   return (
@@ -85,9 +86,9 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
           onChoose={(chosen) => setParameters({ index: chosen })}
         />
       )}
-      <Button kind="main" disabled={isBuiltIn && index === undefined} onClick={() => void render()}>
+      <ActionButton kind="main" disabled={isBuiltIn && index === undefined} act={render}>
         Render
-      </Button>
+      </ActionButton>
     </section>
   );
 }

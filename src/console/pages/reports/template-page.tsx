@@ -1,11 +1,11 @@
 import type { ReportTemplateDocument } from '#clients/typescript/divisor.js';
-import { Button } from '../../components/button.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Editor, type Edited, type Opened, type Write } from '../../components/editor.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
-import { start } from '../../state/actions.js';
+import { start, type OnRefusal } from '../../state/actions.js';
 import { addressOf, go, parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -92,14 +92,15 @@ async function newTemplate(from: string | null, index: string | null, signal: Ab
 function Preview({ edited }: { readonly edited: Edited }) {
   const { document, isChanged, save } = edited;
   const id = String(document['template_id']);
-  const render = async () => {
+  const render = async (onRefusal: OnRefusal) => {
     if (isChanged || location.pathname !== templateAddress(id)) if (!(await save())) return;
-    const job = await start(() => service.value.call('renderReport', { body: { template_id: id, index_id: null } }));
+    const body = { template_id: id, index_id: null };
+    const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
     if (job === undefined) return;
     if (location.pathname === templateAddress(id)) setParameters({ render: jobIdent(job) });
     else go(addressOf(templateAddress(id), { render: jobIdent(job) }));
   };
-  return <Button onClick={() => void render()}>Save and preview</Button>;
+  return <ActionButton act={render}>Save and preview</ActionButton>;
 }
 
 function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {

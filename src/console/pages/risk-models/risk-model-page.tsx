@@ -1,5 +1,6 @@
 import type { RiskModelView } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
+import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { Button, LinkButton } from '../../components/button.js';
@@ -91,9 +92,12 @@ function Actions({ id, isBusy }: { readonly id: string; readonly isBusy: boolean
         </Button>
       )}
       {may('run') && (
-        <Button disabled={isBusy} onClick={() => start(() => service.value.call('estimateRiskModel', { params }))}>
+        <ActionButton
+          disabled={isBusy}
+          act={(onRefusal) => start(() => service.value.call('estimateRiskModel', { params }), onRefusal)}
+        >
           Estimate again
-        </Button>
+        </ActionButton>
       )}
       {isAsking && (
         <Confirm

@@ -7,7 +7,7 @@ import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
-import { start } from '../../state/actions.js';
+import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
 import { go } from '../../state/place.js';
 import { changed, useResource } from '../../state/resource.js';
@@ -39,7 +39,7 @@ export function SweepPage({ params }: PageProps) {
       <Answered resource={job} what="the sweep">
         {(first) => (
           <>
-            <JobState job={jobOf(`sweep:${id}`) ?? first} onAgain={() => void again(first.request)} />
+            <JobState job={jobOf(`sweep:${id}`) ?? first} onAgain={(onRefusal) => again(first.request, onRefusal)} />
             <TermsOf request={first.request} />
             {view !== null && <Result view={view} />}
           </>
@@ -58,9 +58,9 @@ function TermsOf({ request }: { readonly request: unknown }) {
 }
 
 /** The same sweep once more: a job of its own, unless the service runs it under the same id. */
-async function again(request: unknown): Promise<void> {
+async function again(request: unknown, onRefusal: OnRefusal): Promise<void> {
   const body = request as SweepRequest; // The body as accepted.
-  const job = await start(() => service.value.call('startSweep', { body }));
+  const job = await start(() => service.value.call('startSweep', { body }), onRefusal);
   if (job === undefined) return;
   changed();
   go(jobAddress(job));

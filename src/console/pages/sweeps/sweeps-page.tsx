@@ -1,4 +1,4 @@
-import type { IndexDocument, RuleTypes, StoredRun, SweepRequest } from '#clients/typescript/divisor.js';
+import type { Finding, IndexDocument, RuleTypes, StoredRun, SweepRequest } from '#clients/typescript/divisor.js';
 import { useMemo, useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
@@ -23,7 +23,7 @@ import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
 import { newestRun, termsOf } from '../index/run-terms.js';
 import { variedIn, type Varied } from './parameters.js';
-import { parseValues, withUnit } from './values.js';
+import { findingsAt, parseValues, withUnit } from './values.js';
 import '../designer/designer.css';
 import './sweeps.css';
 
@@ -167,6 +167,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           key={axis.pointer}
           axis={axis}
           varied={varied.find(({ pointer }) => pointer === axis.pointer)}
+          findings={findingsAt(trouble?.findings ?? [], axis.pointer)}
           onChange={(text) => setAxes(axes.map((own, i) => (i === k ? { ...own, text } : own)))}
           onRemove={() => setAxes(axes.filter((_, i) => i !== k))}
         />
@@ -196,7 +197,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
         <Field
           spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
           value={rank}
-          findings={[]}
+          findings={(trouble?.findings ?? []).filter(({ path }) => path === 'rank_by')}
           onChange={(value) => put('rank', value)}
         />
       </FieldGrid>
@@ -222,11 +223,12 @@ function firstValues(varied: readonly Varied[], pointer: string): string {
 interface AxisFieldProps {
   readonly axis: Axis;
   readonly varied: Varied | undefined;
+  readonly findings: readonly Finding[];
   onChange(text: string): void;
   onRemove(): void;
 }
 
-function AxisField({ axis, varied, onChange, onRemove }: AxisFieldProps) {
+function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProps) {
   const label = varied?.label ?? axis.pointer;
   const unit = varied?.unit ?? null;
   const read = parseValues(axis.text, unit).map((value) => withUnit(value, unit));
@@ -241,7 +243,7 @@ function AxisField({ axis, varied, onChange, onRemove }: AxisFieldProps) {
           help: `Values, separated by commas; now ${withUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 ? ` Read as ${read.join(', ')}.` : ''}`,
         }}
         value={axis.text}
-        findings={[]}
+        findings={findings}
         onChange={(value) => onChange(String(value ?? ''))}
       />
       <Button kind="bare" aria-label={`Leave ${label} as it is`} onClick={onRemove}>

@@ -1,3 +1,4 @@
+import type { Finding } from '#clients/typescript/divisor.js';
 import type { Json } from '../../words/paths.js';
 import { parseQuantity, quantityText } from '../../words/quantities.js';
 
@@ -36,3 +37,10 @@ export function withUnit(value: Json | undefined, unit: string | null): string {
 
 /** The unit of what a pointer leads to. */
 export type UnitOf = (pointer: string) => string | null;
+
+/** Findings about what a pointer of the grid leads to: `grid/document.pipeline.selection[0].params.count`. */
+export const findingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
+  findings.filter(({ path }) => `${stepsOf(path)}/`.startsWith(`grid${pointer}/`));
+
+/** A path with slashes between its steps. */
+const stepsOf = (path: string): string => path.replaceAll(/[./[\]]+/g, '/').replace(/\/$/, '');

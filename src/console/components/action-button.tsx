@@ -1,0 +1,26 @@
+import type { OnRefusal } from '../state/actions.js';
+import { useAsking } from '../state/refusals.js';
+import { Button, type ButtonProps } from './button.js';
+import { Problem } from './problem.js';
+import './action-button.css';
+
+interface ActionButtonProps extends Omit<ButtonProps, 'onClick'> {
+  /** What is asked for, where a form elsewhere shows its fields. */
+  readonly about?: string;
+  readonly act: (onRefusal: OnRefusal) => Promise<unknown>;
+}
+
+/** A button that asks the service for something; where that is refused, the reason stands beneath it. */
+export function ActionButton({ act, about = '', ...button }: ActionButtonProps) {
+  const { trouble, ask } = useAsking();
+  return (
+    <>
+      <Button {...button} onClick={() => void ask(about, act)} />
+      {trouble !== null && (
+        <div class="refused">
+          <Problem trouble={trouble} />
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,45 @@
+import type { JobStatus } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Button } from '../../components/button.js';
+import { Icon } from '../../components/icon.js';
+import { runIndex } from '../../state/actions.js';
+import { requestOf } from '../../state/failed-runs.js';
+import { may } from '../../state/principal.js';
+import { refusalAbout, type Asking } from '../../state/refusals.js';
+import { runOf } from '../index/run-settings.js';
+
+interface RunButtonProps {
+  readonly id: string;
+  /** The last run, where it failed: the same is asked for again. */
+  readonly failed: JobStatus | null;
+  /** The table, above which a refusal stands in full. */
+  readonly asking: Asking;
+}
+
+/** Runs what a row is about, and says so in the row where that is refused. */
+export function RunButton({ id, failed, asking }: RunButtonProps) {
+  const refused = asking.trouble === null ? null : refusalAbout(runOf(id));
+  return (
+    <>
+      {refused !== null && (
+        <Badge kind="bad" title={refused.message}>
+          refused
+        </Badge>
+      )}
+      {may('run') && (
+        <Button
+          kind="bare"
+          aria-label={`Run ${id}`}
+          title={`Run ${id}`}
+          onClick={() =>
+            void asking.ask(runOf(id), (onRefusal) =>
+              runIndex(id, failed === null ? { if_stale: true } : requestOf(failed), onRefusal),
+            )
+          }
+        >
+          <Icon name="play" />
+        </Button>
+      )}
+    </>
+  );
+}

@@ -1,4 +1,4 @@
-import type { WindowReader } from './laid-out.js';
+import type { LaidOut, WindowReader } from './laid-out.js';
 import { halfOf } from './windows.js';
 
 export interface BetaWindow {
@@ -32,11 +32,46 @@ export function equalWeightedReturns({ returns, from, end }: BetaWindow, univers
 }
 
 /**
+ * The same from session to session: those of a universe that did not change are kept, a session is averaged once for
+ * all windows that it is in.
+ */
+export type MarketReturns = (window: BetaWindow, universe: Int32Array) => Float64Array;
+
+export function createMarketReturns(): MarketReturns {
+  let known: Int32Array = new Int32Array(0);
+  let first = 0;
+  let values: Float64Array = new Float64Array(0);
+  return (window, universe) => {
+    const next = first + values.length;
+    const { returns, from, end } = window;
+    if (from < first || from > next || end < next - 1 || !isSame(known, universe)) {
+      values = equalWeightedReturns(window, universe);
+    } else {
+      const wider = new Float64Array(end - from + 1);
+      wider.set(values.subarray(from - first));
+      if (end >= next) wider.set(equalWeightedReturns({ returns, from: next, end }, universe), next - from);
+      values = wider;
+    }
+    known = universe;
+    first = from;
+    return values;
+  };
+}
+
+function isSame(a: Int32Array, b: Int32Array): boolean {
+  if (a === b) return true;
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/**
  * Slope of each name's return on the market's over the sessions that have both; missing with fewer than half of the
  * sessions asked for, or when the market did not move.
  * @param market [end - from + 1]
  * @param length Sessions asked for, before the first one too.
  * @returns      [n]
+ * @cost two passes over the windows
  */
 export function betas(
   { returns, from, end }: BetaWindow,
@@ -44,10 +79,73 @@ export function betas(
 ): Float64Array {
   const slopes = new Float64Array(columns.length);
   const enough = Math.max(2, halfOf(length));
+  const moves = market.length >= enough ? movesOf(market) : null;
   returns.windows(from, end, columns, ({ cells, starts, first }) => {
-    for (let i = 0; i < starts.length; i++) slopes[first + i] = slope(cells, starts[i]!, market, enough);
+    const out = slopes.subarray(first, first + starts.length).fill(NaN);
+    if (moves !== null) slopesByFour(out, { cells, starts }, moves);
+    for (let i = 0; i < out.length; i++) if (Number.isNaN(out[i]!)) out[i] = slope(cells, starts[i]!, market, enough);
   });
   return slopes;
+}
+
+/** Names whose sums are taken side by side: each is a chain of additions that waits for the one before. */
+const FOUR = 4;
+
+/** The market over sessions that all have a return. */
+interface MarketMoves {
+  /** Returns less their mean. */
+  readonly deviations: Float64Array;
+  /** Sum of their squares. */
+  readonly squares: number;
+}
+
+/** Null where a session has no return, or the market did not move. */
+function movesOf(market: Float64Array): MarketMoves | null {
+  let sum = 0;
+  for (let k = 0; k < market.length; k++) sum += market[k]!;
+  const mean = sum / market.length;
+  const deviations = market.map((value) => value - mean);
+  let squares = 0;
+  for (let k = 0; k < deviations.length; k++) squares += deviations[k]! * deviations[k]!;
+  return squares / (market.length - 1) >= FLAT ? { deviations, squares } : null;
+}
+
+/**
+ * As `slope`, for as many names as make fours; NaN for one that lacks a return, and for those that are left.
+ * @param out [n], of NaN
+ */
+function slopesByFour(
+  out: Float64Array,
+  { cells, starts }: Pick<LaidOut, 'cells' | 'starts'>,
+  { deviations, squares }: MarketMoves,
+): void {
+  const count = deviations.length;
+  for (let i = 0; i + FOUR <= out.length; i += FOUR) {
+    const [a, b, c, d] = [starts[i]!, starts[i + 1]!, starts[i + 2]!, starts[i + 3]!];
+    let [aMean, bMean, cMean, dMean] = [0, 0, 0, 0];
+    for (let k = 0; k < count; k++) {
+      aMean += cells[a + k]!;
+      bMean += cells[b + k]!;
+      cMean += cells[c + k]!;
+      dMean += cells[d + k]!;
+    }
+    aMean /= count;
+    bMean /= count;
+    cMean /= count;
+    dMean /= count;
+    let [aSum, bSum, cSum, dSum] = [0, 0, 0, 0];
+    for (let k = 0; k < count; k++) {
+      const move = deviations[k]!;
+      aSum += (cells[a + k]! - aMean) * move;
+      bSum += (cells[b + k]! - bMean) * move;
+      cSum += (cells[c + k]! - cMean) * move;
+      dSum += (cells[d + k]! - dMean) * move;
+    }
+    out[i] = aSum / squares;
+    out[i + 1] = bSum / squares;
+    out[i + 2] = cSum / squares;
+    out[i + 3] = dSum / squares;
+  }
 }
 
 /** Sums are taken about the means of the first pass. */

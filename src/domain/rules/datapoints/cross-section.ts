@@ -3,7 +3,7 @@ import type { ReferenceValue } from '../../market/market-data.js';
 import { referenceSpells, spellAt, type ReferenceSpell } from '../../market/reference-spells.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { STATISTICS, type Statistic } from './aggregates.js';
-import { equalWeightedReturns, betas } from './beta.js';
+import { betas, createMarketReturns } from './beta.js';
 import { datapointRead, type DatapointRead } from './datapoint-read.js';
 import { GROWTH_BASED, isMoney, isText, sourceOf, trailingOf, type Shared } from './datapoint-sources.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
@@ -63,6 +63,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
   const kinds = new Map<string, ValueKind>();
   const trails = new Map<Series, WindowReader>();
   const tallies = new Map<Series, Tally>();
+  const marketReturns = createMarketReturns();
   let dividends: DividendHistory | undefined;
   let firstSession: number | undefined;
   const shared: Shared = {
@@ -96,6 +97,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       tallies.set(series, known);
       return known;
     },
+    marketReturns,
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
   return {
@@ -135,7 +137,7 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     const window = { end, length, observationsMin: halfOf(length) };
     if (source.kind === 'beta') {
       const of = { returns: shared.windowsOf(table.returns(), session), from, end };
-      return betas(of, { market: equalWeightedReturns(of, universe), length, columns });
+      return betas(of, { market: shared.marketReturns(of, universe), length, columns });
     }
     if (source.kind === 'windowed') {
       const values = overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);

@@ -2,6 +2,7 @@ import { LIMITS } from '../../limits.js';
 import type { ReferenceSpell } from '../../market/reference-spells.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { deviation, product, type Statistic } from './aggregates.js';
+import type { MarketReturns } from './beta.js';
 import type { DividendHistory } from './dividends.js';
 import type { DerivedName, FieldRequest } from './field-request.js';
 import type { DatedGroups } from './groups.js';
@@ -21,6 +22,8 @@ export interface Shared {
   /** Windows for a decision on a session. */
   windowsOf(series: Series, session: number): WindowReader;
   tallyOf(series: Series): Tally;
+  /** What BETA is relative to. */
+  readonly marketReturns: MarketReturns;
   dividends(): DividendHistory;
 }
 

@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { betas, createMarketReturns, equalWeightedReturns } from '#domain/rules/datapoints/beta.js';
+import type { WindowReader } from '#domain/rules/datapoints/laid-out.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+
+const NAMES = 11;
+const SESSIONS = 60;
+const LENGTH = 20;
+/** Returns name by name, [names x sessions]; the third name and the last lack some. */
+const random = counterRandom({ seed: 5, stream: 0 });
+const cells = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * random.normal());
+for (const [name, session] of [
+  [2, 15],
+  [2, 16],
+  [10, 30],
+  [10, 44],
+] as const)
+  cells[name * SESSIONS + session] = NaN;
+const returns: WindowReader = {
+  windows: (from, _end, columns, visit) =>
+    visit({ cells, starts: columns.map((column) => column * SESSIONS + from), first: 0 }),
+};
+const all = Int32Array.from({ length: NAMES }, (_, column) => column);
+const some = Int32Array.of(0, 2, 3, 7, 10);
+
+/** Covariance with the mean of the universe over its variance, on the sessions that both have. */
+function byDefinition(column: number, universe: Int32Array, { from, end }: { from: number; end: number }): number {
+  const pairs: [number, number][] = [];
+  for (let session = from; session <= end; session++) {
+    const held = [...universe].map((name) => cells[name * SESSIONS + session]!).filter((value) => !Number.isNaN(value));
+    const own = cells[column * SESSIONS + session]!;
+    if (!Number.isNaN(own)) pairs.push([own, held.reduce((sum, value) => sum + value, 0) / held.length]);
+  }
+  const mean = (k: 0 | 1): number => pairs.reduce((sum, pair) => sum + pair[k], 0) / pairs.length;
+  const [own, market] = [mean(0), mean(1)];
+  const moved = pairs.reduce((sum, [r, m]) => sum + (r - own) * (m - market), 0);
+  return moved / pairs.reduce((sum, [, m]) => sum + (m - market) ** 2, 0);
+}
+
+test('the slope of each name is its covariance with the market over the variance of the market', () => {
+  const window = { returns, from: 10, end: 10 + LENGTH - 1 };
+  const market = equalWeightedReturns(window, some);
+  const slopes = betas(window, { market, length: LENGTH, columns: all });
+  for (const column of all) expect(slopes[column]).toBeCloseTo(byDefinition(column, some, window), 12);
+});
+
+test('the market of a universe has the same bits, whichever windows and universes were asked for before', () => {
+  const kept = createMarketReturns();
+  const ends = [20, 21, 22, 25, 25, 24, 40, 41, 59];
+  ends.forEach((end, k) => {
+    const universe = k % 4 === 3 ? some : Int32Array.from(all);
+    const window = { returns, from: Math.max(0, end - LENGTH + 1), end };
+    expect(kept(window, universe)).toEqual(equalWeightedReturns(window, universe));
+  });
+});
+
+test('four names side by side have the bits of one alone', () => {
+  const window = { returns, from: 20, end: 20 + LENGTH - 1 };
+  const market = equalWeightedReturns(window, all);
+  const slopes = betas(window, { market, length: LENGTH, columns: all });
+  for (const column of all)
+    expect(betas(window, { market, length: LENGTH, columns: Int32Array.of(column) })[0]).toBe(slopes[column]);
+});

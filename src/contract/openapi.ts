@@ -156,7 +156,7 @@ function parametersOf(route: Route, registry: SchemaRegistry): Json[] {
           parameter('X-Change-Note', 'header', false, {
             type: 'string',
             maxLength: NOTE_LENGTH_MAX,
-            description: 'Why: the note of the version that this write makes.',
+            description: 'Why: the note of what this write makes, in versions and the log of writes.',
           }),
         ]
       : []),

@@ -160,7 +160,16 @@ function routeRequest(
       note: noteOf(header('x-change-note')),
       requestId,
     }),
-    origin: { owner: principal.keyId, requestId, traceId, callback: (query['callback'] as string | undefined) ?? null }, // as the schema of every such query has it
+    get origin() {
+      return {
+        owner: principal.keyId,
+        author: principal.name,
+        note: noteOf(header('x-change-note')),
+        requestId,
+        traceId,
+        callback: (query['callback'] as string | undefined) ?? null, // as the schema of every such query has it
+      };
+    },
     get signal() {
       return request.signal;
     },

@@ -12,6 +12,8 @@ export function identityOf(
     input_hash: inputHash,
     estimated_bytes: estimatedBytes,
     owner: origin?.owner ?? '',
+    author: origin?.author ?? null,
+    note: origin?.note ?? null,
     request_id: origin?.requestId ?? null,
     trace_id: origin?.traceId ?? null,
     ...submitted,

@@ -15,6 +15,10 @@ export interface JobIdentity {
   readonly estimated_bytes: number;
   /** Key that owns the job, for fair scheduling; empty for a job of the service itself. */
   readonly owner: string;
+  /** Name of that key; null for a job of the service itself, and of a release that knew no names. */
+  readonly author: string | null;
+  /** What the client said of its request; null without a note. */
+  readonly note: string | null;
   /** Request that asked for it; null when the service did. */
   readonly request_id: string | null;
   /** Trace that the request is part of. */
@@ -26,9 +30,14 @@ export function traced({ job_id, request_id, trace_id }: JobIdentity): object {
   return { job_id, ...(request_id !== null && { request_id }), ...(trace_id !== null && { trace_id }) };
 }
 
-/** Who is said to have written what a job leaves behind: the key that asked for it, by its id. */
-export function authorOf({ owner, request_id }: Pick<JobIdentity, 'owner' | 'request_id'>): Authorship {
-  return { author: owner === '' ? LOCAL_AUTHOR : owner, note: null, requestId: request_id ?? '' };
+/** Who is said to have written what a job leaves behind: the key that asked for it. */
+export function authorOf({
+  owner,
+  author,
+  note,
+  request_id,
+}: Pick<JobIdentity, 'owner' | 'author' | 'note' | 'request_id'>): Authorship {
+  return { author: author ?? (owner === '' ? LOCAL_AUTHOR : owner), note, requestId: request_id ?? '' };
 }
 
 /**
@@ -68,10 +77,23 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
 
 /** The two halves of a record, without the body as accepted. */
 export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
-  const { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner, request_id, trace_id } = record;
+  const { job_id, kind, created_at, input_hash, sequence, estimated_bytes } = record;
+  const { owner, author, note, request_id, trace_id } = record;
   const { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at } = record;
   return {
-    identity: { job_id, kind, created_at, input_hash, sequence, estimated_bytes, owner, request_id, trace_id },
+    identity: {
+      job_id,
+      kind,
+      created_at,
+      input_hash,
+      sequence,
+      estimated_bytes,
+      owner,
+      author,
+      note,
+      request_id,
+      trace_id,
+    },
     life: { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at },
   };
 }
@@ -79,8 +101,10 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
 /** A stored body as a record, or undefined when it is none. */
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  // Members are checked below before they are believed; records of earlier versions know no request and no callbacks.
+  // Members are checked below before they are believed; records of earlier versions know no author, no request and no callbacks.
   const record: Partial<Record<keyof JobRecord, unknown>> = {
+    author: null,
+    note: null,
     request_id: null,
     trace_id: null,
     callbacks: [],
@@ -96,9 +120,15 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     Number.isInteger(record.sequence) &&
     [record.progress, record.estimated_bytes].every((value) => typeof value === 'number') &&
     [record.message, record.created_at, record.input_hash, record.owner].every((value) => typeof value === 'string') &&
-    [record.request_id, record.trace_id, record.started_at, record.finished_at, record.heartbeat_at].every(
-      (value) => value === null || typeof value === 'string',
-    ) &&
+    [
+      record.author,
+      record.note,
+      record.request_id,
+      record.trace_id,
+      record.started_at,
+      record.finished_at,
+      record.heartbeat_at,
+    ].every((value) => value === null || typeof value === 'string') &&
     (record.result !== null) === (record.status === 'succeeded') &&
     (record.error !== null) === (record.status === 'failed');
   return isRecord ? (record as JobRecord) : undefined;

@@ -2,6 +2,10 @@
 export interface Origin {
   /** The key; null for the client of a service without keys. Owners take turns in the queue. */
   readonly owner: string | null;
+  /** Name of the key; null as above. */
+  readonly author: string | null;
+  /** What the client said of its request. */
+  readonly note: string | null;
   readonly requestId: string;
   /** Trace of the client's that the request is part of; null when it sent none. */
   readonly traceId: string | null;

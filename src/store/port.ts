@@ -124,6 +124,8 @@ export interface TransactionOptions {
 
 /** A transaction as its body sees it: with its own writes. Once the body has ended, each call is refused as a defect. */
 export interface DocumentTransaction extends DocumentReader {
+  /** Who writes, of a store that keeps versions. */
+  readonly authorship?: () => Authorship;
   /** Writes a body as it is at the call; returns its etag. A body that is refused leaves the others of the transaction. */
   put(kind: DocumentKind, id: string, body: unknown): Promise<string>;
   /** @returns whether there was anything under the id. */

@@ -64,7 +64,7 @@ export async function simulateCluster({ seed, events }: { seed: number; events: 
     const token = `${ident}-${++counts.submissions}`;
     const payload = { ident, token };
     const submission = { kind: kindOf(world.files), payload, request: { token }, estimatedBytes: between(1, 60) };
-    const origin = { owner: ident, requestId: token, traceId: null, callback: null };
+    const origin = { owner: ident, requestId: token, author: null, note: null, traceId: null, callback: null };
     anyNode()
       .system?.submit({ ...submission, origin })
       .then((status) => void (tokenOf(status) === token && acknowledged.add(token)), onlyRefusals);

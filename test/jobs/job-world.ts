@@ -97,7 +97,7 @@ export const submission = (ident: string, overrides: Partial<Submission<Payload>
 
 /** Asked for by a key. */
 export const from = (owner: string): Partial<Submission<Payload>> => ({
-  origin: { owner, requestId: 'request', traceId: null, callback: null },
+  origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
 
 export interface World {

@@ -5,7 +5,7 @@ import type { NewJob } from '#jobs/queue.js';
 import { job, succeed, type Queues } from './queue-port-world.js';
 
 const called = (url: string): Partial<NewJob> => ({
-  origin: { owner: 'key', requestId: 'r', traceId: null, callback: url },
+  origin: { owner: 'key', requestId: 'r', author: null, note: null, traceId: null, callback: url },
 });
 
 export function describeCallbacks({ joined }: Queues): void {

@@ -21,7 +21,7 @@ function describeSubmissions({ joined, joinAs }: Queues): void {
   describe('a submission', () => {
     test('is durable once it is answered, whole', async () => {
       const { queue, reopen } = await joined();
-      const origin = { owner: 'key', requestId: 'r', traceId: 't', callback: null };
+      const origin = { owner: 'key', requestId: 'r', traceId: 't', author: null, note: null, callback: null };
       const status = await queue.submit(job('a', { origin, message: 'Waiting.' }));
       expect(status).toMatchObject({ job_id: 'backtest:a', status: 'pending', attempt: 1, request: { start: null } });
       expect(status).toMatchObject({ message: 'Waiting.', input_hash: 'a', request_id: 'r', trace_id: 't' });

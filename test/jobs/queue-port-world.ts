@@ -40,7 +40,7 @@ export const job = (ident: string, overrides: Partial<NewJob> = {}): NewJob => (
   ...overrides,
 });
 export const from = (owner: string): Partial<NewJob> => ({
-  origin: { owner, requestId: 'request', traceId: null, callback: null },
+  origin: { owner, requestId: 'request', author: null, note: null, traceId: null, callback: null },
 });
 export const light = (ident: string): NewJob => job(ident, { jobId: `render:${ident}`, kind: 'render' });
 export const succeed = { type: 'succeed', result: { value: 42 }, message: 'Done.' } as const;

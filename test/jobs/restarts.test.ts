@@ -14,7 +14,14 @@ import {
 } from './job-world.js';
 
 describe('the origin of a job', () => {
-  const origin: Origin = { owner: 'key', requestId: 'r-1', traceId: 'a'.repeat(32), callback: null };
+  const origin: Origin = {
+    owner: 'key',
+    requestId: 'r-1',
+    traceId: 'a'.repeat(32),
+    author: null,
+    note: null,
+    callback: null,
+  };
 
   test('is in its status and in every line of the log about it, whatever becomes of it', async () => {
     const world = await openWorld();

@@ -237,7 +237,7 @@ function createClients(world: World, witness: Witness, service: Service): Client
         payload: { ident, token },
         request: { token },
         estimatedBytes: between(1, BUDGET + 10),
-        origin: { owner: ident, requestId: `r${submissions}`, traceId: null, callback: null },
+        origin: { owner: ident, requestId: `r${submissions}`, author: null, note: null, traceId: null, callback: null },
       })
       .then((status) => {
         if (owner === world.process && tokenOf(status) === token) witness.noteSubmitted(status);

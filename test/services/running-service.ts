@@ -30,7 +30,7 @@ export interface RunningService {
   /** The error of an answer that must be one. */
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
   /** The job in its terminal state. */
-  finished(jobId: string): Promise<JobStatus>;
+  finished(jobId: string, headers?: Record<string, string>): Promise<JobStatus>;
   /** Stops the service and starts it again on the same home. @param whileAway what happens in between */
   restart(whileAway?: () => Promise<void>): Promise<void>;
   /** Resolves when the store that was served before a start is served again. */
@@ -96,9 +96,9 @@ export async function runService(
         throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body).slice(0, 500)}`);
       return { status: answer.status, ...answer.body.error };
     },
-    async finished(jobId) {
+    async finished(jobId, headers) {
       for (;;) {
-        const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`);
+        const { body } = await ask<JobStatus>('GET', `/jobs/${jobId}?wait=30`, undefined, headers);
         if (body.status !== 'pending' && body.status !== 'running') return body;
       }
     },

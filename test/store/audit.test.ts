@@ -63,6 +63,38 @@ test('each write is logged once, with who made it, what became of the document, 
   expect(entries[3]).toMatchObject({ author: 'local', request_id: '', note: null });
 });
 
+test('content and activation of a store are logged beside what is declared of it, and runs by their ids', async () => {
+  const documents = await opened();
+  const store = { store_id: 'm', kind: 'imported', name: 'M', active: false, content_hash: 'a' };
+  const put = (kind: 'store' | 'run' | 'data-version', id: string, body: object) =>
+    documents.transaction((tx) => tx.put(kind, id, body), { by });
+  await put('store', 'm', store);
+  await put('store', 'm', { ...store, last_loaded_at: 'later' }); // the same content
+  await put('store', 'm', { ...store, content_hash: 'b' });
+  await put('store', 'm', { ...store, content_hash: 'b', active: true });
+  await put('data-version', 'm/0000000003', { version: 3 });
+  await put('run', 'EQ', { run_id: 'EQ', artifacts: { columns: { name: 'f.art' } } });
+  await documents.transaction((tx) => tx.delete('run', 'EQ'), { by });
+  const run_id = createHash('sha256').update('EQ f.art').digest('hex').slice(0, 16);
+  expect(
+    (await entriesOf(documents)).map(({ action, kind, id, version, ...rest }) => [
+      action,
+      kind,
+      id,
+      version,
+      rest.run_id,
+    ]),
+  ).toEqual([
+    ['created', 'store', 'm', 1, undefined],
+    ['loaded', 'store', 'm', null, undefined],
+    ['activated', 'store', 'm', null, undefined],
+    ['created', 'data-version', 'm', 3, undefined],
+    ['created', 'run', 'EQ', null, run_id],
+    ['deleted', 'run', 'EQ', null, run_id],
+  ]);
+  await documents.close();
+});
+
 test('a refused transaction leaves nothing in the log', async () => {
   const documents = await opened();
   const refused = documents.transaction(async (tx) => {

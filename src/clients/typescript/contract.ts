@@ -220,18 +220,20 @@ export interface AuditEntry {
   readonly seq: number;
   /** Time of the write, ISO-8601 UTC with offset. */
   readonly at: string;
-  /** Name of the key; of the result of a job the id of the key; `local` where none is asked for. */
+  /** Name of the key, of the result of a job of that which asked for it; `local` where none is asked for. */
   readonly author: string;
   /** The request; empty for a write of the service itself. */
   readonly request_id: string;
   /** What the client said of its write. */
   readonly note: string | null;
   /** What became of the document. */
-  readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged';
+  readonly action: 'created' | 'updated' | 'restored' | 'deleted' | 'purged' | 'loaded' | 'activated';
   /** Kind of the document. */
-  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'signing-key' | 'key';
-  /** Its id; of a publication that of the index and a number. */
+  readonly kind: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key';
+  /** Its id; of a run that of the index, of a publication with a number, of a data version that of the store. */
   readonly id: string;
+  /** Of a run; absent of other kinds. */
+  readonly run_id?: string | undefined;
   /** The version that was made; null of kinds without versions. */
   readonly version: number | null;
   /** SHA-256 of what was written; null of what is gone. */
@@ -1511,6 +1513,12 @@ export interface DataVersion {
   readonly rows_changed: number;
   /** Rows that are gone. */
   readonly rows_removed: number;
+  /** Name of the key that asked for it; `local` where none is asked for, and of what a start found. */
+  readonly author: string;
+  /** X-Change-Note of the request; null without one. */
+  readonly note: string | null;
+  /** The request; empty for what the service did of itself. */
+  readonly request_id: string;
   /** Whether it can be had again, by `as_known_on`. */
   readonly readable: boolean;
 }
@@ -8351,7 +8359,7 @@ export interface Operations {
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'signing-key' | 'key' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined } | undefined };
     answer: AuditLog;
   };
 }

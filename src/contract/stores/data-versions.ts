@@ -17,6 +17,11 @@ export const DataVersion = z
     known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
     source: z.enum(DATA_SOURCES).meta({ description: 'What made it.' }),
     ...rowCounts,
+    author: z.string().meta({
+      description: 'Name of the key that asked for it; `local` where none is asked for, and of what a start found.',
+    }),
+    note: z.string().nullable().meta({ description: 'X-Change-Note of the request; null without one.' }),
+    request_id: z.string().meta({ description: 'The request; empty for what the service did of itself.' }),
     readable: z.boolean().meta({ description: 'Whether it can be had again, by `as_known_on`.' }),
   })
   .meta({ id: 'DataVersion' });

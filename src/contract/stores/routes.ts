@@ -92,6 +92,7 @@ export const storeRoutes = routes({
     method: 'POST',
     path: '/data/stores/{store_id}/activate',
     scope: 'data',
+    versioned: true,
     tag: 'stores',
     summary: 'Reads a store afresh and serves it.',
     description:
@@ -104,6 +105,7 @@ export const storeRoutes = routes({
     method: 'POST',
     path: '/data/stores/{store_id}/refresh',
     scope: 'data',
+    versioned: true,
     tag: 'stores',
     summary: 'Brings a store up to date from its own source.',
     description:
@@ -124,6 +126,7 @@ export const storeRoutes = routes({
     method: 'POST',
     path: '/data/sync',
     scope: 'data',
+    versioned: true,
     tag: 'stores',
     summary: 'Brings the served store up to date.',
     description: 'As a refresh of it. Job sync:{store_id}, result RefreshResult.',

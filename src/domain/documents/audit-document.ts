@@ -15,13 +15,17 @@ export const AUDITED_KINDS = [
   'risk-model',
   'render',
   'publication',
+  'data-version',
   'signing-key',
   'key',
 ] as const;
 export type AuditedKind = (typeof AUDITED_KINDS)[number];
 
-/** `purged`: the versions went, too. */
-export const AUDIT_ACTIONS = [...VERSION_ACTIONS, 'purged'] as const;
+/**
+ * `purged`: the versions went, too. Of a data store as it is declared, `loaded`: its content is another one; `activated`:
+ * it is the one that is served.
+ */
+export const AUDIT_ACTIONS = [...VERSION_ACTIONS, 'purged', 'loaded', 'activated'] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 const Hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -32,13 +36,18 @@ export const AuditEntry = z
     seq: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
     at: z.string().meta({ description: 'Time of the write, ISO-8601 UTC with offset.' }),
     author: z.string().meta({
-      description: 'Name of the key; of the result of a job the id of the key; `local` where none is asked for.',
+      description:
+        'Name of the key, of the result of a job of that which asked for it; `local` where none is asked for.',
     }),
     request_id: z.string().meta({ description: 'The request; empty for a write of the service itself.' }),
     note: z.string().nullable().meta({ description: 'What the client said of its write.' }),
     action: z.enum(AUDIT_ACTIONS).meta({ description: 'What became of the document.' }),
     kind: z.enum(AUDITED_KINDS).meta({ description: 'Kind of the document.' }),
-    id: z.string().meta({ description: 'Its id; of a publication that of the index and a number.' }),
+    id: z.string().meta({
+      description:
+        'Its id; of a run that of the index, of a publication with a number, of a data version that of the store.',
+    }),
+    run_id: z.string().optional().meta({ description: 'Of a run; absent of other kinds.' }),
     version: z.int().nullable().meta({ description: 'The version that was made; null of kinds without versions.' }),
     etag: z.string().nullable().meta({ description: 'SHA-256 of what was written; null of what is gone.' }),
     previous: Hash.meta({ description: 'Hash of the entry before; 64 zeros in the first.' }),

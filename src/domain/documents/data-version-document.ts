@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LOCAL_AUTHOR } from './version-document.js';
 
 /** What made a content. */
 export const DATA_SOURCES = ['import', 'append', 'replace', 'refresh', 'repair', 'synthetic'] as const;
@@ -16,6 +17,9 @@ export const DataVersionDocument = z.strictObject({
   rows_added: z.int().min(0),
   rows_changed: z.int().min(0),
   rows_removed: z.int().min(0),
+  author: z.string().default(LOCAL_AUTHOR),
+  note: z.string().nullable().default(null),
+  request_id: z.string().default(''),
   /** How the content before is made from this one; null where nobody had both. */
   change: Artifact.nullable(),
 });

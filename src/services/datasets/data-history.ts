@@ -4,6 +4,7 @@ import {
   type DataSource,
   type DataVersionDocument,
 } from '#domain/documents/data-version-document.js';
+import { NO_REQUEST } from '#domain/documents/version-document.js';
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactRef, DocumentReader, DocumentTransaction } from '#store/port.js';
 
@@ -43,6 +44,7 @@ export async function recordDataVersion(
   const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
   // Versions are in the order of their times, whatever the clock does.
   const known_at = head !== undefined && head.known_at > knownAt ? head.known_at : knownAt;
+  const { author, note, requestId } = tx.authorship?.() ?? NO_REQUEST;
   await tx.put('data-version', numberedId(datasetId, version), {
     version,
     content_hash: contentHash,
@@ -51,6 +53,9 @@ export async function recordDataVersion(
     rows_added: counts.added,
     rows_changed: counts.changed,
     rows_removed: counts.removed,
+    author,
+    note,
+    request_id: requestId,
     change: isChained ? prepared.change : null,
   } satisfies DataVersionDocument);
   await tx.put('data-history', datasetId, {

@@ -2,7 +2,8 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentReader } from '#store/port.js';
 import { earlierRuns } from '../runs/kept-runs.js';
-import { requireRun, runIdOf } from '../runs/run-documents.js';
+import { requireRun } from '../runs/run-documents.js';
+import { runIdOf } from '#store/run-id.js';
 import type { RunStates } from '../runs/run-states.js';
 
 interface CurrentRunTerms {

@@ -16,7 +16,8 @@ import { assertOrder } from './backtest-plans.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';
-import { earlierFiles, requireRun, runIdOf, type RunName } from './run-documents.js';
+import { earlierFiles, requireRun, type RunName } from './run-documents.js';
+import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
 import { stateHead, streamWithHead } from './stamped-json.js';
 

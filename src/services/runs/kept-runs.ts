@@ -1,7 +1,8 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
-import { keptRunId, readRun, requireRun, runIdOf } from './run-documents.js';
+import { keptRunId, readRun, requireRun } from './run-documents.js';
+import { runIdOf } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 

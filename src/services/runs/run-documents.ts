@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
@@ -53,14 +53,6 @@ function runNotFound(subject: string, id: string | undefined): Refusal {
   return id === undefined
     ? new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject })
     : new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
-}
-
-/** Hexadecimal digits of a run's id: 64 bits. */
-const ID_DIGITS = 16;
-
-/** The id of a run: that of its file of columns, whose name is never used again. */
-export function runIdOf({ run_id: subject, artifacts }: RunDocument): string {
-  return createHash('sha256').update(`${subject} ${artifacts.columns.name}`).digest('hex').slice(0, ID_DIGITS);
 }
 
 /** Key of a run before the newest. */

@@ -3,7 +3,8 @@ import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import type { KnownMarket } from '../datasets/data-versions.js';
 import { earlierRuns } from './kept-runs.js';
-import { requireRun, runIdOf, type RunName } from './run-documents.js';
+import { requireRun, type RunName } from './run-documents.js';
+import { runIdOf } from '#store/run-id.js';
 
 /**
  * The newest stored run of a subject that was made on a content of the past, or the one that is asked for by its id.

@@ -4,7 +4,8 @@ import type { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore } from '#store/port.js';
 import { runListOf } from './kept-runs.js';
-import { assertSubject, findRun, requireRun, runIdOf } from './run-documents.js';
+import { assertSubject, findRun, requireRun } from './run-documents.js';
+import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 
 export interface StoredRunsQuery {

@@ -1,4 +1,8 @@
 import type { AuditedKind, AuditEntry, AuditHead } from '#domain/documents/audit-document.js';
+import type { DataVersionDocument } from '#domain/documents/data-version-document.js';
+import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { runIdOf } from '../run-id.js';
 import {
   NO_REQUEST,
   VERSIONED_KINDS,
@@ -7,7 +11,8 @@ import {
   type VersionedKind,
 } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentKind, DocumentStore, DocumentTransaction, TransactionOptions } from '../port.js';
+import type { DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, TransactionOptions } from '../port.js';
+import { ownerOf } from '../document-id.js';
 import { appendAudit, auditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
 import { adopt, headOf, purgeHistory, putVersioned, recordDeletion } from './history.js';
@@ -37,7 +42,8 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
 
   async function log(kind: AuditedKind, id: string, written: Written, head?: AuditHead): Promise<void> {
     const { author: name, note, requestId: request_id } = author();
-    await appendAudit(tx, { at: time(), author: name, request_id, note, kind, id, ...written }, head);
+    const subject = kind === 'data-version' ? ownerOf(id) : id;
+    await appendAudit(tx, { at: time(), author: name, request_id, note, kind, id: subject, ...written }, head);
   }
 
   /** @returns whether a document or its versions went */
@@ -59,31 +65,54 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
 
   return {
     ...tx,
+    authorship: author,
     async put(kind, id, body) {
       if (isVersioned(kind)) {
         // Of a database each reading is a journey: both go at once.
         const [known, end] = await Promise.all([headOf(tx, { kind, id }), auditHead(tx)]);
+        const before = kind === 'store' ? await tx.get(kind, id) : undefined;
         const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), known });
-        if (added !== undefined) await log(kind, id, added, end);
+        const written = added ?? contentChange(before, body, etag);
+        if (written !== undefined) await log(kind, id, written, end);
         return etag;
       }
       if (!isAudited(kind)) return tx.put(kind, id, body);
       const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
       const etag = await tx.put(kind, id, body);
-      await log(kind, id, { action, version: null, etag });
+      await log(kind, id, { action, ...namesOf(kind, body), etag });
       return etag;
     },
     async delete(kind, id) {
       if (isVersioned(kind)) return deleteVersioned({ kind, id });
+      if (!isAudited(kind)) return tx.delete(kind, id);
+      const before = await tx.get(kind, id);
+      const names = before === undefined || 'unreadable' in before ? { version: null } : namesOf(kind, before.body);
       const existed = await tx.delete(kind, id);
-      if (existed && isAudited(kind)) await log(kind, id, { action: 'deleted', version: null, etag: null });
+      if (existed) await log(kind, id, { action: 'deleted', ...names, etag: null });
       return existed;
     },
   };
 }
 
 /** What became of a document. */
-type Written = Pick<AuditEntry, 'action' | 'version' | 'etag'>;
+type Written = Pick<AuditEntry, 'action' | 'version' | 'etag' | 'run_id'>;
+
+/** How an entry names what was written beside its id. */
+function namesOf(kind: AuditedKind, body: unknown): Pick<AuditEntry, 'version' | 'run_id'> {
+  if (kind === 'data-version') return { version: (body as Pick<DataVersionDocument, 'version'>).version };
+  if (kind !== 'run') return { version: null };
+  const { run_id, artifacts } = body as Partial<RunDocument>;
+  if (run_id === undefined || artifacts === undefined) return { version: null };
+  return { version: null, run_id: runIdOf({ run_id, artifacts }) };
+}
+
+/** What a write that declares nothing else of a data store has made of it; undefined where its content stands. */
+function contentChange(before: FoundDocument, body: unknown, etag: string): Written | undefined {
+  if (before === undefined || 'unreadable' in before) return undefined;
+  const [was, is] = [before.body, body] as readonly Partial<DatasetDocument>[]; // Stores, as they are written.
+  if (is!.active === true && was!.active !== true) return { action: 'activated', version: null, etag };
+  return is!.content_hash === was!.content_hash ? undefined : { action: 'loaded', version: null, etag };
+}
 
 /** Documents that one transaction adopts. */
 const ADOPTED_AT_ONCE = 256;

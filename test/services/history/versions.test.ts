@@ -1,8 +1,13 @@
+import type { z } from 'zod';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { VersionDifference, VersionList } from '#contract/versions.js';
 import type { Scope } from '#contract/route.js';
+import type { AuditLog as AuditLogSchema } from '#contract/audit.js';
+import type { DataVersions } from '#contract/stores/data-versions.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../running-service.js';
+
+type AuditLog = z.infer<typeof AuditLogSchema>;
 
 /** Versions as clients see them, family by family, behind keys that have names. */
 let service: RunningService;
@@ -196,6 +201,33 @@ describe('the declaration of a data store', () => {
     ]);
     const { changes } = (await ask<VersionDifference>('GET', `${path}/diff?from=1&to=2`)).body;
     expect(changes).toEqual([{ path: '/name', op: 'replace', before: 'Two', after: 'Both' }]);
+  });
+
+  test('data has who brought it, when and why, in its versions and in the log of writes', async () => {
+    const noted = (note: string) => ({ 'x-change-note': note, 'x-request-id': `r-${note.length}` });
+    await ask('POST', '/data/stores/two/activate', undefined, noted('Go live'));
+    await service.finished('load:two', keys['anna']);
+    const later = { market: { ...tables.market, data: [['A', '2024-01-05', 4]], index: [0] } };
+    const more = { store_id: 'two', name: 'Both', tables: later, on_exists: 'append' };
+    await ask('POST', '/data/import', more, noted('Friday'));
+    const { versions } = (await ask<DataVersions>('GET', '/data/stores/two/versions')).body;
+    expect(versions.map(({ source, author, note, request_id: id }) => [source, author, note, id])).toEqual([
+      ['append', 'anna', 'Friday', 'r-6'],
+      ['import', 'anna', 'Go live', 'r-7'],
+    ]);
+    const logged = await ask<AuditLog>('GET', '/audit?id=two', undefined, keys['root']);
+    expect(logged.body.entries.map((entry) => [entry.action, entry.kind, entry.version, entry.note])).toEqual([
+      ['created', 'store', 1, null],
+      ['updated', 'store', 2, null],
+      ['loaded', 'store', null, null],
+      ['activated', 'store', null, 'Go live'],
+      ['created', 'data-version', 1, 'Go live'],
+      ['loaded', 'store', null, 'Friday'],
+      ['created', 'data-version', 2, 'Friday'],
+    ]);
+    expect(new Set(logged.body.entries.map(({ author }) => author))).toEqual(new Set(['anna']));
+    const other = { ...more, store_id: 'three', name: 'Three', on_exists: 'refuse', activate: true };
+    expect((await ask('POST', '/data/import', other)).status).toBe(201); // the one that is served cannot be deleted
   });
 
   test('comes back as it was, but not once its data was deleted with it', async () => {

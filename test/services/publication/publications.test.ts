@@ -275,7 +275,11 @@ test('the log of writes tells who published and who wrote the definition, to an 
   expect(body.entries.find(({ kind }) => kind === 'index')).toMatchObject({ author: 'root', id: 'PUB', version: 1 });
   const run = body.entries.find(({ kind }) => kind === 'run')!;
   expect(run.request_id).not.toBe('');
-  expect(run.author).toMatch(/^[A-Za-z0-9]{12}$/); // the id of the key that asked for the backtest
+  expect(run.author).toBe('root'); // the key that asked for the backtest
+  const { runs } = (await ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/PUB/runs'))
+    .body;
+  const told = body.entries.flatMap(({ run_id: id }) => id ?? []);
+  expect(told).toEqual(expect.arrayContaining(runs.map(({ run_id: id }) => id)));
   expect(body.entries.find(({ kind }) => kind === 'signing-key')).toMatchObject({ author: 'desk', action: 'created' });
   // A time is a moment, whatever zone it is written in and whether or not it has a fraction.
   const times = body.entries.map(({ at }) => at);

@@ -158,7 +158,7 @@ class Operations:
     def create_index(self, body: c.IndexDocumentBody, *, note: Optional[str] = None) -> c.SavedIndex:
         """Stores a new index definition.
 
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("POST", "/indices", body=body, note=note))
 
@@ -190,7 +190,7 @@ class Operations:
         """Stores or replaces a definition.
 
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("PUT", f"/indices/{word(index_id)}", body=body, if_match=if_match, note=note))
 
@@ -199,7 +199,7 @@ class Operations:
 
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.IndexDeletion", self._transport.json("DELETE", f"/indices/{word(index_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
@@ -532,7 +532,7 @@ class Operations:
     def create_constraint_set(self, body: c.ConstraintSetBody, *, note: Optional[str] = None) -> c.SavedConstraintSet:
         """Stores a new constraint set.
 
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", "/optimise/constraint-sets", body=body, note=note))
 
@@ -552,7 +552,7 @@ class Operations:
 
         :param constraint_set_id: Id of the constraint set.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedConstraintSet", self._transport.json("PUT", f"/optimise/constraint-sets/{word(constraint_set_id)}", body=body, if_match=if_match, note=note))
 
@@ -562,7 +562,7 @@ class Operations:
         :param constraint_set_id: Id of the constraint set.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         self._transport.json("DELETE", f"/optimise/constraint-sets/{word(constraint_set_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -591,7 +591,7 @@ class Operations:
     def optimise_index(self, index_id: str, body: c.OptimiseRequest, *, note: Optional[str] = None) -> c.SavedIndex:
         """Stores a new index that optimises this one at each of its rebalances.
 
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/optimise", body=body, note=note))
 
@@ -720,7 +720,7 @@ class Operations:
         """Stores or replaces a report template.
 
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedReportTemplate", self._transport.json("PUT", f"/reports/templates/{word(template_id)}", body=body, if_match=if_match, note=note))
 
@@ -729,7 +729,7 @@ class Operations:
 
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         self._transport.json("DELETE", f"/reports/templates/{word(template_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -775,7 +775,7 @@ class Operations:
     def create_strategy(self, body: c.StrategyDocumentInput, *, note: Optional[str] = None) -> c.SavedStrategy:
         """Stores a new strategy.
 
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedStrategy", self._transport.json("POST", "/strategies", body=body, note=note))
 
@@ -791,7 +791,7 @@ class Operations:
         """Stores or replaces a strategy.
 
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedStrategy", self._transport.json("PUT", f"/strategies/{word(strategy_id)}", body=body, if_match=if_match, note=note))
 
@@ -800,7 +800,7 @@ class Operations:
 
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.StrategyDeletion", self._transport.json("DELETE", f"/strategies/{word(strategy_id)}", query={"purge": purge}, if_match=if_match, note=note))
 
@@ -815,7 +815,7 @@ class Operations:
     def create_store(self, body: c.DataStoreCreate, *, note: Optional[str] = None) -> c.DataStore:
         """Registers a folder or database after reading it in full.
 
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.DataStore", self._transport.json("POST", "/data/stores", body=body, note=note))
 
@@ -831,7 +831,7 @@ class Operations:
 
         :param store_id: Id of the data store.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.DataStore", self._transport.json("PATCH", f"/data/stores/{word(store_id)}", body=body, if_match=if_match, note=note))
 
@@ -841,32 +841,35 @@ class Operations:
         :param store_id: Id of the data store.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         self._transport.json("DELETE", f"/data/stores/{word(store_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
-    def activate_store(self, store_id: str, *, callback: Optional[str] = None) -> Job[c.DataStore]:
+    def activate_store(self, store_id: str, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.DataStore]:
         """Reads a store afresh and serves it.
 
         :param store_id: Id of the data store.
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/activate", query={"callback": callback}, note=note))
 
-    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None) -> Job[c.RefreshResult]:
+    def refresh_store(self, store_id: str, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
         """Brings a store up to date from its own source.
 
         :param store_id: Id of the data store.
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", f"/data/stores/{word(store_id)}/refresh", body=body, query={"callback": callback}, note=note))
 
-    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None) -> Job[c.RefreshResult]:
+    def sync_data(self, body: Optional[c.RefreshRequest] = None, *, callback: Optional[str] = None, note: Optional[str] = None) -> Job[c.RefreshResult]:
         """Brings the served store up to date.
 
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
-        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback}))
+        return Job(self._transport, self._transport.json("POST", "/data/sync", body=body, query={"callback": callback}, note=note))
 
     def audit_store(self, store_id: str) -> c.DataAudit:
         """What is probably wrong in a store.
@@ -879,7 +882,7 @@ class Operations:
         """Writes a new store with the chosen repairs applied; the old one stays as it is.
 
         :param store_id: Id of the data store.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.ImportResult", self._transport.json("POST", f"/data/stores/{word(store_id)}/repairs", body=body, note=note))
 
@@ -898,7 +901,7 @@ class Operations:
         :param mapping: A Mapping as JSON: how the table is read.
         :param activate: Serve the store at once.
         :param on_exists: What to do when the id is taken; tables other than the market are appended.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.ImportResult", self._transport.json("POST", "/data/import", body=body, query={"name": name, "store_id": store_id, "dataset": dataset, "adjustment": adjustment, "currency": currency, "mapping": mapping, "activate": activate, "on_exists": on_exists}, note=note))
 
@@ -913,7 +916,7 @@ class Operations:
         """Generates a synthetic market into a new store and serves it.
 
         :param callback: Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return Job(self._transport, self._transport.json("POST", "/data/synthetic", body=body, query={"callback": callback}, note=note))
 
@@ -1060,7 +1063,7 @@ class Operations:
 
         :param watchlist_id: Id of the watchlist.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.Watchlist", self._transport.json("PUT", f"/data/watchlists/{word(watchlist_id)}", body=body, if_match=if_match, note=note))
 
@@ -1070,7 +1073,7 @@ class Operations:
         :param watchlist_id: Id of the watchlist.
         :param purge: Removes every version, too, also of what is deleted already: needs the scope admin.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         self._transport.json("DELETE", f"/data/watchlists/{word(watchlist_id)}", query={"purge": purge}, if_match=if_match, note=note)
 
@@ -1102,7 +1105,7 @@ class Operations:
 
         :param version: Number of the version.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedIndex", self._transport.json("POST", f"/indices/{word(index_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1134,7 +1137,7 @@ class Operations:
 
         :param version: Number of the version.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedStrategy", self._transport.json("POST", f"/strategies/{word(strategy_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1166,7 +1169,7 @@ class Operations:
 
         :param version: Number of the version.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedConstraintSet", self._transport.json("POST", f"/optimise/constraint-sets/{word(constraint_set_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1198,7 +1201,7 @@ class Operations:
 
         :param version: Number of the version.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.SavedReportTemplate", self._transport.json("POST", f"/reports/templates/{word(template_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1230,7 +1233,7 @@ class Operations:
 
         :param version: Number of the version.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.Watchlist", self._transport.json("POST", f"/data/watchlists/{word(watchlist_id)}/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1262,7 +1265,7 @@ class Operations:
 
         :param version: Number of the version.
         :param if_match: Change the document only when its etag is one of these.
-        :param note: Why: the note of the version that this write makes.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
         return cast("c.DataStore", self._transport.json("POST", f"/data/stores/{word(store_id)}/document/versions/{word(version)}/restore", if_match=if_match, note=note))
 
@@ -1295,7 +1298,7 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1308,7 +1311,7 @@ class Operations:
         """
         return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.

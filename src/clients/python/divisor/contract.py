@@ -244,22 +244,22 @@ class AttributionView(t.TypedDict):
     end: str
 
 
-class AuditEntry(t.TypedDict):
+class _AuditEntry(t.TypedDict):
     #: From 1, without a gap.
     seq: int
     #: Time of the write, ISO-8601 UTC with offset.
     at: str
-    #: Name of the key; of the result of a job the id of the key; `local` where none is asked for.
+    #: Name of the key, of the result of a job of that which asked for it; `local` where none is asked for.
     author: str
     #: The request; empty for a write of the service itself.
     request_id: str
     #: What the client said of its write.
     note: t.Optional[str]
     #: What became of the document.
-    action: t.Literal["created", "updated", "restored", "deleted", "purged"]
+    action: t.Literal["created", "updated", "restored", "deleted", "purged", "loaded", "activated"]
     #: Kind of the document.
-    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "signing-key", "key"]
-    #: Its id; of a publication that of the index and a number.
+    kind: t.Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]
+    #: Its id; of a run that of the index, of a publication with a number, of a data version that of the store.
     id: str
     #: The version that was made; null of kinds without versions.
     version: t.Optional[int]
@@ -269,6 +269,11 @@ class AuditEntry(t.TypedDict):
     previous: str
     #: SHA-256 of the canonical JSON of the entry without hash.
     hash: str
+
+
+class AuditEntry(_AuditEntry, total=False):
+    #: Of a run; absent of other kinds.
+    run_id: str
 
 
 class AuditHead(t.TypedDict):
@@ -1679,6 +1684,12 @@ class DataVersion(t.TypedDict):
     rows_changed: int
     #: Rows that are gone.
     rows_removed: int
+    #: Name of the key that asked for it; `local` where none is asked for, and of what a start found.
+    author: str
+    #: X-Change-Note of the request; null without one.
+    note: t.Optional[str]
+    #: The request; empty for what the service did of itself.
+    request_id: str
     #: Whether it can be had again, by `as_known_on`.
     readable: bool
 

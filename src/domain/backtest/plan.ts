@@ -1,5 +1,5 @@
 import type { BacktestFields } from '../documents/backtest-fields.js';
-import { isOverlayDocument, type ConstraintRow, type IndexDocument } from '../documents/index-document.js';
+import { isOverlayDocument, sourcesOf, type ConstraintRow, type IndexDocument } from '../documents/index-document.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 
@@ -20,10 +20,19 @@ export interface BacktestPlan {
   readonly strategy?: StrategyTerms;
 }
 
-/** Whether a plan measures against an overlay: such runs are not extended but made whole. */
-export function isAgainstOverlay({ documents, request }: Pick<BacktestPlan, 'documents' | 'request'>): boolean {
+/** Whether a run is made whole for an overlay: one measured against it, or one on other sessions than what lies beneath. */
+export function isMadeWhole({ documents, request }: Pick<BacktestPlan, 'documents' | 'request'>): boolean {
   const { benchmark } = request;
-  return benchmark?.kind === 'index' && isOverlayDocument(documents[benchmark.id]!);
+  const isAgainstOverlay = benchmark?.kind === 'index' && isOverlayDocument(documents[benchmark.id]!);
+  return isAgainstOverlay || hasOtherSessions(documents);
+}
+
+/** Whether an overlay among some documents is on other sessions than what lies beneath it. */
+export function hasOtherSessions(documents: BacktestPlan['documents']): boolean {
+  return Object.values(documents).some(
+    (document) =>
+      isOverlayDocument(document) && sourcesOf(document).some((id) => documents[id]!.calendar !== document.calendar),
+  );
 }
 
 /**

@@ -43,18 +43,6 @@ export function overlayTermsFindings(document: IndexDocument, { indexOf, market 
   return [
     ...currencyFindings(document, sources),
     ...rateFindings(document, sources, market),
-    ...sources.flatMap(({ id, calendar }) =>
-      calendar === document.calendar
-        ? []
-        : [
-            error(
-              'NOT_IN_CHOICES',
-              'calendar',
-              `The calendar ${document.calendar} is not ${calendar}, that of the index ${id} beneath.`,
-              { accepted: [calendar], value: document.calendar },
-            ),
-          ],
-    ),
     ...(overlay.type === 'blend' ? blendFindings(overlay.parts, overlay.rebalance) : []),
   ];
 }

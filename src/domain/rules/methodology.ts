@@ -62,6 +62,7 @@ function overlaySentences(document: OverlayDocument): string[] {
   const { overlay, source_index_id: source } = document;
   return [
     ...(source === undefined ? [] : [`It is an overlay on the index ${source}.`]),
+    'On a session that is none of the calendar of what lies beneath, the last known level of that counts.',
     ...overlayTypeOf(overlay).sentences(overlay),
     ...(overlay.type === 'blend' ? rebalanceSentences(overlay.rebalance) : []),
   ];

@@ -51,7 +51,10 @@ function tried(market: MarketData, document: IndexDocument, source: IndexDocumen
 test('an extended overlay is the whole run bit for bit, of every kind, again and again', () => {
   const outcomes = new Map<string, number>();
   const count = (key: string) => outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
-  const cases = [...EVERY_OVERLAY, [ON_OVERLAY[0], { ...ON_OVERLAY[1], currency: 'GBP' }] as const];
+  const cases = [
+    ...EVERY_OVERLAY.map(([overlay, rest]) => [overlay, { ...rest, calendar: 'MAIN' }] as const),
+    [ON_OVERLAY[0], { ...ON_OVERLAY[1], currency: 'GBP' }] as const,
+  ];
   fc.assert(
     fc.property(randomMarket, randomDocument, fc.integer({ min: 13, max: 21 }), ({ market: plain }, source, rows) => {
       const market = withRates(plain);
@@ -95,4 +98,16 @@ test('an extended overlay is the whole run bit for bit, of every kind, again and
   for (const [overlay] of EVERY_OVERLAY)
     expect([overlay.type, outcomes.get(overlay.type) ?? 0]).not.toEqual([overlay.type, 0]);
   expect(outcomes.get('overlay') ?? 0).toBeLessThan(RUNS * cases.length);
+});
+
+test('an overlay on other sessions than what lies beneath is made whole', () => {
+  const { market } = fc.sample(randomMarket, { numRuns: 1, seed: 1 })[0]!;
+  const weighting = { type: 'EqualWeight' };
+  const pipeline = { weighting };
+  const source = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2023-12-27', pipeline });
+  const document = overlayOn({ type: 'fee', percent: 1 }, { calendar: 'OTHER' });
+  const first = tried(cut(market, 15), document, source)!;
+  const stored = { columns: opened(runToColumns(first, { contentHash: 's' })), checkpoint: checkpointOf(first) };
+  const whole = tried(market, document, source)!;
+  expect(extend(whole.plan, market, stored, { datesMax: 2 })).toBe('overlay');
 });

@@ -63,11 +63,11 @@ export const EVERY_OVERLAY = [
   ],
   [{ type: 'risk_control', target: 0.1, half_lives: [3, 8], cash: 'DOMESTIC', spread_bps: 40, cost_bps: 3 }, {}],
   [{ type: 'leverage', factor: 2, financing: 'DOMESTIC', spread_bps: 50, cost_bps: 2 }, {}],
-  [{ type: 'leverage', factor: -1, financing: 'DOMESTIC' }, {}],
+  [{ type: 'leverage', factor: -1, financing: 'DOMESTIC' }, { calendar: 'OTHER' }],
   [{ type: 'decrement', percent: 5 }, {}],
   [{ type: 'decrement', points: 4 }, {}],
   [{ type: 'excess_return', cash: 'DOMESTIC' }, {}],
-  [{ type: 'fee', percent: 1 }, {}],
+  [{ type: 'fee', percent: 1 }, { calendar: 'OTHER' }],
   [
     {
       type: 'blend',
@@ -78,6 +78,6 @@ export const EVERY_OVERLAY = [
       rebalance: { frequency: 'weekly' },
       cost_bps: 10,
     },
-    {},
+    { calendar: 'OTHER' },
   ],
 ] as const;

@@ -1,6 +1,8 @@
 import { growthTerms, type GrowthTerms } from '../../market/growth-terms.js';
 import type { ReturnVariant } from '../../market/market-data.js';
+import { lastAtMost } from '../../search.js';
 import type { Book, Targets } from './book.js';
+import { bookOnSessions } from './book-on-sessions.js';
 import type { Compositions } from './compositions.js';
 import { overlayBook } from './overlay-book.js';
 import { simulateBook } from './simulate-book.js';
@@ -46,8 +48,12 @@ export function indexBook(input: IndexBookInput): Book {
   if (overlay === undefined) return simulatedBook(input);
   const { book } = overlay;
   if (book !== undefined && variant === undefined && to === book.from + book.length - 1) return book;
-  const bookOf = (source: Compositions): Book =>
-    indexBook({ compositions: source, to, isBrief, ...(variant ? { variant } : {}) });
+  const { sm } = compositions;
+  const bookOf = (source: Compositions): Book => {
+    const last = source.sm === sm ? to : lastAtMost(source.sm.sessions, sm.sessions[to]!);
+    const own = indexBook({ compositions: source, to: last, isBrief, ...(variant ? { variant } : {}) });
+    return source.sm === sm ? own : bookOnSessions(own, sm, to);
+  };
   return overlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
 }
 

@@ -3,6 +3,7 @@ import { sourcesOf, type OverlayDocument } from '../../documents/index-document.
 import { Refusal } from '../../refusal.js';
 import { firstAtLeast, lastAtMost } from '../../search.js';
 import type { Book } from './book.js';
+import { compositionOnSessions } from './book-on-sessions.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { heldAt, indexBook } from './index-run.js';
 
@@ -12,12 +13,11 @@ import { heldAt, indexBook } from './index-run.js';
  */
 export function overlayCompositions(composer: Composer, document: OverlayDocument, until: Day): Compositions {
   const sources = sourcesOf(document).map((id) => composer.compositions(id));
-  const { sm, treatment } = sources[0]!;
+  const { treatment } = sources[0]!;
+  const sm = composer.market(document.id);
   const last = lastAtMost(sm.sessions, until);
-  const first = Math.max(
-    firstAtLeast(sm.sessions, dayFrom(document.base_date)),
-    ...sources.map((source) => source.first),
-  );
+  const begins = sources.map((source) => source.sm.sessions[source.first]!);
+  const first = firstAtLeast(sm.sessions, Math.max(dayFrom(document.base_date), ...begins));
   if (first > last)
     throw new Refusal(
       'NO_DATA_IN_RANGE',
@@ -34,7 +34,7 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
     overlay: { spec: document.overlay, sources },
   };
   const book = indexBook({ compositions: own, to: last });
-  const lists = sources.map(({ list }) => list);
+  const lists = sources.map(({ list, sm: of }) => (of === sm ? list : list.map(compositionOnSessions(of, sm))));
   return { ...own, list: heldCompositions(book, lists, first), overlay: { ...own.overlay!, book } };
 }
 

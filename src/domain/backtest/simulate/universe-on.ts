@@ -29,7 +29,11 @@ export function universeOn(
 ): Int32Array {
   const document = composer.document(indexId);
   if (isOverlayDocument(document)) {
-    const beneath = sourcesOf(document).flatMap((id) => [...composer.universe(id, session)]);
+    const day = composer.market(indexId).sessions[session]!;
+    const beneath = sourcesOf(document).flatMap((id) => {
+      const known = lastAtMost(composer.market(id).sessions, day);
+      return known < 0 ? [] : [...composer.universe(id, known)];
+    });
     return Int32Array.from(new Set(beneath)).toSorted();
   }
   const sm = composer.market(indexId);

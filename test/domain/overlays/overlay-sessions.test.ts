@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import { dayFrom, formatDay } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { attributionView } from '#views/attribution-view.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { run } from '../backtest/random-run.js';
+import { columnsOf, overlayOn, withRates } from './overlay-case.js';
+
+/** Days on which either of two exchanges is open: MAIN is closed on 15 January, OTHER on the 22nd and 23rd. */
+const dates = ['10', '11', '12', '15', '16', '17', '18', '19', '22', '23', '24', '25'].map((day) => `2024-01-${day}`);
+const CLOSED = { MAIN: ['2024-01-15'], OTHER: ['2024-01-22', '2024-01-23'] };
+const days = (calendar: keyof typeof CLOSED): string[] => dates.filter((date) => !CLOSED[calendar].includes(date));
+const prices = {
+  A: [100, 103, 101, null, 107, 104, 109, 111, 105, 113, 118, 116],
+  B: [50, 49, 52, null, 51, 54, 53, 50, 55, 57, 52, 56],
+};
+const market = withRates(buildMarket({ dates, close: prices }));
+const beneath = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  base_date: dates[0],
+  rebalance: { frequency: 'daily' },
+  universe: { kind: 'list', identifiers: ['A', 'B'] },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
+const documents = { X: beneath };
+
+/** Of each name over the sessions of MAIN, by date. */
+const returnOf = (name: keyof typeof prices, date: string): number => {
+  const at = (of: string) => prices[name][dates.indexOf(of)]!;
+  const sessions = days('MAIN');
+  return at(date) / at(sessions[sessions.indexOf(date) - 1]!) - 1;
+};
+/** Both names at one half after every close. */
+const levelOn = (date: string): number =>
+  days('MAIN')
+    .filter((session) => session > dates[0]! && session <= date)
+    .reduce((level, session) => level * (1 + (returnOf('A', session) + returnOf('B', session)) / 2), 100);
+
+test('on sessions of its own an overlay has the last known level beneath at the rate of the day', () => {
+  const document = overlayOn(
+    { type: 'currency', to: 'GBP' },
+    { calendar: 'OTHER', base_date: dates[0], currency: 'GBP' },
+  );
+  const { book, days: sessions } = run(market, document, { documents }).index;
+  expect(Array.from(sessions, formatDay)).toEqual(days('OTHER'));
+  const { days: known, closes } = market.series!.get('GBPUSD')!;
+  const dollars = (date: string): number => closes[known.findLastIndex((day) => day <= dayFrom(date))]!;
+  days('OTHER').forEach((date, t) => {
+    const expected = (levelOn(date) * dollars(dates[0]!)) / dollars(date);
+    expect(book.value[t]! / expected).toBeCloseTo(1, 12);
+  });
+});
+
+test('names contribute what they earned on the sessions that an overlay lacks, with the rebalances there', () => {
+  const document = overlayOn({ type: 'leverage', factor: 2 }, { calendar: 'OTHER', base_date: dates[0] });
+  const found = run(market, document, { documents });
+  const { book } = found.index;
+  const at = days('OTHER').indexOf('2024-01-24');
+  expect(book.value[at]! / book.value[at - 1]! - 1).toBeCloseTo(
+    2 * (levelOn('2024-01-24') / levelOn('2024-01-19') - 1),
+    12,
+  );
+  const view = attributionView(columnsOf(found), { start: '2024-01-19', end: '2024-01-24' });
+  for (const name of ['A', 'B'] as const) {
+    const earned = ['2024-01-22', '2024-01-23', '2024-01-24'].map((date, k) => {
+      const before = ['2024-01-19', '2024-01-22', '2024-01-23'][k]!;
+      return (levelOn(before) / levelOn('2024-01-19')) * returnOf(name, date);
+    });
+    const contribution = view.contributions.find(({ asset_id: id }) => id === name)!.contribution;
+    // Twice the index, half of which is the name.
+    expect(contribution).toBeCloseTo(
+      earned.reduce((sum, own) => sum + own, 0),
+      12,
+    );
+  }
+  expect(Math.abs(view.residual)).toBeLessThan(1e-12);
+});
+
+test('a blend of indices on two calendars values each at its last known level', () => {
+  const other = IndexDocument.parse({
+    ...beneath,
+    id: 'Y',
+    calendar: 'OTHER',
+    universe: { kind: 'list', identifiers: ['A'] },
+  });
+  const parts = [
+    { index_id: 'X', weight: 0.5 },
+    { index_id: 'Y', weight: 0.5 },
+  ];
+  const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'none' } }, { base_date: dates[0] });
+  const { book } = run(market, blend, { documents: { X: beneath, Y: other } }).index;
+  /** Of A on the sessions of OTHER that have a price. */
+  const lastOf = (date: string): number => {
+    const priced = dates.flatMap((day, t) => {
+      const price = prices.A[t];
+      return price == null || day > date || CLOSED.OTHER.includes(day) ? [] : [price];
+    });
+    return priced.at(-1)!;
+  };
+  days('MAIN').forEach((date, t) => {
+    expect(book.value[t]! / (levelOn(date) / 2 + lastOf(date) / 2)).toBeCloseTo(1, 12);
+  });
+});

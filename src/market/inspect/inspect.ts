@@ -16,6 +16,7 @@ import type { TableNames } from '../sources/databases/tables-to-read.js';
 import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
 import { tableAlone, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
+import { afterReading, datesLeft } from './date-question.js';
 import { mend } from './mend.js';
 import { proposeMapping, said, withAnswers, type Confidence, type Proposal } from './propose.js';
 import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
@@ -85,7 +86,7 @@ interface Source {
 /**
  * Looks at data and proposes how its market is read, then reads it so: what that finds is mended as far as the data
  * says how. Nothing is stored.
- * @cost one to six readings of the source
+ * @cost one to six readings of the source, and one more for each other format of its days
  */
 export async function inspect(inspected: Inspected, said: Said = {}): Promise<Inspection> {
   if (inspected.kind !== 'parquet') return looked(inspected, said);
@@ -205,6 +206,12 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
     const read = await source.read(terms, problems);
+    const otherDates =
+      read === undefined && trial < trialsMax ? afterReading(questions, problems.findings()) : undefined;
+    if (otherDates !== undefined) {
+      terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
+      continue;
+    }
     const mended =
       read === undefined && trial < trialsMax ? mend(terms.mapping!, problems.findings(), answers) : undefined;
     if (mended !== undefined) {
@@ -215,6 +222,11 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
       if (mended.question !== undefined) questions.push(mended.question);
       continue;
     }
+    await datesLeft(questions, async (date_format) => {
+      const found = createProblems();
+      await source.read({ ...terms, mapping: { ...terms.mapping!, date_format } }, found);
+      return found.findings();
+    });
     const taken = basisOf(proposal, read, questions);
     const isOpen = read === undefined || questions.some(({ required }) => required);
     return {

@@ -40,7 +40,7 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
       mapping: { ...mapping, on_duplicate: 'identical' },
       question: {
         field: 'on_duplicate',
-        question: `${counted(of('DUPLICATE_KEY'), 'row says', 'rows say')} again what one of the same name and date says: each is read once.`,
+        question: `${counted(of('DUPLICATE_KEY'), 'row is', 'rows are')} of a name and date that an earlier row has: read once where both say the same.`,
         taken: 'identical',
         others: ['first', 'last', 'refuse'],
         required: false,

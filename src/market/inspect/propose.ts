@@ -1,5 +1,5 @@
 import { Mapping } from '#domain/documents/mapping.js';
-import { ask, hasDays, type Draft } from './draft.js';
+import { ask, hasDays, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
 import { proposeLevels } from './propose-levels.js';
 import { proposeLong } from './propose-long.js';
 import { proposeWide } from './propose-wide.js';
@@ -48,9 +48,22 @@ export function proposeMapping(
   const isRead =
     proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
-  if (others.length > 0) leaveOut(draft, others);
+  const left = [...others, ...foreignTo(draft.mapping, tables, namedBy)];
+  if (left.length > 0) leaveOut(draft, left);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...adjustmentOf(draft), mapping: withAnswers(mapping, answers) };
+}
+
+/** Files or sheets without a day and without the columns of a market whose rows say their names: notes, lists of names. */
+function foreignTo(
+  { layout, columns = {}, identifier_from: from }: Draft['mapping'],
+  samples: readonly Sample[],
+  namedBy: NamedBy,
+): string[] {
+  const { date } = columns;
+  if (namedBy === null || layout === 'wide' || from?.startsWith('file:') || date === undefined) return [];
+  const hasColumns = ({ rows }: Sample) => rows.slice(0, PREAMBLE_MAX).some((row) => textsOf(row).includes(date));
+  return samples.filter((sample) => !hasDays({}, sample) && !hasColumns(sample)).map(({ name }) => name);
 }
 
 /** Leaves tables out that hold no day: notes, lists of names. */

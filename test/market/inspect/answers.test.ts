@@ -124,7 +124,11 @@ test('zeros and repeated rows are read without an answer, and counted', async ()
       required: false,
       question: expect.stringMatching(/^1 price is 0/) as string,
     },
-    { field: 'on_duplicate', taken: 'identical', question: expect.stringMatching(/^2 rows say again/) as string },
+    {
+      field: 'on_duplicate',
+      taken: 'identical',
+      question: expect.stringMatching(/^2 rows are of a name and date that an earlier row has/) as string,
+    },
   ]);
   expect([confidence === 'unsure', read]).toEqual([false, 6]);
 });

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { writeZip } from '#market/formats/zip-writer.js';
+import { inspect } from '#market/inspect/inspect.js';
+import { SAMPLE_ROWS } from '#market/inspect/sample.js';
+
+const inspected = (files: Readonly<Record<string, string>>) =>
+  inspect({
+    kind: 'csv',
+    content: Buffer.from(
+      writeZip(
+        Object.entries(files)
+          .map(([name, text]) => ({ name, text }))
+          .reverse(),
+      ),
+    ).toString('base64'),
+  });
+
+/** So many names on 3 April 2024 that no other day is among the rows of a sample, then one name on another day. */
+const prices = (first: string, second: string) =>
+  ['Day;Ticker;Px Last', ...Array.from({ length: SAMPLE_ROWS }, (_, n) => `${first};N${n};10`), `${second};N0;11`].join(
+    '\n',
+  );
+
+test('a day beyond the first rows decides between day and month', async () => {
+  const found = await inspected({ 'prices.csv': prices('03/04/2024', '15/04/2024') });
+  expect(found.mapping.date_format).toBe('D/M/YYYY');
+  expect(found.unsure.map(({ field }) => field)).not.toContain('date_format');
+  expect([found.findings, found.rows_read]).toEqual([[], SAMPLE_ROWS + 1]);
+});
+
+test('a day beyond the first rows decides for the format that was taken', async () => {
+  const found = await inspected({ 'prices.csv': prices('04/03/2024', '04/15/2024') });
+  expect(found.mapping.date_format).toBe('M/D/YYYY');
+  expect(found.unsure.map(({ field }) => field)).not.toContain('date_format');
+});
+
+test('where every row may be either, it is asked', async () => {
+  const { unsure } = await inspected({ 'prices.csv': prices('03/04/2024', '05/04/2024') });
+  expect(unsure.find(({ field }) => field === 'date_format')).toMatchObject({
+    taken: 'M/D/YYYY',
+    others: ['D/M/YYYY'],
+    required: true,
+  });
+});
+
+test('notes and lists of names beside prices are left out', async () => {
+  const found = await inspected({
+    'prices.csv': prices('2024-04-03', '2024-04-04'),
+    'README.txt': 'vendor notes',
+    'companies.csv': 'Ticker;Company\nN0;First\n',
+  });
+  expect(found.mapping.ignore.toSorted()).toEqual(['README.txt', 'companies.csv']);
+  expect([found.findings, found.rows_read, found.files]).toEqual([[], SAMPLE_ROWS + 1, 1]);
+  expect(found.unsure.find(({ field }) => field === 'ignore')).toMatchObject({ required: false });
+});

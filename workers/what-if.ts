@@ -1,10 +1,12 @@
+import { ruleOf } from '#domain/backtest/simulate/breach-rebalances.js';
+import { causeOn } from '#domain/backtest/simulate/rebalance-cause.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
-import { previewRules, type RulePreview } from '#domain/rules/preview.js';
+import { previewRules } from '#domain/rules/preview.js';
 import { differenceOf } from '#domain/rules/whatif.js';
 import type { Task } from '#jobs/tasks.js';
-import { toWhatIfResponse } from '#views/preview.js';
+import { toWhatIfResponse, type ComparedPreview } from '#views/preview.js';
 import { answerBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';
@@ -16,19 +18,22 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
     const market = openedMarket(handle);
     const asOf = requested ?? formatDay(market.dates.at(-1) ?? 0);
     const until = dayFrom(asOf);
-    const previewOf = ({ documents, models, indexId }: typeof before): RulePreview => {
+    const comparedOf = ({ documents, models, indexId }: typeof before): ComparedPreview => {
       const composer = composerFor({ market, documents, models, until, engine }, control);
-      if (isDerivedDocument(composer.document(indexId)))
-        return asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }));
-      return previewRules(composer, indexId, until);
+      const preview = isDerivedDocument(composer.document(indexId))
+        ? asRulePreview(previewDerived(composer, indexId, { asOf: until, engine }))
+        : previewRules(composer, indexId, until);
+      const session = preview.resolved?.session;
+      const cause = session === undefined ? null : causeOn(composer, indexId, session);
+      return { indexId, preview, rule: ruleOf(composer, indexId), cause };
     };
-    const was = previewOf(before);
-    const is = previewOf(after);
+    const was = comparedOf(before);
+    const is = comparedOf(after);
     const response = toWhatIfResponse({
       asOf,
-      before: { indexId: before.indexId, preview: was },
-      after: { indexId: after.indexId, preview: is },
-      difference: differenceOf(was.resolved, is.resolved),
+      before: was,
+      after: is,
+      difference: differenceOf(was.preview.resolved, is.preview.resolved),
       findings,
     });
     return answerBytes(JSON.stringify(response));

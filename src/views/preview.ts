@@ -1,6 +1,7 @@
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
+import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
 import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
 import { headroomOf } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
@@ -123,10 +124,19 @@ function excludedRows({ sm, decision }: ResolvedPreview): Asset[] {
   ];
 }
 
+export interface ComparedPreview {
+  readonly indexId: string;
+  readonly preview: RulePreview;
+  /** Whose breach calls for a rebalance; null where none does. */
+  readonly rule: LimitRuleName | null;
+  /** What calls for a rebalance that is decided on the day; null where none is. */
+  readonly cause: RebalanceCause | null;
+}
+
 export interface ComparedPreviews {
   readonly asOf: string;
-  readonly before: { readonly indexId: string; readonly preview: RulePreview };
-  readonly after: { readonly indexId: string; readonly preview: RulePreview };
+  readonly before: ComparedPreview;
+  readonly after: ComparedPreview;
   readonly difference: Difference;
   readonly findings: readonly Finding[];
 }
@@ -153,10 +163,18 @@ export function toWhatIfResponse({
   };
 }
 
-function toSide({ indexId, preview }: ComparedPreviews['before']): WhatIfResponse['before'] {
+function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfResponse['before'] {
   const decision = preview.resolved?.decision;
   if (decision?.kind !== 'decided')
-    return { index_id: indexId, constituents: 0, largest: 0, effective_assets: 0, cap: null, cap_redistributed: 0 };
+    return {
+      index_id: indexId,
+      constituents: 0,
+      largest: 0,
+      effective_assets: 0,
+      cap: null,
+      cap_redistributed: 0,
+      cause,
+    };
   const { weights, cap, redistributed } = decision;
   return {
     index_id: indexId,
@@ -165,6 +183,8 @@ function toSide({ indexId, preview }: ComparedPreviews['before']): WhatIfRespons
     effective_assets: 1 / weights.reduce((total, weight) => total + weight * weight, 0),
     cap,
     cap_redistributed: redistributed,
+    cause,
+    ...(rule === null ? {} : { limits: decidedLimits(preview.resolved!, rule) }),
   };
 }
 

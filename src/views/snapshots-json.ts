@@ -44,6 +44,7 @@ export const SNAPSHOT = jsonObject<RebalanceSnapshot, SnapshotSource>({
     older: () => [],
   },
   announced: valueMember(({ snapshot: { announced } }) => (announced === null ? null : formatDay(announced))),
+  cause: { ...valueMember(({ snapshot: { cause } }: SnapshotSource) => cause), older: () => null },
 });
 
 interface FillSource {

@@ -4810,6 +4810,8 @@ export interface RebalanceSnapshot {
   readonly stale_fills: readonly StaleFillPayload[];
   /** When the composition was published, if earlier than date. */
   readonly announced: string | null;
+  /** What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded. */
+  readonly cause: 'schedule' | 'breach' | null;
 }
 
 export interface RebalanceSpec {
@@ -7555,6 +7557,10 @@ export interface WhatIfSide {
   readonly cap: number | null;
   /** Weight moved off capped names. */
   readonly cap_redistributed: number;
+  /** What calls for a rebalance decided on that date: the schedule, or a breach that `treatment.on_breach` answers; null where none is decided on it. */
+  readonly cause: 'schedule' | 'breach' | null;
+  /** Of an index that rebalances on breaches: the rule that is watched. */
+  readonly limits?: PreviewLimits | undefined;
 }
 
 export interface WindowScenario {

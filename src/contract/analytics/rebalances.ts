@@ -1,11 +1,12 @@
 import { z } from 'zod';
+import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
 import { runState, type Stateless } from '../run-state.js';
 import { StaleFillPayload } from './prices.js';
 import { UnfilledOrderPayload } from './record.js';
 
 const figures = {
   date: z.string().meta({ description: 'Date the weights took effect.' }),
-  cause: z.enum(['schedule', 'breach']).meta({
+  cause: z.enum(REBALANCE_CAUSES).meta({
     description: 'What called for it: the schedule, or a breach that `treatment.on_breach` answers.',
   }),
   schedule_dates: z.array(z.string()).meta({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
 import { SeriesPayload, skippedFields, TableFrame } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { date, weightMap } from './fields.js';
@@ -22,6 +23,10 @@ export const RebalanceSnapshot = z
       .array(StaleFillPayload)
       .meta({ description: 'Names traded at the price of an earlier session, up to max_stale_sessions old.' }),
     announced: z.string().nullable().meta({ description: 'When the composition was published, if earlier than date.' }),
+    cause: z.enum(REBALANCE_CAUSES).nullable().meta({
+      description:
+        'What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.',
+    }),
   })
   .meta({ id: 'RebalanceSnapshot' });
 export type RebalanceSnapshot = z.infer<typeof RebalanceSnapshot>;

@@ -77,6 +77,15 @@ export const PreviewSolve = z
   })
   .meta({ id: 'PreviewSolve' });
 
+export const PreviewLimits = z
+  .strictObject({
+    rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
+    headroom: z.number().meta({
+      description: 'Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing.',
+    }),
+  })
+  .meta({ id: 'PreviewLimits' });
+
 export const PreviewResponse = z
   .strictObject({
     index_version: z.int().min(1).nullable().meta({
@@ -94,17 +103,9 @@ export const PreviewResponse = z
     cap_redistributed: z.number(),
     steps: z.array(PreviewStep).nullable().meta({ description: 'The waterfall; null on a derived index.' }),
     solve: PreviewSolve.nullable().meta({ description: 'The optimisation; null on a rule-driven index.' }),
-    limits: z
-      .strictObject({
-        rule: z.enum(LIMIT_RULE_NAMES).meta({ description: 'Published rule of concentration.' }),
-        headroom: z.number().meta({
-          description:
-            'Of the decided weights to the nearest bound; below 0 they are beyond it, which calls for nothing.',
-        }),
-      })
-      .meta({ id: 'PreviewLimits' })
-      .optional()
-      .meta({ description: 'Of an index that rebalances on breaches: the rule that is watched.' }),
+    limits: PreviewLimits.optional().meta({
+      description: 'Of an index that rebalances on breaches: the rule that is watched.',
+    }),
     findings: z.array(Finding).meta({ description: 'Warnings, as of survivors without a weight.' }),
   })
   .meta({ id: 'PreviewResponse' });

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { AsKnownOn } from '#domain/documents/as-known-on.js';
 import { Id, IsoDate } from '#domain/shape.js';
+import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
 import { Finding } from '../common.js';
 import { IndexDocumentBody } from './definition.js';
+import { PreviewLimits } from './preview.js';
 
 export const WhatIfRequest = z
   .strictObject({
@@ -35,6 +37,13 @@ const WhatIfSide = z
     effective_assets: z.number(),
     cap: z.number().nullable(),
     cap_redistributed: z.number(),
+    cause: z.enum(REBALANCE_CAUSES).nullable().meta({
+      description:
+        'What calls for a rebalance decided on that date: the schedule, or a breach that `treatment.on_breach` answers; null where none is decided on it.',
+    }),
+    limits: PreviewLimits.optional().meta({
+      description: 'Of an index that rebalances on breaches: the rule that is watched.',
+    }),
   })
   .meta({ id: 'WhatIfSide' });
 

@@ -5347,6 +5347,8 @@ class RebalanceSnapshot(t.TypedDict):
     stale_fills: t.Sequence[StaleFillPayload]
     #: When the composition was published, if earlier than date.
     announced: t.Optional[str]
+    #: What called for it: the schedule, or a breach that `treatment.on_breach` answers; null in runs stored before it was recorded.
+    cause: t.Optional[t.Literal["schedule", "breach"]]
 
 
 class RebalanceSpec(t.TypedDict):
@@ -8251,7 +8253,7 @@ class WhatIfResponse(t.TypedDict):
     findings: t.Sequence[Finding]
 
 
-class WhatIfSide(t.TypedDict):
+class _WhatIfSide(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Names with a weight, long or short.
@@ -8264,6 +8266,13 @@ class WhatIfSide(t.TypedDict):
     cap: t.Optional[float]
     #: Weight moved off capped names.
     cap_redistributed: float
+    #: What calls for a rebalance decided on that date: the schedule, or a breach that `treatment.on_breach` answers; null where none is decided on it.
+    cause: t.Optional[t.Literal["schedule", "breach"]]
+
+
+class WhatIfSide(_WhatIfSide, total=False):
+    #: Of an index that rebalances on breaches: the rule that is watched.
+    limits: PreviewLimits
 
 
 class WindowScenarioWindow(t.TypedDict):

@@ -2,6 +2,7 @@ import { LIMITS } from '../../limits.js';
 import { isEqual } from '../numbers.js';
 import type { Run } from '../run.js';
 import type { Composition } from '../simulate/compositions.js';
+import type { RebalanceCause } from '../rebalance-causes.js';
 import type { StaleFills } from '../simulate/stale-fills.js';
 import { fieldsOf, group, type Field } from './field.js';
 import { FRAME, frameOf } from './frame.js';
@@ -73,6 +74,8 @@ export const SNAPSHOT = group({
       field: STALE_FILLS,
     }),
   ),
+  /** What called for it; null in records that do not tell. */
+  cause: composition.later(composition.fixed(({ cause }): RebalanceCause => cause ?? 'schedule')),
 });
 export type Snapshot = Recorded<typeof SNAPSHOT>;
 

@@ -23,7 +23,7 @@ export interface WatchInput {
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-export type Watched = Pick<Compositions, 'list' | 'findings' | 'isCalled'>;
+export type Watched = Pick<Compositions, 'list' | 'findings' | 'isCalled' | 'calledOn'>;
 
 /**
  * Decides the rebalances of a schedule, and those that breaches of a rule call for. A breach is known at the close of
@@ -44,7 +44,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
       known.splice(known.findLastIndex(({ session }) => session <= composition.session) + 1, 0, composition);
     return composition;
   };
-  const state: WatchState = { open: new Set(), calledUntil: first, isCalled: false };
+  const state: WatchState = { open: new Set(), calledUntil: first, isCalled: false, calledOn: first };
   let stored: StoredBook | null = null;
   let at = first - 1;
   let position = 0;
@@ -63,7 +63,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     stored = stored === null ? storedBook(book) : storedAfter(stored, book);
     at = to;
   }
-  return { list: known, findings, ...(state.isCalled ? { isCalled: true } : {}) };
+  return { list: known, findings, ...(state.isCalled ? { isCalled: true, calledOn: state.calledOn } : {}) };
 }
 
 interface WatchState {
@@ -72,6 +72,8 @@ interface WatchState {
   calledUntil: number;
   /** Whether that lies after the last session. */
   isCalled: boolean;
+  /** Session of the breach. */
+  calledOn: number;
 }
 
 /** Sessions between two decisions of the schedule: one that is decided may take effect within them. */
@@ -98,6 +100,7 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
     const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
     state.calledUntil = session;
     state.isCalled = session > input.last;
+    state.calledOn = breach;
     const isScheduled = input.due.some((one) => one.session === session);
     if (state.isCalled || isScheduled) continue;
     const composition = decide({

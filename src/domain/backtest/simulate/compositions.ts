@@ -56,6 +56,8 @@ export interface Compositions {
   readonly overlay?: ComposedOverlay;
   /** There where a breach has called for a rebalance after the last day. */
   readonly isCalled?: true;
+  /** Session of that breach. */
+  readonly calledOn?: number;
 }
 
 /** An overlay with what lies beneath it. */

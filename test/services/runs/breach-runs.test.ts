@@ -1,0 +1,146 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDivisorClient } from '#clients/typescript/divisor.js';
+import type { MarketContent } from '#market/content/market-content.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** Six names that drift apart: two of them beyond a fifth of the index, now and then. */
+const WHOLE: MarketContent = generateMarket(
+  {
+    seed: 5,
+    assets: 6,
+    sessions: openCalendars()
+      .get('XNYS')!
+      .sessions.filter((day) => day > 18_000)
+      .slice(0, 300),
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 2,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.6,
+    dividend_yield: 0.03,
+    splits_per_year: 0,
+    delistings_per_year: 0,
+    listings_per_year: 0,
+    missing_rate: 0,
+  },
+  () => {},
+);
+const isoDay = (row: number): string => new Date(WHOLE.dates[row]! * 86_400_000).toISOString().slice(0, 10);
+const INDEX = {
+  id: 'W',
+  name: 'Watched',
+  calendar: 'XNYS',
+  base_date: isoDay(2),
+  rebalance: { frequency: 'annual', effective_lag: 2 },
+  pipeline: {
+    treatment: { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
+    weighting: { type: 'EqualWeight' },
+  },
+} as const;
+const params = { index_id: 'W' };
+/** Sessions of the first run, and of the last that is extended by a day. */
+const [FIRST, LAST] = [200, 203];
+
+let services: RunningService[] = [];
+beforeAll(async () => {
+  services = await Promise.all(['1', '2'].map((workers) => runService(['--workers', workers])));
+});
+afterAll(() => Promise.all(services.map((service) => service.close())));
+
+function until(rows: number): MarketContent {
+  const fields = new Map(
+    [...WHOLE.fields].map(([name, panel]) => [name, panel.slice(0, rows * WHOLE.identifiers.length)]),
+  );
+  const last = WHOLE.dates[rows - 1]!;
+  return {
+    ...WHOLE,
+    dates: WHOLE.dates.slice(0, rows),
+    fields,
+    actions: WHOLE.actions.filter(({ exDay }) => exDay <= last),
+  };
+}
+
+/** Everything that a service says of the index: appended day by day, made whole, swept, and changed. */
+async function toldBy(service: RunningService) {
+  const client = createDivisorClient({ url: service.url() });
+  const folder = join(service.root, 'desk');
+  await writeMarket(folder, until(FIRST), () => {});
+  const store = { store_id: 'desk', name: 'Desk', kind: 'folder', location: folder, activate: true } as const;
+  await client.call('createStore', { body: store });
+  await service.finished('load:desk');
+  await client.call('createIndex', { body: INDEX });
+  await client.run('startBacktest', { params, body: {} });
+  for (let rows = FIRST + 1; rows <= LAST; rows++) {
+    rmSync(folder, { recursive: true, force: true });
+    await writeMarket(folder, until(rows), () => {});
+    await client.run('refreshStore', { params: { store_id: 'desk' }, body: {} });
+    await client.run('startBacktest', { params, body: {} });
+  }
+  const appended = await shownBy(client);
+  await client.call('deleteRecord', { params });
+  await client.run('startBacktest', { params, body: {} });
+  const whole = await shownBy(client);
+  const grid = {
+    '/document/pipeline/treatment/on_breach': ['none', 'rebalance'],
+    '/request/transaction_cost_bps': [0, 5],
+  };
+  const sweep = await client.run('startSweep', { body: { sweep_id: 's', index_id: 'W', grid } });
+  return { appended, whole, sweep };
+}
+
+async function shownBy(client: ReturnType<typeof createDivisorClient>) {
+  const { levels, divisor } = await client.call('getLevels', { params });
+  const { rebalances } = await client.call('listRebalances', { params });
+  const { index } = await client.call('getRecord', { params });
+  const { metrics } = await client.call('getOverview', { params });
+  return { levels, divisor, rebalances, snapshots: index.target!.rebalances, metrics };
+}
+
+test('an index that breaches rebalance has the same bits for any workers, extended day by day, whole, and in sweeps', async () => {
+  const [one, two] = await Promise.all(services.map(toldBy));
+  expect(two).toEqual(one);
+  const { appended, whole, sweep } = one!;
+  expect(appended).toEqual(whole);
+  const causes = whole.rebalances.map(({ cause }) => cause);
+  expect(causes[0]).toBe('schedule');
+  expect(causes).toContain('breach');
+  // The record says what the list says, composition by composition.
+  expect(whole.snapshots.map(({ date, cause }) => [date, cause])).toEqual(
+    whole.rebalances.map(({ date, cause }) => [date, cause]),
+  );
+  const answered = sweep.rows.find(
+    ({ patch }) =>
+      patch['/request/transaction_cost_bps'] === 0 && patch['/document/pipeline/treatment/on_breach'] === 'rebalance',
+  );
+  expect(answered!.metrics).toEqual(whole.metrics);
+});
+
+test('a change of the definition says what calls for a decision on its date', async () => {
+  const [service] = services;
+  const client = createDivisorClient({ url: service!.url() });
+  const { rebalances } = await client.call('listRebalances', { params });
+  const breach = rebalances.find(({ cause }) => cause === 'breach')!.decision_date!;
+  const whatIf = (as_of: string) =>
+    client.call('whatIf', {
+      body: { index_id: 'W', as_of, patch: { pipeline: { treatment: { on_breach: 'none' } } } },
+    });
+  const called = await whatIf(breach);
+  expect([called.before.cause, called.after.cause]).toEqual(['breach', null]);
+  expect(called.before.limits!.rule).toBe('UCITS_20_35');
+  // Equal weights of six leave the second largest issuer a fifth less a sixth.
+  expect(called.before.limits!.headroom).toBeCloseTo(0.2 - 1 / 6, 12);
+  expect(called.after.limits).toBeUndefined();
+  const first = await whatIf(rebalances[0]!.decision_date!);
+  expect([first.before.cause, first.after.cause]).toEqual(['schedule', 'schedule']);
+  const between = new Set(rebalances.map(({ decision_date }) => decision_date));
+  const quiet = Array.from({ length: LAST }, (_, row) => isoDay(row)).find(
+    (day) => day > INDEX.base_date && !between.has(day),
+  )!;
+  expect((await whatIf(quiet)).before.cause).toBeNull();
+});

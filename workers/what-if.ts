@@ -6,7 +6,7 @@ import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { differenceOf } from '#domain/rules/whatif.js';
 import type { Task } from '#jobs/tasks.js';
-import { toWhatIfResponse, type ComparedPreview } from '#views/preview.js';
+import { toWhatIfResponse, type ComparedPreview } from '#views/what-if.js';
 import { answerBytes } from './hand-over.js';
 import { composerFor } from './index-composer.js';
 import { onEngine } from './numerics.js';

@@ -1,7 +1,5 @@
-import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
 import type { PreviewResponse } from '#contract/indices/preview.js';
-import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
 import type { ConstituentChange } from '#domain/backtest/simulate/constituent-changes.js';
 import { headroomOf } from '#domain/compliance/breach-watch.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
@@ -15,11 +13,10 @@ import {
 } from '#domain/optimisation/explain.js';
 import type { Explanation } from '#domain/rules/explain.js';
 import type { ResolvedPreview, RulePreview } from '#domain/rules/preview.js';
-import type { Change, Difference } from '#domain/rules/whatif.js';
 import { toExplainedDatapoint } from './explained-datapoint.js';
 
 /** A response whose findings are those of the domain, which the wire shows as they are. */
-type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
+export type Served<T> = Omit<T, 'findings'> & { readonly findings: readonly Finding[] };
 
 type Asset = PreviewResponse['assets'][number];
 
@@ -76,7 +73,10 @@ export function toPreviewResponse(
 }
 
 /** How far decided weights are from the rule whose breach calls for a rebalance. */
-function decidedLimits({ sm, session, decision }: ResolvedPreview, rule: LimitRuleName): PreviewResponse['limits'] {
+export function decidedLimits(
+  { sm, session, decision }: ResolvedPreview,
+  rule: LimitRuleName,
+): PreviewResponse['limits'] {
   if (decision.kind !== 'decided') return undefined;
   const names = Array.from(decision.columns, (column) => sm.identifiers[column]!);
   const headroom = headroomOf({ rule, market: sm.market, names }, sm.sessions[session]!, decision.weights);
@@ -122,74 +122,6 @@ function excludedRows({ sm, decision }: ResolvedPreview): Asset[] {
     ),
     ...unweighted,
   ];
-}
-
-export interface ComparedPreview {
-  readonly indexId: string;
-  readonly preview: RulePreview;
-  /** Whose breach calls for a rebalance; null where none does. */
-  readonly rule: LimitRuleName | null;
-  /** What calls for a rebalance that is decided on the day; null where none is. */
-  readonly cause: RebalanceCause | null;
-}
-
-export interface ComparedPreviews {
-  readonly asOf: string;
-  readonly before: ComparedPreview;
-  readonly after: ComparedPreview;
-  readonly difference: Difference;
-  readonly findings: readonly Finding[];
-}
-
-/** Effects of a change of definition, on the wire. */
-export function toWhatIfResponse({
-  asOf,
-  before,
-  after,
-  difference,
-  findings,
-}: ComparedPreviews): Served<WhatIfResponse> {
-  const resolved = after.preview.resolved ?? before.preview.resolved;
-  return {
-    as_of: asOf,
-    resolved_date: resolved === null ? null : formatDay(resolved.sm.sessions[resolved.session]!),
-    before: toSide(before),
-    after: toSide(after),
-    added: difference.added.map(toChange),
-    removed: difference.removed.map(toChange),
-    changed: difference.changed.map(toChange),
-    turnover: difference.turnover,
-    findings,
-  };
-}
-
-function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfResponse['before'] {
-  const decision = preview.resolved?.decision;
-  if (decision?.kind !== 'decided')
-    return {
-      index_id: indexId,
-      constituents: 0,
-      largest: 0,
-      effective_assets: 0,
-      cap: null,
-      cap_redistributed: 0,
-      cause,
-    };
-  const { weights, cap, redistributed } = decision;
-  return {
-    index_id: indexId,
-    constituents: weights.length,
-    largest: weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0),
-    effective_assets: 1 / weights.reduce((total, weight) => total + weight * weight, 0),
-    cap,
-    cap_redistributed: redistributed,
-    cause,
-    ...(rule === null ? {} : { limits: decidedLimits(preview.resolved!, rule) }),
-  };
-}
-
-function toChange({ identifier, before, after }: Change): WhatIfResponse['added'][number] {
-  return { identifier, before, after, change: after - before };
 }
 
 export interface ExplanationContext {

@@ -8,6 +8,9 @@ const ColumnName = z.string().max(200);
 /** Formats of days besides patterns of YYYY, YY, MMM, MM, M, DD and D. */
 export const EPOCH_FORMATS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
+/** A column, the name of a file around the identifier, or the label of a heading. */
+const IDENTIFIER_FROM = /^(?:column|file:[^{}]*\{identifier\}[^{}]*|heading:[^{}]*[^{}\s][^{}]*)$/;
+
 /** Each part of a date once: a year, a month, a day, with whatever stands between them. */
 const DATE_PATTERN = /^(?=.*Y)(?=.*M)(?=.*D)(?:YYYY|YY|MMM|MM|M|DD|D|[^A-Za-z0-9])+$/;
 
@@ -47,14 +50,14 @@ export const Mapping = z
     identifier_from: z
       .string()
       .max(200)
-      .refine((text) => text === 'column' || /^file:[^{}]*\{identifier\}[^{}]*$/.test(text), {
-        error: 'must be column, or file: with the name of a file around {identifier}',
+      .refine((text) => IDENTIFIER_FROM.test(text), {
+        error: 'must be column, file: with the name of a file around {identifier}, or heading: with a label',
       })
       .nullable()
       .default(null)
       .meta({
         description:
-          'Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.',
+          'Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).',
         example: 'file:{identifier}_data.csv',
       }),
     date_format: z

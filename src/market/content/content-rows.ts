@@ -1,5 +1,5 @@
 import { createActionRows } from './action-rows.js';
-import type { Cell } from '../formats/cells.js';
+import type { Cell, Heading } from '../formats/cells.js';
 import type { ContentTables } from './market-content.js';
 import type { CsvRecord } from '../formats/csv.js';
 import { createMarketRecords, raggedRow, textCells } from '../formats/csv.js';
@@ -19,16 +19,22 @@ import { seriesIn } from './whole-content.js';
  */
 export type RowSink = ((cells: readonly (Cell | undefined)[] | null) => void) | undefined;
 
+/** What a table is called where it lies, and what stands above its header. */
+export interface TablePlace {
+  readonly name: string;
+  readonly heading?: Heading;
+}
+
 /** The rows of all datasets on their way to one content. */
 export interface ContentRows {
-  /** Begins a table of cells. @param table what it is called where it lies */
-  beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: string): RowSink;
+  /** Begins a table of cells. @param table where it lies */
+  beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink;
   /** Begins a CSV file; numbers of the market are read from its bytes. */
   beginCsv(
     tableKind: TableKind,
     label: string,
     columns: readonly string[],
-    table?: string,
+    table?: TablePlace,
   ): ((record: CsvRecord) => void) | undefined;
   /** Begins a table of the market whose numbers are set one by one. */
   beginMarket(
@@ -53,9 +59,9 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     series: createSeriesRows(problems),
   };
 
-  function beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: string): RowSink {
+  function beginCells(tableKind: TableKind, label: string, columns: readonly string[], table?: TablePlace): RowSink {
     if (tableKind !== 'market') return tables[tableKind].beginFile(label, columns);
-    const file = market.beginFile(label, columns, table);
+    const file = market.beginFile(label, columns, table?.name, table?.heading);
     return file && ((cells) => market.addCells(file, cells));
   }
 
@@ -70,7 +76,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     beginCells,
     beginCsv(tableKind, label, columns, table) {
       return tableKind === 'market'
-        ? records(label, columns, table)
+        ? records(label, columns, table?.name, table?.heading)
         : tableRecords(tables[tableKind], label, columns, problems);
     },
     rowsOf: (tableKind) => (tableKind === 'market' ? market.rows : tables[tableKind].rows),

@@ -1,7 +1,7 @@
 import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { isAssetIdentifier } from '#domain/shape.js';
-import { dayIn, notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import { dayIn, notANumber, numberIn, textIn, type Cell, type Heading } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { badDay, badIdentifier, quoted, repeatedKey } from './key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
@@ -42,8 +42,9 @@ export interface MarketRows {
   /**
    * Begins a file; undefined, with a finding, when its columns are not those of a market dataset.
    * @param table what the file, sheet or table is called where it lies; default the last part of the label.
+   * @param heading rows above its header
    */
-  beginFile(label: string, written: readonly string[], table?: string): MarketFile | undefined;
+  beginFile(label: string, written: readonly string[], table?: string, heading?: Heading): MarketFile | undefined;
   /** Begins a row under its keys; undefined keys are those that were refused, and the row is only counted. */
   beginRow(code: number | undefined, day: Day | undefined): void;
   /** Sets a number of the current row. */

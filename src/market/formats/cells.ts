@@ -1,6 +1,9 @@
 import { dayOf, parseDay, type Day } from '#domain/days.js';
 
 /** One cell of a table as its file format gives it; null where it is empty. */
+/** Rows above the header of a table, as texts. */
+export type Heading = readonly (readonly string[])[];
+
 export type Cell = string | number | bigint | boolean | Date | null;
 
 /** Rows of a table, a few thousand at a time, every row with one cell per column. */

@@ -1,6 +1,6 @@
 import { createByteTexts } from './byte-texts.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
-import type { Cell } from './cells.js';
+import type { Cell, Heading } from './cells.js';
 import { unprotectedText } from './formula-text.js';
 
 /** Longest record: a thousand columns of a hundred characters and room to spare. */
@@ -42,7 +42,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 /**
  * Reads records of comma-separated values (RFC 4180; the delimiter is the one the header uses, of comma, semicolon, tab and bar).
  * Quoted cells may hold delimiters, line breaks and doubled quotes. Empty lines are passed over.
- * @param onHeader receives the column names; returns what to do with each record, undefined to stop. A record may have
+ * @param onHeader receives the column names and the lines above them; returns what to do with each record, undefined to stop. A record may have
  *   more or fewer cells than the header.
  * @param skip lines before the header, empty ones not counted
  * @throws CsvFault when the text is not such a file.
@@ -50,7 +50,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  */
 export async function readCsv(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-  onHeader: (columns: string[]) => ((record: CsvRecord) => void) | undefined,
+  onHeader: (columns: string[], heading: Heading) => ((record: CsvRecord) => void) | undefined,
   skip = 0,
 ): Promise<void> {
   const record: Omit<CsvRecord, 'bytes'> & { bytes: Uint8Array } = {
@@ -65,7 +65,7 @@ export async function readCsv(
   let columns = 0;
   let records = 0;
   let isStarted = false;
-  let skipped = 0;
+  const heading: string[][] = [];
   let onRecord: ((record: CsvRecord) => void) | undefined;
 
   /** Reads the records of `bytes`; returns where the first incomplete one begins. */
@@ -75,9 +75,10 @@ export async function readCsv(
     if (delimiter === 0) {
       position = isStarted ? 0 : startOfText(bytes);
       isStarted = true;
-      for (; skipped < skip; skipped += 1) {
+      while (heading.length < skip) {
         const next = afterLine(bytes, position);
         if (next < 0) return position;
+        heading.push(headingCells(decodedText(bytes, position, next)));
         position = next;
       }
       delimiter = delimiterOf(bytes, position, last);
@@ -90,7 +91,10 @@ export async function readCsv(
       if (record.cells === 1 && record.starts[0] === record.ends[0]) continue;
       if (columns === 0) {
         columns = record.cells;
-        onRecord = onHeader(Array.from({ length: columns }, (_, cell) => cellText(record, cell)));
+        onRecord = onHeader(
+          Array.from({ length: columns }, (_, cell) => cellText(record, cell)),
+          heading,
+        );
         if (onRecord === undefined) return -1;
       } else onRecord!(record);
       records += 1;
@@ -171,6 +175,9 @@ function readRecord(
   }
 }
 
+/** Texts of a line above the header: whatever stands between them, for the header alone decides the delimiter. */
+const headingCells = (line: string) => line.split(/[,;\t|]/).map((text) => text.trim().replaceAll(/^"|"$/g, ''));
+
 /** The position after the next line that is not empty, -1 where it is not complete. */
 function afterLine(bytes: Uint8Array, from: number): number {
   let position = from;
@@ -238,6 +245,7 @@ export type MarketRecords = (
   label: string,
   columns: readonly string[],
   table?: string,
+  heading?: Heading,
 ) => ((record: CsvRecord) => void) | undefined;
 
 /** Adds the records of market files to the rows, one file after another. Numbers are read from the bytes, identifiers and days once per spelling. */
@@ -246,8 +254,8 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
   const names = createByteTexts((bytes, start, end) => rows.codeOf(file, decodedText(bytes, start, end) || null));
   const days = createByteTexts((bytes, start, end) => rows.dayOf(file, decodedText(bytes, start, end)));
 
-  return (label, columns, table) => {
-    const opened = rows.beginFile(label, columns, table);
+  return (label, columns, table, heading) => {
+    const opened = rows.beginFile(label, columns, table, heading);
     if (opened === undefined) return undefined;
     file = opened;
     const { identifierColumn: name, dateColumn: date, fieldOf, code, isWide = false, hasOwnNumbers = false } = opened;

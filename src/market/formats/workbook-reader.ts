@@ -1,5 +1,5 @@
 import { dayOf } from '#domain/days.js';
-import type { Cell } from './cells.js';
+import type { Cell, Heading } from './cells.js';
 import { unprotectedText } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
@@ -46,13 +46,13 @@ export type SheetSink = ((cells: readonly SheetCell[], row: number) => void) | u
 /**
  * Reads an Excel workbook (.xlsx) sheet by sheet, as its rows come. Dates become dates by the format of their cell, texts
  * lose one leading apostrophe that protects them from being read as formulas, and a formula is reported, never computed.
- * @param onSheet receives a sheet's name and the texts of its first row.
+ * @param onSheet receives a sheet's name, the texts of its header, and those of the rows above it.
  * @param skipOf rows of a sheet before its header, empty ones not counted
  * @throws WorkbookFault, ZipFault, XmlFault
  */
 export async function readWorkbook(
   archive: Uint8Array,
-  onSheet: (name: string, columns: string[]) => SheetSink,
+  onSheet: (name: string, columns: string[], heading: Heading) => SheetSink,
   skipOf: (sheet: string) => number = () => 0,
 ): Promise<readonly string[]> {
   const members = new Map((await openZip(archive)).map((member) => [member.name, member]));
@@ -168,12 +168,13 @@ async function readSheet(
   sheet: string,
   member: ZipMember,
   context: SheetContext,
-  onSheet: (name: string, columns: string[]) => SheetSink,
+  onSheet: (name: string, columns: string[], heading: Heading) => SheetSink,
 ): Promise<void> {
   let sink: SheetSink;
   let header: string[] | undefined;
   let row = 0;
-  let [skipped, read] = [0, 0];
+  const heading: string[][] = [];
+  let read = 0;
   let cells: SheetCell[] = [];
   let cell: { column: number; type: string; style: number; text: string; isFormula: boolean } | undefined;
   let holds = '';
@@ -213,16 +214,17 @@ async function readSheet(
       cell = undefined;
     } else if (token.name === 'row') {
       if (cells.every((value) => value === undefined || value === null)) continue;
-      if (skipped < context.skip) skipped += 1;
+      const texts = () => cells.map((value) => (value === undefined || value === null ? '' : String(value)));
+      if (heading.length < context.skip) heading.push(texts());
       else if (header === undefined) {
-        header = cells.map((value) => (value === undefined || value === null ? '' : String(value)));
+        header = texts();
         while (header.at(-1) === '') header.pop();
-        sink = onSheet(sheet, header);
+        sink = onSheet(sheet, header, heading);
         if (sink === undefined) return;
       } else sink!(cells, (read += 1));
     }
   }
-  if (header === undefined) onSheet(sheet, []);
+  if (header === undefined) onSheet(sheet, [], heading);
 }
 
 /** Column of a reference like `AB12`, counted from 0; the next one when the cell does not say. */

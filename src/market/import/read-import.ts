@@ -38,7 +38,7 @@ export async function readImport(
   try {
     if (source.kind === 'tables')
       readFrames(source.tables, mapping, problems, (table, name, columns) =>
-        rows.beginCells(table, labelOf(table, name), columns, name),
+        rows.beginCells(table, labelOf(table, name), columns, { name }),
       );
     else if (source.kind === 'xlsx') await readSheets(source.bytes, { rows, mapping, problems });
     else await readArchive(source.bytes, { rows, mapping, problems });
@@ -70,7 +70,7 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
   const hasTwoRows = mapping?.layout === 'wide' && mapping.field === null; // the second may be the longer one
   await readWorkbook(
     bytes,
-    (sheet, columns) => {
+    (sheet, columns, heading) => {
       if (columns.length === 0 && tableCalled(sheet) === undefined) return undefined; // Excel makes empty sheets by itself
       const name = tableKindOf(sheet) ?? sheet;
       const table = tableKindOf(name, mapping);
@@ -81,7 +81,7 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
       read.add(name);
       const label = labelOf(table, name);
       problems.nameFile(label, sheet);
-      const addRow = rows.beginCells(table, label, columns, name);
+      const addRow = rows.beginCells(table, label, columns, { name, heading });
       return (
         addRow &&
         ((cells, row) => {
@@ -131,7 +131,7 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
     try {
       await readCsv(
         member.open(),
-        (columns) => rows.beginCsv(table, label, columns, base),
+        (columns, heading) => rows.beginCsv(table, label, columns, { name: base, heading }),
         table === 'market' ? mapping?.skip_rows : 0,
       );
     } catch (error) {

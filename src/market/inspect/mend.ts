@@ -1,5 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
+import { isNamedWhole } from '../mapping/market-tables.js';
 import { hasThousands } from '../mapping/written-numbers.js';
 import { isAnswered } from './draft.js';
 import type { Answers, Question } from './question.js';
@@ -32,9 +33,11 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
   const apart = of('NOT_A_NUMBER').flatMap(({ value }) => (hasThousands(value) ? [value] : []));
   if (isFree('thousands') && mapping.decimal === '.' && mapping.thousands === null && apart.length > 0)
     return withThousands(mapping, apart);
-  const repeated = isFree('on_duplicate')
-    ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
-    : undefined;
+  // Tables of one name are told themselves: which of their rows counts is not a question of duplicates.
+  const repeated =
+    isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
+      ? of('DUPLICATE_KEY').find(({ path }) => path.startsWith('market'))
+      : undefined;
   if (repeated !== undefined && mapping.on_duplicate === 'refuse')
     return {
       mapping: { ...mapping, on_duplicate: 'identical' },
@@ -51,7 +54,7 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
       mapping: { ...mapping, on_duplicate: 'last' },
       question: {
         field: 'on_duplicate',
-        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) The last is taken: is it the right one?`,
+        question: `Rows of one name and date differ (${[repeated.file, repeated.path].filter((place) => place !== undefined).join(' ')}: ${repeated.message}) The last is taken: is it the right one?${ofOneName(mapping)}`,
         taken: 'last',
         others: ['first', 'refuse'],
         required: true,
@@ -62,6 +65,10 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
     .filter((column) => !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column));
   return wordy.length === 0 ? undefined : withoutColumns(mapping, [...new Set(wordy)], answers);
 }
+
+/** Another reason for rows of one day, where no column says the names: their column was not recognised. */
+const ofOneName = (mapping: Mapping) =>
+  isNamedWhole(mapping) ? ' Where a column holds the names of the rows, columns says which: identifier=NAME.' : '';
 
 /** How many problems some findings stand for, in words. */
 function counted(findings: readonly Finding[], one: string, many: string): string {

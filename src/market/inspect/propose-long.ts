@@ -1,6 +1,3 @@
-import { isAssetIdentifier } from '#domain/shape.js';
-import { textIn, type Cell } from '../formats/cells.js';
-import { identifierOfFile } from '../mapping/market-tables.js';
 import {
   adjustedAsClose,
   ask,
@@ -13,6 +10,7 @@ import {
   type Draft,
 } from './draft.js';
 import { numberMarks } from './number-marks.js';
+import { isWorded, proposeIdentifier } from './propose-identifier.js';
 import { nearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
@@ -43,10 +41,14 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) adjustedAsClose(draft, roles.adjusted!);
   else if (roles.adjusted !== undefined) draft.mapping.adjusted_close = roles.adjusted;
-  if (!proposeIdentifier(draft, roles.identifier, { column, samples, namedBy })) return false;
+  const table = { header, date: roles.date!, column, samples, namedBy };
+  if (!proposeIdentifier(draft, roles.identifier, table)) return false;
   const worded = header.filter(
     (name) =>
-      name !== '' && roleOf(name) === undefined && !Object.values(fields).includes(name) && isWorded(column(name)),
+      name !== '' &&
+      roleOf(name) === undefined &&
+      !Object.values(draft.mapping.columns!).includes(name) && // set above
+      isWorded(column(name)),
   );
   const ignored = [
     ...(draft.mapping.ignore ?? []).filter((name) => header.some((own) => own.toLowerCase() === name.toLowerCase())),
@@ -71,60 +73,6 @@ function rolesIn({ answers }: Draft, header: readonly string[]): Partial<Record<
     ...Object.fromEntries(given.filter(([, name]) => name !== '' && header.includes(name))),
   };
   if (answers.adjusted_close === null && roles.CLOSE !== undefined) delete roles.adjusted;
-  if (answers.identifier_from?.startsWith('file:') === true) delete roles.identifier;
+  if (/^(file|heading):/.test(answers.identifier_from ?? '')) delete roles.identifier;
   return roles;
-}
-
-interface Files {
-  readonly column: (name: string) => readonly (Cell | undefined)[];
-  readonly samples: readonly Sample[];
-  readonly namedBy: NamedBy;
-}
-
-/** Where the identifier stands: in a column, or in the names of the files. False where nothing says it. */
-function proposeIdentifier(draft: Draft, named: string | undefined, { column, ...files }: Files): boolean {
-  if (draft.answers.identifier_from?.startsWith('file:') === true) return true;
-  if (named === undefined) return identifierFromFiles(draft, files);
-  if (draft.answers.identifier_from !== undefined || !isKeptByFile(named, column(named), files.samples)) return true;
-  const { identifier: _written, ...others } = draft.mapping.columns!; // set with the roles
-  if (identifierFromFiles(draft, files)) draft.mapping.columns = others;
-  return true;
-}
-
-/** Whether a column called like an identifier holds none: the company's name beside a file a name. */
-const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
-  samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
-
-const isWorded = (cells: readonly (Cell | undefined)[]) =>
-  cells.some((cell) => textIn(cell) !== null) && !cells.some(isNumber);
-
-/** Where no column says it, the name of the file does: what all names have in common stands around it. */
-function identifierFromFiles(draft: Draft, { samples, namedBy }: Omit<Files, 'column'>): boolean {
-  if (namedBy === null) return false;
-  const names = samples.map(({ name }) => name);
-  const pattern = `file:${commonPattern(names, namedBy)}`;
-  if (!names.every((name) => isAssetIdentifier(identifierOfFile(pattern, name) ?? ''))) return false;
-  draft.mapping.identifier_from = pattern;
-  const only = names.length === 1 ? identifierOfFile(pattern, names[0]!) : null;
-  const question = `No column holds the identifier; the name of the ${namedBy} is taken for it: ${only}.`;
-  if (only !== null) ask(draft, { field: 'identifier_from', question, taken: pattern });
-  return true;
-}
-
-function commonPattern(names: readonly string[], namedBy: NamedBy): string {
-  if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
-  const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
-  if (names.length === 1) return `{identifier}${/_[a-z]{2}_d\.csv$/.exec(names[0]!)?.[0] ?? ending}`;
-  const shared = (a: string, b: string) => {
-    let length = 0;
-    while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;
-    return a.slice(0, length);
-  };
-  const reversed = (text: string) => [...text].toReversed().join('');
-  const before = names.reduce(shared);
-  const after = reversed(names.map(reversed).reduce(shared));
-  // Letters that all identifiers happen to share belong to them: a pattern begins and ends at a mark.
-  const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
-  const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';
-  return `${prefix}{identifier}${suffix}`;
 }

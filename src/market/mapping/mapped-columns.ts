@@ -3,6 +3,7 @@ import { didYouMean } from '#domain/nearest-name.js';
 import { columnName, REQUIRED_COLUMNS } from '../content/table-kinds.js';
 import { namedColumns } from '../import/named-columns.js';
 import type { Problems } from '../content/problems.js';
+import { isNamedWhole } from './market-tables.js';
 
 const same = (a: string, b: string) => a.trim().toLowerCase() === b.trim().toLowerCase();
 
@@ -27,9 +28,9 @@ export function mappedColumns(
   written: readonly string[],
   problems: Problems,
 ): string[] | undefined {
-  const isNamedByFile = mapping.identifier_from?.startsWith('file:') === true;
+  const isNamedByTable = isNamedWhole(mapping);
   const names = renamed(mapping, written);
-  const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByFile);
+  const needed = REQUIRED_COLUMNS.market.filter((name) => name !== 'identifier' || !isNamedByTable);
   const before = problems.errors;
   for (const [name, from] of Object.entries(mapping.columns)) {
     if (positionOf(written, from) >= 0 || !isMissed({ name, from, written, names, needed })) continue;
@@ -41,7 +42,7 @@ export function mappedColumns(
   const known = namedColumns(
     'market',
     label,
-    [...kept.map((i) => names[i]!), ...(isNamedByFile ? ['identifier'] : [])],
+    [...kept.map((i) => names[i]!), ...(isNamedByTable ? ['identifier'] : [])],
     problems,
   );
   if (known === undefined) return undefined;
@@ -110,7 +111,7 @@ export function renamed(mapping: Mapping, written: readonly string[]): string[] 
     const at = positionOf(written, mapping.adjusted_close);
     if (at >= 0) names[at] = ADJUSTED_CLOSE;
   }
-  const isNamedByFile = mapping.identifier_from?.startsWith('file:') === true;
+  const isNamedByTable = isNamedWhole(mapping);
   const taken = new Set(names);
   return names.map((name, i) => {
     if (name !== '') return name;
@@ -118,7 +119,7 @@ export function renamed(mapping: Mapping, written: readonly string[]): string[] 
     const isLeftOut =
       own === '' ||
       taken.has(own) ||
-      (isNamedByFile && own === 'identifier') ||
+      (isNamedByTable && own === 'identifier') ||
       mapping.ignore.some((ignored) => same(ignored, written[i]!));
     return isLeftOut ? '' : own;
   });

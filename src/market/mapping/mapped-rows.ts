@@ -1,14 +1,14 @@
 import type { Day } from '#domain/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
-import { isAssetIdentifier } from '#domain/shape.js';
 import { isKnownColumn } from '../content/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import { badDay, quoted } from '../content/key-problems.js';
 import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
-import { notANumber, textIn, type Cell } from '../formats/cells.js';
+import { notANumber, textIn, type Cell, type Heading } from '../formats/cells.js';
 import type { Panels } from '../serving/panels.js';
 import { dayReader } from './date-formats.js';
-import { identifierOfFile, isMarketTable } from './market-tables.js';
+import { createTableNames } from './table-names.js';
+import { isMarketTable } from './market-tables.js';
 import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
 import { numberReader } from './written-numbers.js';
 import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } from './wide-columns.js';
@@ -55,19 +55,25 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const areZerosMissing = mapping.zero_prices === 'missing';
   const isAbsolute = mapping.negative_prices === 'absolute';
   const numberOf = numberReader(mapping);
+  const nameOf = createTableNames(mapping, problems);
   /** By the name of the datapoint: whether it has a number, and the texts it has. */
   const numbered = new Set<string>();
   const textColumns = new Map<string, Wordy>();
   let fileRow = 0;
 
-  function beginFile(label: string, written: readonly string[], table?: string): MarketFile | undefined {
+  function beginFile(
+    label: string,
+    written: readonly string[],
+    table?: string,
+    heading: Heading = [],
+  ): MarketFile | undefined {
     const name = table ?? label.split('/').at(-1)!;
     if (mapping.layout === 'wide') return beginWide(label, written, name);
     const names = mappedColumns(mapping, label, written, problems);
     if (names === undefined) return undefined;
     fileRow = 0;
     const file = rows.openFile({ label, written }, names);
-    const code = codeOfFile(file, name);
+    const code = codeOfFile(file, name, heading);
     const mapped: MappedFile = {
       ...file,
       ...(code === undefined ? {} : { code }),
@@ -78,21 +84,9 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     return mapped;
   }
 
-  function codeOfFile(file: MarketFile, name: string): number | undefined {
-    const from = mapping.identifier_from;
-    if (from?.startsWith('file:') !== true) return undefined;
-    const identifier = identifierOfFile(from, name) ?? '';
-    if (isAssetIdentifier(identifier)) {
-      problems.nameFile(`market[${identifier}`, name);
-      return rows.codeOf(file, identifier);
-    }
-    problems.error({
-      code: 'BAD_IDENTIFIER',
-      path: file.label,
-      message: `${quoted(name)} says no identifier: ${from} was expected.`,
-      value: name,
-    });
-    return undefined;
+  function codeOfFile(file: MarketFile, name: string, heading: Heading): number | undefined {
+    const identifier = nameOf(file.label, name, heading);
+    return identifier === undefined ? undefined : rows.codeOf(file, identifier);
   }
 
   function beginWide(label: string, written: readonly string[], table: string): WideFile | undefined {

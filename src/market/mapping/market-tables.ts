@@ -1,4 +1,5 @@
 import type { Mapping } from '#domain/documents/mapping.js';
+import { textIn, type Heading } from '../formats/cells.js';
 
 /**
  * Whether a file, sheet or table that is called like no dataset is one of the mapped market.
@@ -7,7 +8,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 export function isMarketTable({ fields, identifier_from: from, ignore }: Mapping, name: string): boolean {
   if (ignore.includes(name)) return false;
   if (Object.keys(fields).length > 0) return Object.hasOwn(fields, name);
-  return from === null || from === 'column' || identifierOfFile(from, name) !== undefined;
+  return from?.startsWith('file:') !== true || identifierOfFile(from, name) !== undefined;
 }
 
 /** The identifier that a file's name says by the pattern of a mapping; undefined where it is another name. */
@@ -16,6 +17,27 @@ export function identifierOfFile(pattern: string, name: string): string | undefi
   const isLike = name.startsWith(before) && name.endsWith(after) && name.length > before.length + after.length;
   return isLike ? name.slice(before.length, name.length - after.length) : undefined;
 }
+
+/** Whether all rows of a table are of one name, which its own name or its heading says. */
+export const isNamedWhole = ({ identifier_from: from }: Mapping): boolean => /^(file|heading):/.test(from ?? '');
+
+/** The identifier of a table whose name or heading says it; undefined where neither does. */
+export function identifierOfTable(from: string, name: string, heading: Heading): string | undefined {
+  if (from.startsWith('file:')) return identifierOfFile(from, name);
+  return valueBeside(from.slice('heading:'.length), heading);
+}
+
+/** What stands beside a label above the prices: `Security | AAPL US Equity`. */
+export function valueBeside(label: string, heading: Heading): string | undefined {
+  for (const row of heading) {
+    const at = row.findIndex((text) => labelText(text) === labelText(label));
+    const value = at < 0 ? undefined : row.slice(at + 1).find((text) => textIn(text) !== null);
+    if (value !== undefined) return value.trim();
+  }
+  return undefined;
+}
+
+const labelText = (text: string) => text.trim().replace(/:$/, '').toLowerCase();
 
 /** Whether a market can be read as one without a mapping is, once its columns have their names. */
 export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapping): boolean {

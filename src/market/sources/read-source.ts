@@ -125,7 +125,7 @@ async function readMarket(
   for (const file of files) {
     const [before, errors] = [rows.rows, problems.errors];
     await readRows(file, digests, problems, {
-      csv: (columns) => records(file.label, columns, basename(file.path)),
+      csv: (columns, heading) => records(file.label, columns, basename(file.path), heading),
       cells: (columns) => {
         const opened = rows.beginFile(file.label, columns, basename(file.path));
         return opened && ((cells) => rows.addCells(opened, cells));

@@ -53,8 +53,14 @@ const QUESTIONS: readonly (readonly [keyof Answers, Record<string, string>, Answ
   ],
   [
     'identifier_from',
-    { 'A.csv': 'Date,Close\n2024-01-02,10\n2024-01-03,11\n' },
-    { identifier_from: 'file:{identifier}.csv' },
+    { 'prices A.csv': 'Date,Close\n2024-01-02,10\n2024-01-03,11\n' },
+    { identifier_from: 'file:prices {identifier}.csv' },
+    [10, 11],
+  ],
+  [
+    'columns',
+    { 'x.csv': 'Date,Land,Wertpapier,Close\n2024-01-02,DE,B,1\n2024-01-02,DE,A,10\n2024-01-03,DE,A,11\n' },
+    { columns: { identifier: 'Wertpapier' } },
     [10, 11],
   ],
   ['on_duplicate', { 'x.csv': TWICE }, { on_duplicate: 'first' }, [10]],
@@ -83,6 +89,29 @@ test.each(QUESTIONS)('an answer about %s is not asked for again: %j by %j', asyn
   expect(answered.confidence).not.toBe('unsure');
   const close = answered.preview.columns.indexOf('CLOSE');
   expect(answered.preview.data.filter(([name]) => name === 'A').map((row) => row[close])).toEqual(closes);
+});
+
+test('a column of texts that tells the rows of one day apart is taken for the identifier, and asked about', async () => {
+  const bars = (name: string) => `2024-01-02,Auto,${name},10\n2024-01-03,Auto,${name},11\n`;
+  const { rows_read, unsure, preview } = await inspected({
+    'x.csv': `Date,Branche,Wertpapier,Close\n${bars('BMW')}${bars('VOW')}`,
+  });
+  expect(rows_read).toBe(4);
+  expect(unsure.filter(({ required }) => required).map(({ field, taken }) => [field, taken])).toEqual([
+    ['columns', 'identifier=Wertpapier'],
+  ]);
+  expect(new Set(preview.data.map(([name]) => name))).toEqual(new Set(['BMW', 'VOW']));
+});
+
+test('a single file that is called as an instrument is that one, and one that is not is asked about', async () => {
+  const table = 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,10,10,10,10,10,5\n2024-01-03,11,11,11,11,11,6\n';
+  const named = async (file: string) => {
+    const { confidence, mapping, preview } = await inspected({ [file]: table });
+    return [confidence === 'unsure', mapping.identifier_from, preview.data[0]![0]];
+  };
+  expect(await named('BRK-B.csv')).toEqual([false, 'file:{identifier}.csv', 'BRK-B']);
+  expect(await named('download.csv')).toEqual([true, 'file:{identifier}.csv', 'download']);
+  expect(await named('PRICES.csv')).toEqual([true, 'file:{identifier}.csv', 'PRICES']);
 });
 
 test('the price basis says what was taken, why, and what else it could be', async () => {

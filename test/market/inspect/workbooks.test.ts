@@ -46,29 +46,48 @@ describe('a workbook', () => {
     expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
   });
 
-  test('of a sheet a name with a heading above its prices takes no line of the heading for a name', async () => {
-    const withHeading = (name: string, close: number): Sheet => ({
-      name,
-      rows: [
-        ['Security', `${name} US Equity`],
-        ['Start Date', '2024-01-02'],
-        ['Currency', 'USD'],
-        [],
-        ['Date', 'PX_LAST', 'PX_VOLUME'],
-        ['2024-01-02', close, 100],
-        ['2024-01-03', close + 1, 100],
-      ],
-    });
-    const { rows_read, preview, recognised_as } = await inspectedSheets([
-      withHeading('USB', 10),
-      withHeading('LH', 20),
-    ]);
-    expect([rows_read, recognised_as]).toEqual([4, 'Bloomberg']);
+  const withHeading = (name: string, security: string, close: number): Sheet => ({
+    name,
+    rows: [
+      ['Security', security],
+      ['Start Date', '2024-01-02'],
+      ['Currency', 'USD'],
+      [],
+      ['Date', 'PX_LAST', 'PX_VOLUME'],
+      ['2024-01-02', close, 100],
+      ['2024-01-03', close + 1, 100],
+    ],
+  });
+
+  test('of a sheet a name with a heading above its prices is named by the security there, and by no other line', async () => {
+    const sheets = [withHeading('Sheet1', 'USB US Equity', 10), withHeading('Sheet2', 'LH US Equity', 20)];
+    const { mapping, rows_read, preview, recognised_as, unsure } = await inspectedSheets(sheets);
+    expect([mapping.identifier_from, rows_read, recognised_as]).toEqual(['heading:Security', 4, 'Bloomberg']);
+    expect(unsure.filter(({ required }) => required)).toEqual([]);
     expect(preview.data.map(([name, day, close]) => [name, day, close])).toEqual([
-      ['LH', '2024-01-02', 20],
-      ['LH', '2024-01-03', 21],
-      ['USB', '2024-01-02', 10],
-      ['USB', '2024-01-03', 11],
+      ['LH US Equity', '2024-01-02', 20],
+      ['LH US Equity', '2024-01-03', 21],
+      ['USB US Equity', '2024-01-02', 10],
+      ['USB US Equity', '2024-01-03', 11],
+    ]);
+  });
+
+  test('with one security in two sheets is refused by the names of both, and joined where it says which row counts', async () => {
+    const sheets = [withHeading('Old', 'LH US Equity', 10), withHeading('New', 'LH US Equity', 20)];
+    const refused = await inspectedSheets(sheets);
+    expect([refused.rows_read, refused.confidence]).toEqual([0, 'unsure']);
+    const both = expect.stringContaining('"Old" and "New" are both of "LH US Equity"');
+    expect(refused.findings).toContainEqual(expect.objectContaining({ code: 'DUPLICATE_ID', message: both }));
+    const joined = await inspectedSheets(sheets, { answers: { on_duplicate: 'last' } });
+    expect(joined.preview.data.map(([, , close]) => close)).toEqual([20, 21]);
+    expect(joined.findings).toContainEqual(expect.objectContaining({ severity: 'warning', message: both }));
+  });
+
+  test('whose sheets are called as Excel calls them asks whether those are the names', async () => {
+    const { confidence, unsure } = await inspectedSheets([sheet('Sheet1', 10), sheet('Sheet2', 20)]);
+    expect(confidence).toBe('unsure');
+    expect(unsure.filter(({ required }) => required).map(({ field, taken }) => [field, taken])).toEqual([
+      ['identifier_from', 'file:{identifier}'],
     ]);
   });
 

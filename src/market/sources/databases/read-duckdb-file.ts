@@ -112,7 +112,7 @@ async function readCells(
 ): Promise<void> {
   const scan = scanOf(table);
   const columns = (await columnsOf(connection, scan)).map(({ name }) => name);
-  const addRow = rows.beginCells(tableKind, tableKind, columns, table);
+  const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
   for await (const chunk of chunksOf(connection, `SELECT * FROM ${scan}`))
     for (const row of chunk.getRows()) addRow(row.map(cellOf));

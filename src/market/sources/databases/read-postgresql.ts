@@ -215,7 +215,7 @@ async function readCells(
     tableKind,
     tableKind,
     columns.map(({ name }) => name),
-    table,
+    { name: table },
   );
   if (addRow === undefined) return;
   await client.query(`DECLARE rows_of_table NO SCROLL CURSOR FOR SELECT * FROM ${source}`);

@@ -112,7 +112,7 @@ function readTable(
   rows: ContentRows,
 ): void {
   const columns = database.all(`SELECT name FROM pragma_table_info(${text(table)})`).map((row) => String(row['name']));
-  const addRow = rows.beginCells(tableKind, tableKind, columns, table);
+  const addRow = rows.beginCells(tableKind, tableKind, columns, { name: table });
   if (addRow === undefined) return;
   const statement = database.prepare(`SELECT * FROM ${name(table)}`);
   try {

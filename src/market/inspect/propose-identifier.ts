@@ -1,0 +1,140 @@
+import { isAssetIdentifier } from '#domain/shape.js';
+import { textIn, type Cell } from '../formats/cells.js';
+import { identifierOfFile, valueBeside } from '../mapping/market-tables.js';
+import { ask, isNumber, textsOf, type Draft } from './draft.js';
+import { roleOf } from './roles.js';
+import type { NamedBy, Sample } from './sample.js';
+
+/** A long table, and those beside it. */
+interface Tables {
+  readonly header: readonly string[];
+  /** Column of the days. */
+  readonly date: string;
+  readonly column: (name: string) => readonly (Cell | undefined)[];
+  readonly samples: readonly Sample[];
+  readonly namedBy: NamedBy;
+}
+
+/** Where the identifier stands: in a column, above the header, or in the names of the files. False where nothing says it. */
+export function proposeIdentifier(draft: Draft, named: string | undefined, tables: Tables): boolean {
+  if (/^(file|heading):/.test(draft.answers.identifier_from ?? '')) return true;
+  if (named === undefined)
+    return (
+      identifierFromHeading(draft, tables) || identifierFromTexts(draft, tables) || identifierFromFiles(draft, tables)
+    );
+  if (draft.answers.identifier_from !== undefined || !isKeptByFile(named, tables.column(named), tables.samples))
+    return true;
+  const { identifier: _written, ...others } = draft.mapping.columns!; // set with the roles
+  if (identifierFromFiles(draft, tables)) draft.mapping.columns = others;
+  return true;
+}
+
+/** Columns of texts that hold no names: what a name trades in or at, or is of. */
+const NO_NAMES = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
+
+/**
+ * A column of texts with an unknown name. Where days repeat it is the one that best tells the rows of a day apart; where
+ * they do not, the only one of its kind in the only table.
+ */
+function identifierFromTexts(draft: Draft, { header, date, column, samples }: Tables): boolean {
+  const texts = (name: string) => column(name).map((cell) => textIn(cell) ?? '');
+  const days = texts(date);
+  const keys = (name: string) => new Set(texts(name).map((text, i) => `${text} ${days[i]}`)).size;
+  const areRepeated = new Set(days).size < days.length;
+  const [name, ...others] = header
+    .filter(
+      (each) =>
+        each !== '' &&
+        roleOf(each) === undefined &&
+        !Object.values(draft.mapping.columns!).includes(each) && // set with the roles
+        !NO_NAMES.test(each) &&
+        isWorded(column(each)) &&
+        texts(each).every(isAssetIdentifier) &&
+        (!areRepeated || keys(each) > new Set(days).size),
+    )
+    .toSorted((a, b) => keys(b) - keys(a));
+  if (name === undefined || (!areRepeated && (others.length > 0 || samples.length > 1))) return false;
+  draft.mapping.columns = { ...draft.mapping.columns, identifier: name };
+  ask(draft, {
+    field: 'columns',
+    question: `No column is called like an identifier; ${name}, which holds texts as ${texts(name)[0]}, is taken for it: is it one?`,
+    taken: `identifier=${name}`,
+    others: others.map((other) => `identifier=${other}`),
+  });
+  return true;
+}
+
+/** Whether a column holds texts and no number. */
+export const isWorded = (cells: readonly (Cell | undefined)[]) =>
+  cells.some((cell) => textIn(cell) !== null) && !cells.some(isNumber);
+
+/** Whether a column called like an identifier holds none: the company's name beside a file a name. */
+const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>
+  samples.length > 1 && roleOf(name) === 'identifier' && cells.every((cell) => !isAssetIdentifier(textIn(cell) ?? ''));
+
+/** Whether the rows above the header of each table say its identifier: `Security | AAPL US Equity`. */
+function identifierFromHeading(draft: Draft, { samples }: Tables): boolean {
+  const { skip_rows: above = 0 } = draft.mapping;
+  const headings = samples.map(({ rows }) => rows.slice(0, above).map(textsOf));
+  const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => roleOf(text) === 'identifier'));
+  const label = labels.find((each) => headings.every((heading) => isAssetIdentifier(valueBeside(each, heading) ?? '')));
+  if (label === undefined) return false;
+  draft.mapping.identifier_from = `heading:${label.replace(/\s*:\s*$/, '')}`;
+  return true;
+}
+
+/** What Excel calls a sheet by itself, in some of its languages. */
+const UNNAMED_SHEET = /^(sheet|tabelle|blatt|feuil|hoja|foglio|blad|ark|planilha|arkusz) ?\d+$/i;
+
+/** Whether a file is called as an instrument is: AAPL, BRK-B, ^GSPC; not data, prices or EXPORT. */
+const isLikeTicker = (name: string) =>
+  /^[A-Z0-9^][A-Z0-9.^=-]{0,11}$/.test(name) &&
+  !/^(DATA|PRICES?|EXPORT|TABLE|MARKET|HISTORY|DOWNLOAD|CLOSES?)/.test(name);
+
+/** Where no column says it, the name of the file does: what all names have in common stands around it. */
+function identifierFromFiles(draft: Draft, { date, column, samples, namedBy }: Tables): boolean {
+  if (namedBy === null) return false;
+  const names = samples.map(({ name }) => name);
+  const pattern = `file:${commonPattern(names, namedBy)}`;
+  if (!names.every((name) => isAssetIdentifier(identifierOfFile(pattern, name) ?? ''))) return false;
+  draft.mapping.identifier_from = pattern;
+  const only = names.length === 1 ? identifierOfFile(pattern, names[0]!) : null;
+  const question = `No column holds the identifier; the name of the ${namedBy} is taken for it: ${only}.`;
+  const unnamed = namedBy === 'sheet' ? names.filter((name) => UNNAMED_SHEET.test(name)) : [];
+  const days = column(date).map((cell) => textIn(cell));
+  if (only != null)
+    ask(draft, {
+      field: 'identifier_from',
+      question,
+      taken: pattern,
+      required:
+        !isLikeTicker(pattern.endsWith('_d.csv') ? only.toUpperCase() : only) ||
+        UNNAMED_SHEET.test(only) ||
+        new Set(days).size < days.length,
+    });
+  else if (unnamed.length > 0)
+    ask(draft, {
+      field: 'identifier_from',
+      question: `No column holds the identifier; the names of the sheets are taken for it, as ${unnamed.slice(0, 3).join(', ')}, which Excel gives by itself: are they the names?`,
+      taken: pattern,
+    });
+  return true;
+}
+
+function commonPattern(names: readonly string[], namedBy: NamedBy): string {
+  if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
+  const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
+  if (names.length === 1) return `{identifier}${/_[a-z]{2}_d\.csv$/.exec(names[0]!)?.[0] ?? ending}`;
+  const shared = (a: string, b: string) => {
+    let length = 0;
+    while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;
+    return a.slice(0, length);
+  };
+  const reversed = (text: string) => [...text].toReversed().join('');
+  const before = names.reduce(shared);
+  const after = reversed(names.map(reversed).reduce(shared));
+  // Letters that all identifiers happen to share belong to them: a pattern begins and ends at a mark.
+  const prefix = /^.*[_\-. ]/.exec(before)?.[0] ?? '';
+  const suffix = /[_\-. ].*$/.exec(after)?.[0] ?? '';
+  return `${prefix}{identifier}${suffix}`;
+}

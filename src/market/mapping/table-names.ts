@@ -1,0 +1,44 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import { isAssetIdentifier } from '#domain/shape.js';
+import { quoted } from '../content/key-problems.js';
+import type { Problems } from '../content/problems.js';
+import type { Heading } from '../formats/cells.js';
+import { identifierOfTable, isNamedWhole } from './market-tables.js';
+
+/** Identifier of a table whose own name or heading says it; undefined, with a finding, where none can be had. */
+export type TableNames = (label: string, table: string, heading: Heading) => string | undefined;
+
+/** Two tables of one identifier are refused, or reported where the mapping says what becomes of duplicates. */
+export function createTableNames(mapping: Mapping, problems: Problems): TableNames {
+  const tables = new Map<string, string>();
+  return (label, table, heading) => {
+    if (!isNamedWhole(mapping)) return undefined;
+    const from = mapping.identifier_from!; // as tested
+    const identifier = identifierOfTable(from, table, heading) ?? '';
+    if (!isAssetIdentifier(identifier)) {
+      const message = from.startsWith('file:')
+        ? `${quoted(table)} says no identifier: ${from} was expected.`
+        : `The rows above the header of ${quoted(table)} say no identifier: ${from} was expected, of skip_rows ${mapping.skip_rows}.`;
+      problems.error({ code: 'BAD_IDENTIFIER', path: label, message, value: table });
+      return undefined;
+    }
+    problems.nameFile(`market[${identifier}`, table);
+    const first = tables.get(identifier);
+    if (first === undefined) tables.set(identifier, table);
+    else reportShared(identifier, [first, table], label);
+    return identifier;
+  };
+
+  function reportShared(identifier: string, [first, second]: readonly [string, string], path: string): void {
+    const both = `${quoted(first)} and ${quoted(second)} are both of ${quoted(identifier)}`;
+    if (mapping.on_duplicate === 'refuse')
+      problems.error({
+        code: 'DUPLICATE_ID',
+        path,
+        message: `${both}; one table a name is accepted, or on_duplicate says which row counts.`,
+        value: identifier,
+      });
+    else
+      problems.warning({ code: 'DUPLICATE_ID', path, message: `${both}: their rows are joined.`, value: identifier });
+  }
+}

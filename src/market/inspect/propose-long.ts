@@ -9,6 +9,7 @@ import {
   textsOf,
   type Draft,
 } from './draft.js';
+import { dividendColumn } from '../mapping/own-dividends.js';
 import { numberMarks } from './number-marks.js';
 import { isWorded, proposeIdentifier } from './propose-identifier.js';
 import { nearRole, roleOf, rolesOf, type Role } from './roles.js';
@@ -40,7 +41,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   delete fields.adjusted;
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) adjustedAsClose(draft, roles.adjusted!);
-  else if (roles.adjusted !== undefined) draft.mapping.adjusted_close = roles.adjusted;
+  else if (roles.adjusted !== undefined) adjustedBeside(draft, roles.adjusted, dividendColumn(header));
   const table = { header, date: roles.date!, column, samples, namedBy };
   if (!proposeIdentifier(draft, roles.identifier, table)) return false;
   const worded = header.filter(
@@ -63,6 +64,14 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   );
   if (draft.recognisedAs === null) draft.confidence = 'likely';
   return true;
+}
+
+/** Takes adjusted closes for dividends, and says so where the vendor has a column of its own for those. */
+function adjustedBeside(draft: Draft, adjusted: string, own: string | undefined): void {
+  draft.mapping.adjusted_close = adjusted;
+  if (own === undefined) return;
+  const question = `Dividends are derived from ${adjusted}, not read from ${own}. Its own are given as the table corporate_actions instead, without adjusted_close.`;
+  ask(draft, { field: 'adjusted_close', question, taken: adjusted, others: ['none'], required: false });
 }
 
 /** The column of each role that a header has, those that are said before those that are found. */

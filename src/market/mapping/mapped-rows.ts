@@ -8,6 +8,7 @@ import { notANumber, textIn, type Cell, type Heading } from '../formats/cells.js
 import type { Panels } from '../serving/panels.js';
 import { dayReader } from './date-formats.js';
 import { createTableNames } from './table-names.js';
+import { createOwnDividends } from './own-dividends.js';
 import { isMarketTable } from './market-tables.js';
 import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
 import { numberReader } from './written-numbers.js';
@@ -56,6 +57,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const isAbsolute = mapping.negative_prices === 'absolute';
   const numberOf = numberReader(mapping);
   const nameOf = createTableNames(mapping, problems);
+  const reportDividends = createOwnDividends(mapping, problems);
   /** By the name of the datapoint: whether it has a number, and the texts it has. */
   const numbered = new Set<string>();
   const textColumns = new Map<string, Wordy>();
@@ -71,6 +73,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     if (mapping.layout === 'wide') return beginWide(label, written, name);
     const names = mappedColumns(mapping, label, written, problems);
     if (names === undefined) return undefined;
+    reportDividends(written);
     fileRow = 0;
     const file = rows.openFile({ label, written }, names);
     const code = codeOfFile(file, name, heading);

@@ -168,10 +168,20 @@ const VENDORS: readonly (readonly [vendor: string, files: Record<string, string>
   ],
 ];
 
+test("a vendor's own column of dividends beside adjusted closes is told not to be the one that is used", async () => {
+  const { mapping, findings, unsure } = await inspected(VENDORS.find(([vendor]) => vendor === 'Tiingo')![1]);
+  expect(mapping.adjusted_close).toBe('adjClose');
+  const said = expect.stringMatching(/divCash.*adjClose.*corporate_actions/) as string;
+  expect(findings).toEqual([expect.objectContaining({ severity: 'warning', path: 'market.divCash', message: said })]);
+  expect(unsure).toContainEqual(
+    expect.objectContaining({ field: 'adjusted_close', taken: 'adjClose', others: ['none'], required: false }),
+  );
+});
+
 describe('files are recognised, and read as proposed without a finding', () => {
   test.each(VENDORS)('%s', async (vendor, files, mapping) => {
     const { recognised_as, mapping: proposed, findings, preview } = await inspected(files);
-    expect(findings).toEqual([]);
+    expect(findings.filter(({ code }) => code !== 'COLUMN_IGNORED')).toEqual([]);
     expect(recognised_as).toBe(vendor);
     expect(proposed).toMatchObject(mapping);
     const close = preview.columns.indexOf('CLOSE');

@@ -1,0 +1,25 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import type { Problems } from '../content/problems.js';
+
+const DIVIDENDS = /^(cash)?dividends?(cash)?$|^div(cash|amount)$/;
+
+/** A vendor's column of cash dividends: Dividends, divCash. */
+export const dividendColumn = (columns: readonly string[]): string | undefined =>
+  columns.find((name) => DIVIDENDS.test(name.toLowerCase().replaceAll(/[^a-z]/g, '')));
+
+/** Reports once that a vendor's own dividends are not used, and how they are. */
+export function createOwnDividends({ columns, adjusted_close: adjusted, ignore }: Mapping, problems: Problems) {
+  let isReported = false;
+  return (written: readonly string[]) => {
+    const own = dividendColumn(written);
+    if (isReported || own === undefined || Object.values(columns).includes(own)) return;
+    if (adjusted === null && !ignore.includes(own)) return; // a datapoint like any other
+    isReported = true;
+    const used = adjusted === null ? 'none are read' : `those derived from ${adjusted} are used`;
+    problems.warning({
+      code: 'COLUMN_IGNORED',
+      path: `market.${own}`,
+      message: `${own} holds the vendor's own dividends; ${used}. To use its own, give them as the table corporate_actions, without adjusted_close.`,
+    });
+  };
+}

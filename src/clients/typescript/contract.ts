@@ -3561,7 +3561,7 @@ export interface Mapping {
   readonly fields: Readonly<Record<string, string>>;
   /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read. */
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
   readonly identifier_from: string | null;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format: string | null;
@@ -3593,7 +3593,7 @@ export interface MappingAnswers {
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read. */
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
@@ -3627,7 +3627,7 @@ export interface MappingInput {
   readonly fields?: Readonly<Record<string, string>> | undefined;
   /** Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one. */
   readonly columns?: Readonly<Record<string, string>> | undefined;
-  /** Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read. */
+  /** Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security). */
   readonly identifier_from?: string | null | undefined;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;

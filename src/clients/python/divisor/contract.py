@@ -3986,7 +3986,7 @@ class Mapping(t.TypedDict):
     fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
@@ -4019,7 +4019,7 @@ class MappingAnswers(t.TypedDict, total=False):
     fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
@@ -4054,7 +4054,7 @@ class MappingInput(t.TypedDict, total=False):
     fields: t.Mapping[str, str]
     #: Column of date, identifier and each datapoint, where it is called otherwise. An empty name is the column without one.
     columns: t.Mapping[str, str]
-    #: Where the identifier stands: in a column (also null), or in the name of the file or sheet. Those with another name are not read.
+    #: Where the identifier stands: in a column (also null), in the name of the file or sheet (file:, those with another name are not read), or beside a label above the header (heading:Security).
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]

@@ -13,7 +13,7 @@ const ARRIVAL_LARGE_MS = 300_000;
  * @throws Refusal BODY_TOO_LARGE, MALFORMED_REQUEST
  */
 export async function readBody(request: Request, body: Body): Promise<ParsedJson> {
-  const bytes = await readBytes(request, body.bytesMax ?? LIMITS.MAX_BODY_BYTES);
+  const bytes = await readBytes(request, body);
   if (bytes.byteLength === 0) {
     if (body.optional === true) return { value: undefined, overflows: false };
     throw malformed('The body is empty; this route needs a JSON body.');
@@ -58,27 +58,27 @@ async function* uploaded(request: Request, bytesMax: number): AsyncGenerator<Uin
   if (total === 0) throw malformed('The body is empty.');
 }
 
-async function readBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+async function readBytes(request: Request, { bytesMax = LIMITS.MAX_BODY_BYTES, upload }: Body): Promise<Uint8Array> {
   const declared = request.headers.get('content-length');
   const length = declared === null ? undefined : Number(declared);
-  if (length !== undefined && length > bytesMax) throw tooLarge(String(length), bytesMax);
+  if (length !== undefined && length > bytesMax) throw tooLarge(String(length), bytesMax, upload);
   const arrivalMs = bytesMax > LIMITS.MAX_BODY_BYTES ? ARRIVAL_LARGE_MS : ARRIVAL_MS;
   // The parser of HTTP holds a body to its declared length, so that only a chunked one has to be counted here.
   const read =
     length === undefined
-      ? countedBytes(request, bytesMax)
+      ? countedBytes(request, bytesMax, upload)
       : request.arrayBuffer().then((buffer) => new Uint8Array(buffer));
   return within(read, arrivalMs);
 }
 
-async function countedBytes(request: Request, bytesMax: number): Promise<Uint8Array> {
+async function countedBytes(request: Request, bytesMax: number, upload: Body['upload']): Promise<Uint8Array> {
   const { body } = request;
   if (body === null) return new Uint8Array(0);
   const chunks: Uint8Array[] = [];
   let total = 0;
   for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
     total += chunk.byteLength;
-    if (total > bytesMax) throw tooLarge(`more than ${bytesMax}`, bytesMax);
+    if (total > bytesMax) throw tooLarge(`more than ${bytesMax}`, bytesMax, upload);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, total);
@@ -118,8 +118,13 @@ const encoded = (encoding: string) =>
 const printable = (text: string) => JSON.stringify(text.slice(0, 100));
 const malformed = (message: string) => new Refusal('MALFORMED_REQUEST', message);
 
-function tooLarge(came: string, bytesMax: number): Refusal {
-  return new Refusal('BODY_TOO_LARGE', `The body has ${came} bytes; at most ${bytesMax} are accepted.`, {
+/** @param upload how the route takes what is larger */
+function tooLarge(came: string, bytesMax: number, upload?: Body['upload']): Refusal {
+  const larger =
+    upload === undefined
+      ? ''
+      : ` Up to ${upload.bytesMax} are accepted with the content type ${upload.media.join(' or ')}: a table as a Parquet file or an Arrow stream.`;
+  return new Refusal('BODY_TOO_LARGE', `The body has ${came} bytes; at most ${bytesMax} are accepted.${larger}`, {
     limit: bytesMax,
   });
 }

@@ -28,6 +28,12 @@ export function repeatedKey(path: string, identifier: string, day: Day): Problem
   return { code: 'DUPLICATE_KEY', path, message: `An earlier row already holds ${identifier} on ${formatDay(day)}.` };
 }
 
+/** What a price of zero or less is told, and how a mapping reads it. */
+export function nonPositivePrice(column: string, value: number): string {
+  const option = value < 0 ? 'negative_prices: absolute reads its amount' : 'zero_prices: missing reads it as none';
+  return `${column} is ${value}; a price must be greater than 0. In a mapping, ${option}.`;
+}
+
 /** A text of a file as a message repeats it. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length <= 80 ? text : `${text.slice(0, 77)}...`);

@@ -3,7 +3,7 @@ import { compareText } from '#domain/findings.js';
 import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn, notANumber, numberIn, textIn, type Cell, type Heading } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
-import { badDay, badIdentifier, quoted, repeatedKey } from './key-problems.js';
+import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from './key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
 import { namedColumns } from '../import/named-columns.js';
 import { emptyPanel, withoutEmptyLines, type Panels } from '../serving/panels.js';
@@ -160,7 +160,7 @@ export function createMarketRows(
     problems.error({
       code: isPrice ? 'NON_POSITIVE_PRICE' : 'OUT_OF_RANGE',
       path: cellPath(file.label, fileRow, name),
-      message: `${name} is ${value}; ${isPrice ? 'a price must be greater than 0' : 'at least 0 is needed'}.`,
+      message: isPrice ? nonPositivePrice(name, value) : `${name} is ${value}; at least 0 is needed.`,
       value,
     });
   }

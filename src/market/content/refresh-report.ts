@@ -151,7 +151,7 @@ function leftOutFinding({ summary, first }: Left, lastDay: Day): Finding {
     ...(added > 0 ? [`${counted(added, 'bar')} of ${of} that the store lacks`] : []),
     ...(columns.length > 0 ? [`values in the new column${columns.length === 1 ? '' : 's'} ${columns.join(', ')}`] : []),
   ]);
-  const message = `The history of the source up to ${formatDay(lastDay)} differs from that of the store: ${found}. It was not taken${exampleOf(first)}; refresh with full: true to take it.`;
+  const message = `The history of the source up to ${formatDay(lastDay)} differs from that of the store: ${found}. It was not taken${exampleOf(first)}; refresh with full: true (--full) to take it.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
 }
 

@@ -3,7 +3,7 @@ import { isAssetIdentifier } from '#domain/shape.js';
 import { dayIn } from './cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from '../content/table-kinds.js';
 import { cellOf, chunksOf, sqlName, type DuckDb } from '../sources/duckdb.js';
-import { badDay, badIdentifier, repeatedKey } from '../content/key-problems.js';
+import { badDay, badIdentifier, nonPositivePrice, repeatedKey } from '../content/key-problems.js';
 import {
   dayExpressionIfAny,
   type CheckedColumns,
@@ -117,7 +117,7 @@ async function reportBadValues(
       return {
         code: 'NON_POSITIVE_PRICE',
         path,
-        message: `${column} is ${String(bad)}; a price must be greater than 0.`,
+        message: nonPositivePrice(column, Number(bad)),
         value: bad,
       };
     return { code: 'OUT_OF_RANGE', path, message: `${column} is ${String(bad)}; at least 0 is needed.`, value: bad };

@@ -214,17 +214,22 @@ async function readSheet(
       cell = undefined;
     } else if (token.name === 'row') {
       if (cells.every((value) => value === undefined || value === null)) continue;
-      const texts = () => cells.map((value) => (value === undefined || value === null ? '' : String(value)));
-      if (heading.length < context.skip) heading.push(texts());
+      if (heading.length < context.skip) heading.push(textsOf(cells));
       else if (header === undefined) {
-        header = texts();
-        while (header.at(-1) === '') header.pop();
+        header = textsOf(cells);
         sink = onSheet(sheet, header, heading);
         if (sink === undefined) return;
       } else sink!(cells, (read += 1));
     }
   }
   if (header === undefined) onSheet(sheet, [], heading);
+}
+
+/** Texts of a row up to its last value. */
+function textsOf(cells: readonly SheetCell[]): string[] {
+  const texts = cells.map((value) => (value === undefined || value === null ? '' : String(value)));
+  while (texts.at(-1) === '') texts.pop();
+  return texts;
 }
 
 /** Column of a reference like `AB12`, counted from 0; the next one when the cell does not say. */

@@ -53,8 +53,6 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     isJoined: mapping.layout === 'wide',
   });
   const readDay = dayReader(mapping.date_format);
-  const areZerosMissing = mapping.zero_prices === 'missing';
-  const isAbsolute = mapping.negative_prices === 'absolute';
   const numberOf = numberReader(mapping);
   const nameOf = createTableNames(mapping, problems);
   const reportDividends = createOwnDividends(mapping, problems);
@@ -164,8 +162,8 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   /** A number of a price as the mapping reads it: NaN where it is none. */
   function priceOf(isPrice: boolean, value: number): number {
     if (!isPrice || value > 0) return value;
-    if (value === 0) return areZerosMissing ? Number.NaN : value;
-    return isAbsolute ? -value : value;
+    if (value === 0) return mapping.zero_prices === 'missing' ? Number.NaN : value;
+    return mapping.negative_prices === 'absolute' ? -value : value;
   }
 
   function beginRow(code: number | undefined, day: Day | undefined): void {

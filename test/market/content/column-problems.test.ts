@@ -114,7 +114,7 @@ describe('findings of one code and column', () => {
     expect(findings[0]).toMatchObject({
       places: Array.from({ length: 10 }, (_, i) => `market[row ${i + 1}].CLOSE`),
       message:
-        '1000 times, first at market[row 1].CLOSE, market[row 2].CLOSE, market[row 3].CLOSE. For example: CLOSE is 0; a price must be greater than 0.',
+        '1000 times, first at market[row 1].CLOSE, market[row 2].CLOSE, market[row 3].CLOSE. For example: CLOSE is 0; a price must be greater than 0. In a mapping, zero_prices: missing reads it as none.',
       value: 0,
     });
   });
@@ -194,7 +194,7 @@ describe('a misspelt name', () => {
     ]);
     const path = await duckDbFile(['CREATE TABLE marktes (a INT)']);
     expect((await inDatabase('duckdb', path))[0]!.message).toBe(
-      'The database has no table market. Did you mean marktes?',
+      'The database has no table market. Did you mean marktes? It has marktes; tables says which is market, as { "market": "marktes" }.',
     );
     const problems = createProblems();
     await readImport({ kind: 'tables', tables: { markets: { columns: [], data: [] } } }, problems);

@@ -29,10 +29,21 @@ export function tablesToRead(
       problems.error({
         code: 'LOCATION_NOT_FOUND',
         path: named[tableKind] === undefined ? tableKind : `tables.${tableKind}`,
-        message: `The database has no table ${name}.${didYouMean(name, held)}`,
+        message: `The database has no table ${name}.${didYouMean(name, held)}${namedBy(tableKind, held)}`,
       });
   }
   return chosen;
+}
+
+/** Tables of a database that a message lists. */
+const LISTED_MAX = 10;
+
+/** How another table is said to be the one of a dataset. */
+function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
+  if (held.size === 0) return ' It has none.';
+  const listed = [...held].slice(0, LISTED_MAX).join(', ');
+  const more = held.size > LISTED_MAX ? ` and ${held.size - LISTED_MAX} more` : '';
+  return ` It has ${listed}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }.`;
 }
 
 /** The tables of a wide market, one a field, that a mapping names. */

@@ -1,5 +1,6 @@
 import { ruleOf } from '#domain/backtest/simulate/breach-rebalances.js';
 import { dayFrom, type Day } from '#domain/days.js';
+import { asOfFindings } from '#domain/documents/as-of-findings.js';
 import { assumptionFindings } from '#domain/documents/assumptions.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { orderFindings } from '#domain/findings.js';
@@ -31,10 +32,13 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
     const answer = isDerivedDocument(composer.document(indexId))
       ? toDerivedPreview(derived(), { indexId, asOf: asked })
       : toPreviewResponse(previewRules(composer, indexId, day), { indexId, asOf, rule: ruleOf(composer, indexId) });
+    const late = asked === null ? [] : asOfFindings(asked, market.dates);
     const assumptions = assumptionFindings({
       document: composer.document(indexId),
       treatment: composer.treatment(indexId),
       market,
     });
-    return answerBytes(JSON.stringify({ ...answer, findings: orderFindings([...assumptions, ...answer.findings]) }));
+    return answerBytes(
+      JSON.stringify({ ...answer, findings: orderFindings([...late, ...assumptions, ...answer.findings]) }),
+    );
   });

@@ -1,7 +1,9 @@
 import { ruleOf } from '#domain/backtest/simulate/breach-rebalances.js';
 import { causeOn } from '#domain/backtest/simulate/rebalance-cause.js';
 import { dayFrom, formatDay } from '#domain/days.js';
+import { asOfFindings } from '#domain/documents/as-of-findings.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { orderFindings } from '#domain/findings.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
 import { previewRules } from '#domain/rules/preview.js';
 import { differenceOf } from '#domain/rules/whatif.js';
@@ -34,7 +36,7 @@ export const whatIf: Task<'whatIf'> = ({ market: handle, before, after, asOf: re
       before: was,
       after: is,
       difference: differenceOf(was.preview.resolved, is.preview.resolved),
-      findings,
+      findings: orderFindings([...(requested === null ? [] : asOfFindings(requested, market.dates)), ...findings]),
     });
     return answerBytes(JSON.stringify(response));
   });

@@ -90,6 +90,7 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   const indexId = flags.text('index');
   if (indexId === undefined) throw new UsageError('divisor export takes --index ID. See divisor export --help');
   const format = flags.text<ExportFormat>('format') ?? (out === undefined ? 'csv' : formatOf(out));
+  if (out !== undefined) assertEnding(out, format);
   if (out === undefined && (format === 'xlsx' || format === 'arrow') && process.stdout.isTTY)
     throw new UsageError(`${format} is not text for a terminal: name a file with --out`);
   return {
@@ -104,10 +105,21 @@ function requestOf(word: string, flags: FlagValues, out: string | undefined): Ex
   };
 }
 
-/** The format that the ending of a file names. */
-function formatOf(out: string): ExportFormat {
+/** The format that the ending of a file names; undefined where it names none. */
+function endingOf(out: string): ExportFormat | undefined {
   const extension = extname(out).slice(1).toLowerCase();
-  const format = FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);
+  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].extension === extension);
+}
+
+/** @throws UsageError where a file is called as one of another format */
+function assertEnding(out: string, format: ExportFormat): void {
+  const ending = endingOf(out) ?? format;
+  if (ending !== format) throw new UsageError(`--format is ${format}, and the ending of ${out} says ${ending}`);
+}
+
+/** @throws UsageError where the ending names no format */
+function formatOf(out: string): ExportFormat {
+  const format = endingOf(out);
   if (format !== undefined) return format;
   const endings = FORMAT_NAMES.map((name) => `.${EXPORT_FORMATS[name].extension}`).join(', ');
   throw new UsageError(`the ending of ${out} names no format; ${endings} do, or --format`);

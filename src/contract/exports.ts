@@ -68,6 +68,7 @@ export const exportRoutes = routes({
       'VALIDATION_FAILED',
       'INVALID_RANGE',
       'NO_DATA_AT_DATE',
+      'NO_DATA_IN_RANGE',
       'RANGE_TOO_SHORT',
       'TOTAL_LOSS',
       'NUMERIC_FAILURE',

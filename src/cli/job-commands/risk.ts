@@ -8,7 +8,11 @@ export const risk: JobCommand<RiskModel> = {
   summary: 'Estimate a covariance risk model.',
   words: [{ name: 'MODEL', help: 'Id to store the model under.' }],
   flags: {
-    index: { type: 'string', value: 'ID', help: "Take the names from this index's latest run." },
+    index: {
+      type: 'string',
+      value: 'ID',
+      help: "Take the names from this index's latest run. A stored model is estimated again over its own unless given.",
+    },
     identifiers: { type: 'string', value: 'A,B,C', help: 'Or name them.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the window.' },
@@ -38,5 +42,12 @@ export const risk: JobCommand<RiskModel> = {
     };
     return { job: await client.call('estimateRiskModel', { params: { model_id }, body }) };
   },
-  show: ({ diagnostics }) => table(Object.entries(diagnostics).map(([name, value]) => [name, String(value)])),
+  show: ({ model_id, asset_ids, observed_start, observed_end, diagnostics }) =>
+    `${model_id} over ${asset_ids.length} names (${namesText(asset_ids)}), returns of ${observed_start} to ${observed_end}\n${table(Object.entries(diagnostics).map(([name, value]) => [name, String(value)]))}`,
 };
+
+/** Names that are listed. */
+const LISTED_MAX = 5;
+
+const namesText = (names: readonly string[]) =>
+  `${names.slice(0, LISTED_MAX).join(', ')}${names.length > LISTED_MAX ? ', ...' : ''}`;

@@ -88,6 +88,9 @@ export const preview = viewCommand({
       weight,
       ...scalars(assets.find((asset) => asset.identifier === identifier) ?? {}),
     })),
+  /** What a run says too is left to it: here counts a date that the data does not reach. */
+  notices: ({ findings }) =>
+    findings.filter(({ path }) => path === 'as_of').map(({ code, path, message }) => `${code} ${path}: ${message}`),
 });
 
 export const versions = viewCommand({

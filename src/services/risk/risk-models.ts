@@ -108,7 +108,10 @@ export function createRiskModels({
     const isAbsent = canonicalJson(request) === DEFAULTS;
     if (isAbsent && (await documents.get('risk-model', modelId)) !== undefined)
       return (await stored(modelId)).document.request;
-    throw new Refusal('UNIVERSE_REQUIRED', `The risk model ${modelId} needs identifiers or an index_id.`);
+    throw new Refusal(
+      'UNIVERSE_REQUIRED',
+      `The risk model ${modelId} needs identifiers or an index_id (--identifiers or --index).`,
+    );
   }
 
   async function payloadOf(modelId: string, request: RiskModelRequest, market: MarketData): Promise<RiskModelPayload> {

@@ -146,6 +146,7 @@ export function createExports({
       const subject = await subjectOf(name, request.as_known_on);
       const { run } = subject;
       assertOrder({ start, end });
+      assertReached(run, { start, end });
       const served = await marketOf(run, table, subject.served);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await stateOf(states, run);
@@ -162,6 +163,17 @@ export function createExports({
       };
     },
   };
+}
+
+/** @throws Refusal NO_DATA_IN_RANGE for dates after the end of the run, or before its start */
+function assertReached({ start: first, end: last }: RunDocument, { start, end }: Pick<Asked, 'start' | 'end'>): void {
+  if (start !== null && start > last)
+    throw new Refusal('NO_DATA_IN_RANGE', `start ${start} is after the last date of the run, ${last}.`, {
+      start,
+      last,
+    });
+  if (end !== null && end < first)
+    throw new Refusal('NO_DATA_IN_RANGE', `end ${end} is before the first date of the run, ${first}.`, { end, first });
 }
 
 /** @throws Refusal VALIDATION_FAILED for a table without groups, and for a column that the market does not have */

@@ -47,6 +47,10 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     const misspelt = await asked(['export', 'wieghts', '--index', 'EVEN']);
     expect([misspelt.status, misspelt.err]).toEqual([64, expect.stringContaining('Did you mean weights?')]);
     expect((await asked(['export', 'levels'])).err).toContain('--index');
+    const both = await asked(['export', 'levels', '--index', 'EVEN', '--out', file('both.xlsx'), '--format', 'csv']);
+    expect([both.status, both.err]).toEqual([64, expect.stringMatching(/csv.*both\.xlsx says xlsx/)]);
+    const late = await asked(['export', 'levels', '--index', 'EVEN', '--start', '2090-01-02']);
+    expect([late.status, late.out, late.err]).toEqual([2, '', expect.stringMatching(/2090-01-02 is after .* 20\d\d-/)]);
     const ending = await asked(['export', 'levels', '--index', 'EVEN', '--out', file('levels.pdf')]);
     expect([ending.status, ending.err]).toEqual([64, expect.stringContaining('.csv')]);
   });

@@ -194,7 +194,7 @@ describe('a misspelt name', () => {
     ]);
     const path = await duckDbFile(['CREATE TABLE marktes (a INT)']);
     expect((await inDatabase('duckdb', path))[0]!.message).toBe(
-      'The database has no table market. Did you mean marktes? It has marktes; tables says which is market, as { "market": "marktes" }.',
+      'The database has no table market. Did you mean marktes? It has marktes; tables says which is market, as { "market": "marktes" }; inspect proposes it.',
     );
     const problems = createProblems();
     await readImport({ kind: 'tables', tables: { markets: { columns: [], data: [] } } }, problems);

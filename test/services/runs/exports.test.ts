@@ -51,9 +51,15 @@ describe.each(IDS)('every table of %s', (id) => {
       const all = await jsonOf({ id, table });
       const within = all.filter(({ date }) => String(date) >= start && String(date) <= end);
       expect(await jsonOf({ id, table, query: `&start=${start}&end=${end}` })).toEqual(within);
-      expect(await jsonOf({ id, table, query: '&start=2031-01-01' })).toEqual([]);
+      expect(await jsonOf({ id, table, query: '&start=2020-11-07&end=2020-11-08' })).toEqual([]);
     },
   );
+
+  test('dates that the run does not reach are refused with its own', async () => {
+    const asked = (query: string) => jsonOf({ id, table: 'levels', query });
+    await expect(asked('&start=2031-01-01')).rejects.toThrow(/start 2031-01-01 is after .* 2022-12-30/);
+    await expect(asked('&end=2001-01-01')).rejects.toThrow(/end 2001-01-01 is before .* 20\d\d-\d\d-\d\d/);
+  });
 });
 
 describeViewRows();

@@ -43,7 +43,7 @@ function namedBy(tableKind: TableKind, held: ReadonlySet<string>): string {
   if (held.size === 0) return ' It has none.';
   const listed = [...held].slice(0, LISTED_MAX).join(', ');
   const more = held.size > LISTED_MAX ? ` and ${held.size - LISTED_MAX} more` : '';
-  return ` It has ${listed}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }.`;
+  return ` It has ${listed}${more}; tables says which is ${tableKind}, as { "${tableKind}": "${[...held][0]!}" }; inspect proposes it.`;
 }
 
 /** The tables of a wide market, one a field, that a mapping names. */

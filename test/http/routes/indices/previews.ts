@@ -42,8 +42,13 @@ export function describePreviews(): void {
         as_of: '2024-01-06',
         resolved_date: '2024-01-05',
       });
-      expect(await preview(document('X'), '2030-01-01')).toMatchObject({ resolved_date: '2024-01-10' });
-      expect(await preview(document('X'), '2023-12-31')).toEqual(
+      const [late, early] = [await preview(document('X'), '2030-01-01'), await preview(document('X'), '2023-12-31')];
+      expect(late).toMatchObject({ resolved_date: '2024-01-10' });
+      expect(late.findings.find(({ path }) => path === 'as_of')?.message).toMatch(/2030-01-01 is after .* 2024-01-10/);
+      expect(early.findings.find(({ path }) => path === 'as_of')?.message).toMatch(
+        /2023-12-31 is before .* 2024-01-02/,
+      );
+      expect(early).toEqual(
         expect.objectContaining({
           resolved_date: null,
           assets: [],

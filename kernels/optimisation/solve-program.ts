@@ -4,6 +4,7 @@ import type { DenseAlgebra } from './factors/algebra.js';
 import { createCurvature, type Curvature } from './factors/curvature.js';
 import { withoutFixedNames } from './presolve/fixed-names.js';
 import { runInteriorPoint, type InteriorRun } from './interior-point/interior-point.js';
+import { isFolded } from './interior-point/folded-rows.js';
 import { createPathFactors, type PathFactors } from './path/factor.js';
 import { followPath, type PathStart } from './path/follow-path.js';
 import { equilibrate } from './presolve/equilibrate.js';
@@ -128,7 +129,9 @@ function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boo
 function solveFree(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
   let iterations = 0;
   if (program.curvature > 0 || program.ridge > 0) {
-    for (const { state, nearby } of beginnings(program, warm)) {
+    // From afar block pivoting takes in all soft rows that do not hold at once: among many of them it wanders.
+    const isCold = !isFolded(program, program.n);
+    for (const { state, nearby } of beginnings(program, warm, isCold)) {
       const iterate = newIterate(program);
       iterate.x.set(program.centre);
       const outcome = runActiveSet(program, curvature, state, iterate, {
@@ -197,8 +200,9 @@ interface Beginning {
  * Where block pivoting begins: at the state of a similar programme; with every name free, limits on kinks left aside;
  * and where those bind, with every name pinned to its kink.
  */
-function* beginnings(program: Program, warm: ActiveState | undefined): Generator<Beginning> {
+function* beginnings(program: Program, warm: ActiveState | undefined, isCold: boolean): Generator<Beginning> {
   if (warm !== undefined) yield { state: copyState(warm), nearby: warm.kinks.includes(UPPER) };
+  if (!isCold) return;
   if (warm === undefined || warm.kinks.includes(UPPER)) yield { state: coldState(program), nearby: false };
   if (program.kinks.some(({ limit }) => limit !== null) && program.norms.length === 0)
     yield { state: pinnedState(program), nearby: true };

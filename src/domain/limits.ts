@@ -19,6 +19,8 @@ export const LIMITS = {
   MIN_NAME_OBSERVATIONS: 20,
   /** Complete rows a covariance estimate needs. */
   MIN_MODEL_OBSERVATIONS: 20,
+  /** Scenarios of an objective: twenty years of sessions. */
+  MAX_SCENARIOS: 5000,
   /** Trailing returns behind the risk model of a derived index. */
   DERIVED_RISK_SESSIONS: 504,
   /** Body of every route but the import. */

@@ -119,6 +119,7 @@ function factorState(
     work.columns = new Float64Array(f * m);
     work.solved = new Float64Array(f * m);
   }
+  if (work.schur.length < m * m) work.schur = new Float64Array(m * m);
   gatherColumns(program, state, iterate, work);
   if (m === 0) return true;
   const { columns, solved, schur } = work;

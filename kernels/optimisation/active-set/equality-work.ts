@@ -22,7 +22,8 @@ export interface Work {
   columns: Float64Array;
   solved: Float64Array;
   readonly step: Float64Array;
-  readonly schur: Float64Array;
+  /** Grows with the active rows. */
+  schur: Float64Array;
   readonly change: Float64Array;
   readonly skipped: Uint8Array;
 }
@@ -49,7 +50,7 @@ export function workFor(program: Program): Work {
     columns: new Float64Array(0),
     solved: new Float64Array(0),
     step: new Float64Array(n),
-    schur: new Float64Array(count * count),
+    schur: new Float64Array(0),
     change: new Float64Array(count),
     skipped: new Uint8Array(count),
   };

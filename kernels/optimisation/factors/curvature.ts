@@ -10,11 +10,19 @@ export interface Curvature {
   /**
    * @param free      Positions of the free names, ascending; the first `count` entries count.
    * @param diagonal  [n], by position.
+   * @param outer     [rows x count], added to H as outer'outer.
    * @returns         Whether H is positive definite to working precision.
    * @cost            count^3 / 6 over the names that covary with any other, or count k^2 / 2 + k^3 / 6 when loadings
    *   make that cheaper.
    */
-  factor(metric: Metric | null, scale: number, diagonal: Float64Array, free: Int32Array, count: number): boolean;
+  factor(
+    metric: Metric | null,
+    scale: number,
+    diagonal: Float64Array,
+    free: Int32Array,
+    count: number,
+    outer?: Float64Array,
+  ): boolean;
   /** b := H^-1 b, b [count x columns] row-major. */
   solve(b: Float64Array, columns: number): void;
 }
@@ -47,9 +55,18 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     diagonal: Float64Array,
     free: Int32Array,
     count: number,
+    outer?: Float64Array,
   ): boolean {
     order = count;
     if (inverse.length < count) inverse = new Float64Array(count);
+    if (outer !== undefined) {
+      form = 'dense';
+      if (square.length < count * count) square = new Float64Array(count * count);
+      const whole = square.subarray(0, count * count);
+      algebra.symmetricRankK(outer, count, whole);
+      addLower(metric, scale, diagonal, free, count, whole);
+      return algebra.cholesky(whole, count) === count;
+    }
     if (metric === null || scale === 0) {
       form = 'diagonal';
       return invertDiagonal(diagonal, free, count, inverse);
@@ -209,6 +226,22 @@ function invertDiagonal(diagonal: Float64Array, free: Int32Array, count: number,
     inverse[p] = 1 / value;
   }
   return true;
+}
+
+/** Adds the lower triangle of scale P_FF + diag. */
+function addLower(
+  metric: Metric | null,
+  scale: number,
+  diagonal: Float64Array,
+  free: Int32Array,
+  count: number,
+  out: Float64Array,
+): void {
+  const own = new Float64Array(count * count);
+  if (metric === null || scale === 0) for (let p = 0; p < count; p++) own[p * count + p] = diagonal[free[p]!]!;
+  else if (metric.form === 'dense') gatherLower(metric.matrix, metric.n, scale, diagonal, free, count, own);
+  else productLower(metric, scale, diagonal, free, count, own);
+  for (let e = 0; e < own.length; e++) out[e]! += own[e]!;
 }
 
 /** Lower triangle of scale P_FF + diag, the only part a Cholesky factorisation reads. */

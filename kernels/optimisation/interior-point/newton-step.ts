@@ -1,12 +1,13 @@
 import type { Work } from './work.js';
+import { foldSteps } from './fold-steps.js';
 import { lowerConstant, sideSlack, upperConstant } from './row-sides.js';
 
 /** Steps of all pairs from dx and the multiplier changes. */
 export function pairSteps(work: Work): void {
-  const { program, free, f, pairs, at, dx, change, columns, columnCount: c, rowResidual, rowScale } = work;
-  const { rows, kinks, norms } = program;
+  const { program, free, f, pairs, at, dx, change, columns, columnCount: c, rowResidual, rowScale, fold, kept } = work;
+  const { kinks, norms } = program;
   const { on, s, z, ds, dz, target } = pairs;
-  const m = rows.count;
+  const m = kept.length;
   const complement = (k: number) => {
     dz[k] = (target[k]! - z[k]! * ds[k]!) / s[k]!;
   };
@@ -20,11 +21,13 @@ export function pairSteps(work: Work): void {
       complement(at.upper + p);
     }
   }
-  for (let r = 0; r < m; r++) {
+  if (fold !== null) foldSteps(work, fold, sideStep);
+  for (let column = 0; column < m; column++) {
+    const r = kept[column]!;
     const [u, l] = [at.rowUpper + r, at.rowLower + r];
     if (on[u] === 0 && on[l] === 0) continue;
     let moved = 0;
-    for (let p = 0; p < f; p++) moved += columns[p * c + r]! * dx[p]!;
+    for (let p = 0; p < f; p++) moved += columns[p * c + column]! * dx[p]!;
     const value = rowResidual[r]! * rowScale[r]!;
     // The wider side follows from the move, the narrower one from the multiplier of the row: a slack near zero would
     // blow up rounding.
@@ -33,11 +36,11 @@ export function pairSteps(work: Work): void {
     let up = 0;
     let down = 0;
     if (lowerSlack > upperSlack) {
-      down = on[u] === 1 ? (-moved - lowerConstant(work, r, value)) / lowerSlack : -change[r]!;
-      up = change[r]! + down;
+      down = on[u] === 1 ? (-moved - lowerConstant(work, r, value)) / lowerSlack : -change[column]!;
+      up = change[column]! + down;
     } else {
-      up = on[l] === 1 ? (moved - upperConstant(work, r, value)) / upperSlack : change[r]!;
-      down = up - change[r]!;
+      up = on[l] === 1 ? (moved - upperConstant(work, r, value)) / upperSlack : change[column]!;
+      down = up - change[column]!;
     }
     if (on[u] === 1) sideStep(u, at.rowOver + r, up);
     if (on[l] === 1) sideStep(l, at.rowUnder + r, down);
@@ -77,7 +80,7 @@ export function pairSteps(work: Work): void {
 }
 
 export function advance(work: Work, length: number): void {
-  const { program, free, f, pairs, at, x, y, t, dx, change, lowerResidual, upperResidual } = work;
+  const { program, free, f, pairs, at, x, y, t, dx, change, columnOf, lowerResidual, upperResidual } = work;
   const { on, s, z, ds, dz } = pairs;
   const { rows, kinks, lower, upper } = program;
   for (let k = 0; k < pairs.count; k++) {
@@ -95,7 +98,7 @@ export function advance(work: Work, length: number): void {
   }
   for (let r = 0; r < rows.count; r++) {
     const [u, l] = [at.rowUpper + r, at.rowLower + r];
-    if (on[u] === 0 && on[l] === 0) y[r] = rows.lower[r] === rows.upper[r] ? y[r]! + length * change[r]! : 0;
+    if (on[u] === 0 && on[l] === 0) y[r] = rows.lower[r] === rows.upper[r] ? y[r]! + length * change[columnOf[r]!]! : 0;
     else y[r] = (on[u] === 1 ? z[u]! : 0) - (on[l] === 1 ? z[l]! : 0);
   }
   for (let k = 0; k < kinks.length; k++) {

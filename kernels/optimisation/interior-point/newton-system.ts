@@ -4,6 +4,7 @@ import { metricTimes } from '../program/metric.js';
 import { pairSteps } from './newton-step.js';
 import { lagrangianCurvature } from '../program/norms.js';
 import { isUnbounded } from '../program/program.js';
+import { addFolded, foldRight, foldWeights } from './fold-steps.js';
 import { kinkRight, rowRight, rowSlack } from './row-sides.js';
 import { factorSemidefinite, solveFactored } from '../factors/schur.js';
 
@@ -36,11 +37,13 @@ function factor(work: Work, curvature: Curvature): boolean {
     rowScale,
     normGradient,
     normRadius,
+    fold,
+    kept,
     columnCount: c,
   } = work;
   const { n, rows, kinks, norms } = program;
   const { on, s, z } = pairs;
-  const m = rows.count;
+  const m = kept.length;
   for (let q = 0; q < norms.length; q++) work.normWeights[q] = z[at.norm + q]! / normRadius[q]!;
   const own = { scale: scale * program.curvature, ridge: scale * program.ridge + work.proximal };
   const { metric, scale: metricScale, ridge } = lagrangianCurvature(program, own, work.normWeights);
@@ -60,11 +63,13 @@ function factor(work: Work, curvature: Curvature): boolean {
     }
     diagonal[free[p]!] = total;
   }
-  if (!curvature.factor(metric, metricScale, diagonal, free, f)) return false;
-  for (let r = 0; r < m; r++) {
+  const outer = fold === null ? undefined : foldWeights(work, fold);
+  if (!curvature.factor(metric, metricScale, diagonal, free, f, outer)) return false;
+  for (let column = 0; column < m; column++) {
+    const r = kept[column]!;
     const factorOf = isUnbounded(rows, r) ? 0 : rowScale[r]!;
-    for (let p = 0; p < f; p++) columns[p * c + r] = rows.coefficients[r * n + free[p]!]! * factorOf;
-    slack[r] = rowSlack(work, r);
+    for (let p = 0; p < f; p++) columns[p * c + column] = rows.coefficients[r * n + free[p]!]! * factorOf;
+    slack[column] = rowSlack(work, r);
   }
   for (let k = 0; k < kinks.length; k++) {
     const { left, right, limit } = kinks[k]!;
@@ -123,12 +128,14 @@ export function direction(work: Work, curvature: Curvature): void {
     rowResidual,
     columnCount: c,
     rowScale,
+    fold,
+    kept,
     lowerResidual,
     upperResidual,
   } = work;
   const { rows, kinks } = program;
   const { on, s, z, target } = pairs;
-  const m = rows.count;
+  const m = kept.length;
   for (let p = 0; p < f; p++) {
     let total = -gradient[free[p]!]!;
     if (on[at.lower + p] === 1)
@@ -149,6 +156,7 @@ export function direction(work: Work, curvature: Curvature): void {
     }
     right[p] = total;
   }
+  if (fold !== null) foldRight(work, fold, right);
   for (let r = 0; r < c; r++) columnRight[r] = rightOf(r);
   dx.fill(0);
   change.fill(0);
@@ -160,10 +168,11 @@ export function direction(work: Work, curvature: Curvature): void {
   pairSteps(work);
 
   function rightOf(r: number): number {
-    if (r < m) return rowRight(work, r, rowResidual[r]! * rowScale[r]!);
+    if (r < m) return rowRight(work, kept[r]!, rowResidual[kept[r]!]! * rowScale[kept[r]!]!);
     if (r < m + kinks.length) return kinkRight(work, r - m);
-    const side = at.norm + r - m - kinks.length;
-    return rowResidual[r]! - target[side]! / z[side]!;
+    const norm = r - m - kinks.length;
+    const side = at.norm + norm;
+    return rowResidual[rows.count + kinks.length + norm]! - target[side]! / z[side]!;
   }
 }
 
@@ -222,4 +231,5 @@ function systemResidual(work: Work): void {
     }
     nameError[p] = total;
   }
+  if (work.fold !== null) addFolded(work.fold, { x: dx, times: -1 }, nameError);
 }

@@ -73,7 +73,7 @@ export function start(work: Work): void {
  * with every slack shifted until it is positive. Bounds then have residuals like rows.
  */
 export function startFar(work: Work, curvature: Curvature): void {
-  const { program, free, f, pairs, at, x, y, dx, change, rowScale, lowerResidual, upperResidual } = work;
+  const { program, free, f, pairs, at, x, y, dx, change, columnOf, rowScale, lowerResidual, upperResidual } = work;
   const { n, lower, upper, rows } = program;
   residuals(work);
   pairs.target.fill(0);
@@ -82,7 +82,7 @@ export function startFar(work: Work, curvature: Curvature): void {
   for (let p = 0; p < f; p++) x[free[p]!]! += dx[p]!;
   for (let r = 0; r < rows.count; r++)
     if (pairs.on[at.rowUpper + r] === 0 && pairs.on[at.rowLower + r] === 0)
-      y[r]! += isUnbounded(rows, r) ? 0 : change[r]!;
+      y[r]! += isUnbounded(rows, r) ? 0 : change[columnOf[r]!]!;
   const room = new Float64Array(pairs.count);
   for (let p = 0; p < f; p++) {
     room[at.lower + p] = x[free[p]!]! - lower[free[p]!]!;

@@ -1,6 +1,7 @@
 import { metricDiagonal, type Metric } from '../program/metric.js';
 import { createPairs, type Pairs } from './pairs.js';
 import type { Program } from '../program/program.js';
+import { foldedRows, type FoldedRows } from './folded-rows.js';
 
 /** Proximal terms of the scaled programme, in names and in equality rows: they vanish at the answer. */
 const PROXIMAL_NAME = 1e-9;
@@ -10,6 +11,9 @@ const PROXIMAL_FAR = 1e-8;
 
 /** Bounds this close, relative to 1 + |bound|, fix a name. */
 const NARROW = 1e-13;
+
+/** Share of the steepest slope that a curvature is measured against at least. */
+const STEEP = 1e-3;
 
 /** Smallest radius a norm is divided by: below it the norm counts as a plain square. */
 const RADIUS_MIN = 1e-6;
@@ -34,14 +38,20 @@ export interface Work {
   readonly offset: Float64Array;
   readonly product: Float64Array;
   readonly diagonal: Float64Array;
-  /** Rows, kinks, norms: [columns]. */
+  /** Soft rows that are eliminated into the curvature of the names; null where there are few. */
+  readonly fold: FoldedRows | null;
+  /** Rows of the Schur complement, ascending, and the place of each row among them, -1 for one that is folded. */
+  readonly kept: Int32Array;
+  readonly columnOf: Int32Array;
+  /** Kept rows, kinks, norms: [columns]. */
   readonly columnCount: number;
   readonly columns: Float64Array;
   readonly solved: Float64Array;
   readonly schur: Float64Array;
   readonly skipped: Uint8Array;
-  /** Diagonal of the Schur complement, and the residual of each column: [columns]. */
+  /** Diagonal of the Schur complement: [columns]. */
   readonly slack: Float64Array;
+  /** Residuals of all rows, kinks, norms. */
   readonly rowResidual: Float64Array;
   readonly right: Float64Array;
   readonly change: Float64Array;
@@ -112,13 +122,17 @@ export function prepare(program: Program, far: boolean): Work {
     number,
   ];
   const pairs = createPairs(sizes.reduce((sum, size) => sum + size, 0));
-  const columnCount = m + K + Q;
   const rowScale = new Float64Array(m);
   for (let r = 0; r < m; r++) {
     let largest = 0;
     for (let p = 0; p < f; p++) largest = Math.max(largest, Math.abs(rows.coefficients[r * n + free[p]!]!));
     rowScale[r] = largest > 0 ? 1 / largest : 1;
   }
+  const fold = foldedRows(program, free, rowScale);
+  const kept = fold === null ? Int32Array.from({ length: m }, (_, r) => r) : fold.others;
+  const columnOf = new Int32Array(m).fill(-1);
+  kept.forEach((r, column) => (columnOf[r] = column));
+  const columnCount = kept.length + K + Q;
   let size = program.ridge;
   if (metric !== null && program.curvature > 0) {
     const diagonal = metricDiagonal(metric);
@@ -130,7 +144,13 @@ export function prepare(program: Program, far: boolean): Work {
   for (let p = 0; p < f; p++) steepest = Math.max(steepest, Math.abs(program.linear[free[p]!]!));
   let dearest = 0;
   for (let r = 0; r < m; r++) if (Number.isFinite(rows.penalty[r]!)) dearest = Math.max(dearest, rows.penalty[r]!);
-  const magnitude = size > 0 ? Math.max(size, 1e-3 * steepest) : Math.max(steepest, dearest);
+  // Many soft rows are a cost of their own, which the curvature of a few names says nothing of.
+  const magnitude =
+    fold !== null
+      ? STEEP * Math.max(steepest, dearest)
+      : size > 0
+        ? Math.max(size, STEEP * steepest)
+        : Math.max(steepest, dearest);
   return {
     program,
     free,
@@ -146,13 +166,16 @@ export function prepare(program: Program, far: boolean): Work {
     offset: new Float64Array(n),
     product: new Float64Array(n),
     diagonal: new Float64Array(n),
+    fold,
+    kept,
+    columnOf,
     columnCount,
     columns: new Float64Array(f * columnCount),
     solved: new Float64Array(f * columnCount),
     schur: new Float64Array(columnCount * columnCount),
     skipped: new Uint8Array(columnCount),
     slack: new Float64Array(columnCount),
-    rowResidual: new Float64Array(columnCount),
+    rowResidual: new Float64Array(m + K + Q),
     right: new Float64Array(f),
     change: new Float64Array(columnCount),
     dx: new Float64Array(f),

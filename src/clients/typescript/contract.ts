@@ -3768,6 +3768,24 @@ export interface Methodology {
   }[];
 }
 
+/** The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session. */
+export interface MinCdarObjective {
+  /** Share of the scenarios that is better than those averaged. Unit: fraction. */
+  readonly confidence?: number | undefined;
+  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  readonly scenarios?: number | null | undefined;
+  readonly type: 'min_cdar';
+}
+
+/** The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical returns. */
+export interface MinCvarObjective {
+  /** Share of the scenarios that is better than those averaged. Unit: fraction. */
+  readonly confidence?: number | undefined;
+  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  readonly scenarios?: number | null | undefined;
+  readonly type: 'min_cvar';
+}
+
 /** The least variance of the active weights, weight less index weight: the weights nearest to the index. */
 export interface MinTrackingErrorObjective {
   readonly type: 'min_tracking_error';
@@ -3887,14 +3905,14 @@ export interface NotNode {
 }
 
 /** What weights are chosen for: a type alone, or with its parameters. */
-export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 'max_return' | 'max_sharpe' | 'risk_parity' | 'max_diversification' | 'max_decorrelation' | MinTrackingErrorObjective | MinVarianceObjective | MaxUtilityObjective | MaxReturnObjective | MaxSharpeObjective | RiskParityObjective | MaxDiversificationObjective | MaxDecorrelationObjective;
+export type Objective = 'min_tracking_error' | 'min_variance' | 'max_utility' | 'max_return' | 'max_sharpe' | 'risk_parity' | 'max_diversification' | 'max_decorrelation' | 'min_cvar' | 'min_cdar' | MinTrackingErrorObjective | MinVarianceObjective | MaxUtilityObjective | MaxReturnObjective | MaxSharpeObjective | RiskParityObjective | MaxDiversificationObjective | MaxDecorrelationObjective | MinCvarObjective | MinCdarObjective;
 
 /** The figure in which a run reports the objective and changes of it. */
 export interface ObjectiveMeasure {
   /** As in the sentences of a run. */
   readonly name: string;
-  /** What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `number`: the value itself, without a unit. */
-  readonly form: 'root' | 'return' | 'number';
+  /** What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit. */
+  readonly form: 'root' | 'return' | 'loss' | 'number';
 }
 
 export interface ObjectiveTypeSpec {

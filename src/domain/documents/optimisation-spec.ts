@@ -93,13 +93,14 @@ export function returnsOf({ expected_returns: spec }: Pick<OptimisationSpec, 'ex
 interface Raw {
   readonly objective?: unknown;
   readonly expected_returns?: unknown;
+  readonly costs?: unknown;
 }
 
 /**
  * Everything that is wrong with the objective and the expected returns of a body, shapes aside.
  * @param path Of what holds them, with its dot.
  */
-export function optimisationFindings({ objective, expected_returns: returns }: Raw, path: string): Finding[] {
+export function optimisationFindings({ objective, expected_returns: returns, costs }: Raw, path: string): Finding[] {
   const findings = [
     ...objectiveFindings(objective, `${path}objective`),
     ...returnsFindings(returns, `${path}expected_returns`),
@@ -113,7 +114,22 @@ export function optimisationFindings({ objective, expected_returns: returns }: R
       message: `${path}expected_returns is required by the objective ${entry.type}.`,
       accepted: RETURNS_CLASSES.map(({ type }) => type),
     });
+  const impact = impactOf(costs);
+  if (entry?.takesImpact === false && impact > 0)
+    findings.push({
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: `${path}costs.impact_coefficient`,
+      message: `${path}costs.impact_coefficient is ${impact}; the objective ${entry.type} takes linear costs only, and 0 is needed.`,
+      value: impact,
+    });
   return findings;
+}
+
+/** The coefficient of costs of unknown shape, 0 where it is none. */
+function impactOf(costs: unknown): number {
+  const impact = (costs as { impact_coefficient?: unknown } | null | undefined)?.impact_coefficient; // Looked at before its shape is known.
+  return typeof impact === 'number' ? impact : 0;
 }
 
 function objectiveFindings(objective: unknown, path: string): Finding[] {

@@ -4,6 +4,8 @@ import { maxDiversification } from './classes/max-diversification.js';
 import { maxReturn } from './classes/max-return.js';
 import { maxSharpe } from './classes/max-sharpe.js';
 import { maxUtility } from './classes/max-utility.js';
+import { minCdar } from './classes/min-cdar.js';
+import { minCvar } from './classes/min-cvar.js';
 import { minTrackingError } from './classes/min-tracking-error.js';
 import { minVariance } from './classes/min-variance.js';
 import { riskParity } from './classes/risk-parity.js';
@@ -19,6 +21,8 @@ export const OBJECTIVE_CLASSES: readonly ObjectiveClass[] = [
   riskParity,
   maxDiversification,
   maxDecorrelation,
+  minCvar,
+  minCdar,
 ];
 
 const BY_TYPE = new Map(OBJECTIVE_CLASSES.map((entry) => [entry.type, entry]));

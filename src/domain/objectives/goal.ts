@@ -1,5 +1,7 @@
+import type { TailGoal } from './tail.js';
+
 /** What weights are chosen for, in the terms of a solver; arrays follow the names of the problem. */
-export type Goal = QuadraticGoal | RatioGoal;
+export type Goal = QuadraticGoal | RatioGoal | TailGoal;
 
 /** curvature/2 (w - centre)' M (w - centre) + linear'w, as small as it can be. */
 export interface QuadraticGoal {

@@ -20,6 +20,11 @@ export interface GoalContext {
   categories(field: string): readonly (string | null)[];
   /** Annualised expected returns, [N]; asked for by objectives that need them alone. */
   expectedReturns(): Float64Array;
+  /**
+   * Simple returns of the names over the last sessions, of the risk model's window for null, [T x N]; asked for by
+   * objectives of scenarios alone.
+   */
+  scenarios(sessions: number | null): Float64Array;
   warn(message: string): void;
 }
 
@@ -27,6 +32,7 @@ export interface GoalContext {
 export const MEASURE_FORMS = {
   root: 'the root of a variance, a fraction a year',
   return: 'the value itself, a fraction a year',
+  loss: 'the value itself, a fraction lost',
   number: 'the value itself, without a unit',
 } as const;
 
@@ -46,6 +52,8 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly sense: 'minimise' | 'maximise';
   /** Whether expected returns have to be given. */
   readonly needsReturns: boolean;
+  /** Whether costs may have a market impact: averages of a tail are solved with linear ones alone. */
+  readonly takesImpact: boolean;
   readonly params: P;
   readonly measure: Measure;
   /** Datapoints it reads. */
@@ -59,10 +67,10 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
 
 /** Keeps the parameter types of an entry for its behaviour. */
 export function objectiveClass<P extends z.ZodObject>(
-  entry: Omit<ObjectiveClass<P>, 'category' | 'reads' | 'unattainable'> &
-    Partial<Pick<ObjectiveClass<P>, 'reads' | 'unattainable'>>,
+  entry: Omit<ObjectiveClass<P>, 'category' | 'reads' | 'unattainable' | 'takesImpact'> &
+    Partial<Pick<ObjectiveClass<P>, 'reads' | 'unattainable' | 'takesImpact'>>,
 ): ObjectiveClass<P> {
-  return { category: 'objective', reads: () => [], unattainable: null, ...entry };
+  return { category: 'objective', reads: () => [], unattainable: null, takesImpact: true, ...entry };
 }
 
 /** The root of a variance, in basis points. */
@@ -80,6 +88,9 @@ export const returnMeasure = (name: string): Measure => ({
   unit: 'basis points',
   of: (value) => 1e4 * value,
 });
+
+/** A loss, in basis points. */
+export const lossMeasure = (name: string): Measure => ({ ...returnMeasure(name), form: 'loss' });
 
 /** A number without a unit. */
 export const plainMeasure = (name: string): Measure => ({ name, form: 'number', unit: 'number', of: (value) => value });

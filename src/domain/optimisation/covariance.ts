@@ -12,6 +12,7 @@ import { estimateFactors, loadingsOf as factorLoadings } from '../risk/factors/e
 import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
 import { modelCovariance, type StoredModel } from '../risk/stored-model.js';
 import { insufficientRisk } from './insufficient-risk.js';
+import { scenarioReturns, type Scenarios } from './scenario-returns.js';
 
 /** The risk model of an optimisation: annualised, over every name asked for. */
 export interface RiskEstimate {
@@ -21,6 +22,8 @@ export interface RiskEstimate {
    * @throws Refusal RISK_INSUFFICIENT_DATA where a stored model stands beside too few observations
    */
   means(): Float64Array;
+  /** @throws Refusal RISK_INSUFFICIENT_DATA */
+  readonly scenarios: (sessions: number | null) => Scenarios;
   readonly coverage: Coverage;
   /** Whether there were too few observations, and the identity stands for the covariance. */
   readonly isIdentity: boolean;
@@ -64,10 +67,12 @@ export function estimateRisk(
 ): RiskEstimate {
   const window = { ...asked, from: Math.max(asked.from, asked.to - (estimator?.sessions ?? Infinity)) };
   const coverage = coverageOf(window, columns);
+  const scenarios = scenarioReturns(asked, columns);
   if (coverage.columns.length === 0 || coverage.sessions.length < LIMITS.MIN_MODEL_OBSERVATIONS) {
     return {
       metric: identity(columns.length),
       means: () => new Float64Array(columns.length),
+      scenarios,
       coverage,
       isIdentity: true,
     };
@@ -77,6 +82,7 @@ export function estimateRisk(
     return {
       metric: spread(estimate.metric, coverage, columns),
       means: meansOver(estimate.means, coverage, columns),
+      scenarios,
       coverage,
       isIdentity: false,
     };
@@ -89,6 +95,7 @@ export function estimateRisk(
       return {
         metric: spread(loadings.metric, coverage, columns),
         means: meansOver(loadings.means, coverage, columns),
+        scenarios,
         coverage,
         isIdentity: false,
       };
@@ -102,6 +109,7 @@ export function estimateRisk(
   return {
     metric: spread(denseMetric(matrix, n), coverage, columns),
     means: meansOver(means, coverage, columns),
+    scenarios,
     coverage,
     isIdentity: false,
   };
@@ -126,6 +134,7 @@ export function storedRisk(
   return {
     metric: denseMetric(matrix, columns.length),
     means: () => (means ??= windowMeans(window, coverage, columns)),
+    scenarios: scenarioReturns(window, columns),
     // Every name has an estimate, whatever the window knows of it.
     coverage: { ...coverage, excluded: new Map() },
     isIdentity: false,

@@ -1,6 +1,7 @@
 import type { Composition } from '../backtest/simulate/compositions.js';
 import type { DecisionMemory } from '../backtest/simulate/decider.js';
 import type { DerivedDocument } from '../documents/index-document.js';
+import { objectiveOf } from '../documents/optimisation-spec.js';
 import { LIMITS } from '../limits.js';
 import { lookBackOver, type LookBack } from '../rules/look-back.js';
 import { EXPOSURE_SESSIONS } from '../risk/factors/estimate-factors.js';
@@ -53,7 +54,7 @@ export function derivedLookBack({
   // A return needs the session before its own.
   const returns = (memory?.moments?.rows ?? []).reduce(
     (first, rows) => Math.min(first, rows[0]! - 1),
-    decided - LIMITS.DERIVED_RISK_SESSIONS,
+    decided - Math.max(LIMITS.DERIVED_RISK_SESSIONS, scenariosOf(document)),
   );
   // Costs are those of trades from what the weights solved last have become since.
   const held = document.derivation.costs
@@ -61,6 +62,12 @@ export function derivedLookBack({
     : Number.POSITIVE_INFINITY;
   const session = Math.min(read, exposures.session, returns, held);
   return { session, paidAfter: Math.min(paidAfter, exposures.paidAfter, sessions[Math.max(0, session)]!) };
+}
+
+/** Sessions that the objective takes for scenarios. */
+function scenariosOf({ derivation: { objective } }: DerivedDocument): number {
+  const { scenarios } = objectiveOf(objective).params;
+  return typeof scenarios === 'number' ? scenarios : 0;
 }
 
 /** Returns of a style model; null of another risk model. */

@@ -44,7 +44,7 @@ const HALVINGS = 30;
  *   for the split.
  */
 export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covariance }: GoalOfMoves): MoveCosts {
-  if (goal.form === 'ratio') return { at: ({ weights }) => noBounds(weights.length) };
+  if (goal.form !== 'quadratic') return { at: ({ weights }) => noBounds(weights.length) };
   const { n } = covariance;
   const metric = goal.metric === 'covariance' ? covariance : correlationOf(covariance);
   const half = goal.curvature / 2;
@@ -77,7 +77,7 @@ export function createMoveCosts(algebra: DenseAlgebra, { goal, metric: covarianc
   };
 }
 
-/** Nothing is known of a ratio, which is no quadratic: its moves may cost nothing. */
+/** Nothing is known of a ratio or a tail, which are no quadratics: its moves may cost nothing. */
 function noBounds(n: number): Moves {
   const none = new Float64Array(n);
   return { drop: none, hold: none, dropPart: none, holdPart: none };

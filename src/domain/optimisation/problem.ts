@@ -64,6 +64,8 @@ export interface ProblemInput {
   /** Annualised, [N]; null where the objective needs none. */
   readonly expectedReturns?: Float64Array | null;
   readonly costs?: TradeCosts | null;
+  /** Simple returns of the names over the last sessions, [T x N]; absent where the objective needs none. */
+  readonly scenarios?: (sessions: number | null) => Float64Array;
   /** What factors matrices for objectives that solve for something first; plain loops unless given. */
   readonly algebra?: DenseAlgebra;
   /** Positions of names that may not be held, whatever the rows say. */
@@ -159,7 +161,7 @@ interface Stated {
 }
 
 function goalOf(
-  { identifiers, index, metric, datapoints, expectedReturns, algebra = plainAlgebra }: ProblemInput,
+  { identifiers, index, metric, datapoints, expectedReturns, scenarios, algebra = plainAlgebra }: ProblemInput,
   { objective: { entry, params }, rows, warnings }: Stated,
 ): Goal {
   return entry.toGoal(params, {
@@ -173,6 +175,10 @@ function goalOf(
       if (expectedReturns === undefined || expectedReturns === null)
         throw new Error(`the objective ${entry.type} was not given the expected returns it needs`);
       return expectedReturns;
+    },
+    scenarios(sessions) {
+      if (scenarios === undefined) throw new Error(`the objective ${entry.type} was not given the scenarios it needs`);
+      return scenarios(sessions);
     },
     warn: (message) => warnings.push(message),
   });

@@ -62,7 +62,7 @@ export function solveConvex(solver: Solver, problem: Problem, options: ConvexOpt
 }
 
 function isLinear({ goal }: Problem): boolean {
-  return goal.form === 'quadratic' && goal.curvature === 0;
+  return goal.form === 'tail' || (goal.form === 'quadratic' && goal.curvature === 0);
 }
 
 /** Rows that are checks, not rows of the program: limits on the tracking error while nothing else is minimised. */

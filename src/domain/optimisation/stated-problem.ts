@@ -1,10 +1,12 @@
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
-import { TRACKING } from '../objectives/objective.js';
+import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
 import type { CrossSection } from '../rules/datapoints/cross-section.js';
+import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
+import type { Scenarios } from './scenario-returns.js';
 import { datapointsOf } from './datapoints.js';
 import { createProblem, type PreviousWeights, type Problem } from './problem.js';
 
@@ -35,13 +37,14 @@ export interface StatedInput {
 
 /**
  * The problem of an objective at a decision, with its expected returns and costs.
- * @throws Refusal VALIDATION_FAILED where views contradict each other
+ * @throws Refusal VALIDATION_FAILED where views contradict each other, RISK_INSUFFICIENT_DATA where scenarios are too few
  */
 export function statedProblem(input: StatedInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
   const objective = objectiveOf(spec.objective);
   const returns = returnsOf(spec);
   const warnings: string[] = [];
+  const scenarios = scenariosFor(objective, risk, warnings);
   const expectedReturns =
     returns === null
       ? null
@@ -64,16 +67,29 @@ export function statedProblem(input: StatedInput): Problem {
     expectedReturns,
     costs: costsOf(spec.costs, held ?? { weights: index, leavers: [] }),
     algebra,
+    ...(scenarios === null ? {} : { scenarios: () => scenarios.returns }),
     warnings,
     // Without an estimate the mean variance stands for a name's: enough to keep it at its index weight, not to choose
     // it by.
-    excluded: objective.entry.type === TRACKING.entry.type ? [] : uncoveredNames(risk, columns),
+    excluded:
+      objective.entry.type === TRACKING.entry.type
+        ? []
+        : uncoveredNames([risk.coverage, ...(scenarios === null ? [] : [scenarios.coverage])], columns),
   });
 }
 
-/** Positions of names without a risk estimate. */
-function uncoveredNames({ coverage }: RiskEstimate, columns: Int32Array): number[] {
-  return Array.from(columns.keys()).filter((place) => coverage.excluded.has(columns[place]!));
+/** Positions of names that one of some windows does not cover. */
+function uncoveredNames(coverages: readonly Coverage[], columns: Int32Array): number[] {
+  return Array.from(columns.keys()).filter((place) => coverages.some(({ excluded }) => excluded.has(columns[place]!)));
+}
+
+/** The scenarios that an objective asks for, null for one that needs none. */
+function scenariosFor({ params }: Objective, { scenarios }: RiskEstimate, warnings: string[]): Scenarios | null {
+  if (!('scenarios' in params)) return null;
+  const found = scenarios(params['scenarios'] as number | null); // Of the parameters of a tail.
+  const { size } = found.coverage.excluded;
+  if (size > 0) warnings.push(`${size} names have too short a history for the scenarios; they are left out.`);
+  return found;
 }
 
 function costsOf(costs: CostsSpec | null | undefined, { weights, leavers }: HeldWeights): TradeCosts | null {

@@ -11,6 +11,7 @@ export interface GoldenCase {
   readonly index: readonly number[];
   readonly previous: readonly number[];
   readonly expected_returns: readonly number[];
+  readonly scenarios: readonly (readonly number[])[];
   readonly sectors: readonly string[];
   readonly rows: readonly object[];
   readonly costs: { readonly bps: number; readonly impact: number } | null;
@@ -31,7 +32,8 @@ export const goldenCases: readonly GoldenCase[] = (JSON.parse(readFileSync(file,
 export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAnswer['objective']): Problem {
   const n = golden.index.length;
   const previous = Float64Array.from(golden.previous);
-  const costs = type === 'risk_parity' ? null : golden.costs;
+  const objective = objectiveOf({ type, ...params });
+  const costs = costsWith(type, objective.entry.takesImpact, golden.costs);
   return createProblem({
     identifiers: golden.index.map((_, i) => `N${String(i).padStart(2, '0')}`),
     index: Float64Array.from(golden.index),
@@ -43,8 +45,15 @@ export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAns
       categories: () => golden.sectors,
       medianValueTraded: () => previous,
     },
-    objective: objectiveOf({ type, ...params }),
+    objective,
     expectedReturns: Float64Array.from(golden.expected_returns),
+    scenarios: () => Float64Array.from(golden.scenarios.flat()),
     costs: costs === null ? null : { linear: costs.bps / 1e4, impact: costs.impact, reference: previous, fixed: 0 },
   });
+}
+
+/** Costs as make.py has them: none for budgets of risk, no impact where the objective takes none. */
+function costsWith(type: string, takesImpact: boolean, costs: GoldenCase['costs']): GoldenCase['costs'] {
+  if (costs === null || type === 'risk_parity') return null;
+  return takesImpact ? costs : { ...costs, impact: 0 };
 }

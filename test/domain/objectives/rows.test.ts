@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { findObjectiveClass, OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { goalValue } from '#domain/optimisation/goals/goal-value.js';
 import { rowSides } from '#domain/optimisation/report.js';
 import { restrictionOf } from '#domain/optimisation/restriction.js';
@@ -48,8 +48,10 @@ const problemOf = (objective: { type: string }, rows: readonly object[], costs?:
     hasPrevious: true,
     rows,
     objective,
-    ...(costs === undefined ? {} : { costs }),
+    ...(costs === undefined ? {} : { costs: { ...costs, impact: takesImpact(objective.type) ? costs.impact : 0 } }),
   });
+
+const takesImpact = (type: string) => findObjectiveClass(type)!.takesImpact;
 
 test('the list has every convex class', () => {
   expect(Object.keys(ROWS)).toEqual(CONSTRAINT_CLASSES.filter(({ convex }) => convex).map(({ type }) => type));

@@ -45,7 +45,9 @@ export function smallProblem(market: SmallMarket): Problem {
   const identifiers = Array.from({ length: n }, (_, i) => `N${String(i).padStart(3, '0')}`);
   const expectedReturns = Float64Array.from({ length: n }, () => 0.15 * random() - 0.02);
   if (raised !== undefined) expectedReturns[identifiers.indexOf(raised.name)]! += raised.by;
+  const scenarios = scenarioReturns(random, loadings, n);
   return createProblem({
+    scenarios: () => scenarios,
     ...(objective === undefined ? {} : { objective: objectiveOf(objective) }),
     expectedReturns,
     costs:
@@ -63,6 +65,24 @@ export function smallProblem(market: SmallMarket): Problem {
       medianValueTraded: () => values.map((value) => 1e6 * value),
     },
   });
+}
+
+/** Sessions of scenarios: the tail of a twentieth is no whole number of them. */
+const SCENARIOS = 90;
+
+/** Returns of a session with the covariance of the factors and a share of each name's own, [T x N]. */
+function scenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {
+  const k = loadings.length / n;
+  const returns = new Float64Array(SCENARIOS * n);
+  for (let t = 0; t < SCENARIOS; t++) {
+    const factors = Array.from({ length: k }, () => 0.2 * (random() + random() - 1));
+    for (let i = 0; i < n; i++) {
+      let total = 0.0005 + 0.03 * (random() + random() - 1);
+      for (let f = 0; f < k; f++) total += loadings[i * k + f]! * factors[f]!;
+      returns[t * n + i] = total;
+    }
+  }
+  return returns;
 }
 
 /** An objective as a client writes it, valid. */

@@ -9,7 +9,8 @@ homogenised programme (Charnes & Cooper 1962, Schaible 1976), whose rows are mul
 risk minimise y'Sy/2 - sum b log y over the same cone. The power 3/2 of impact is two second-order cones. Nothing here searches for a
 price: another road to the same optima than the service's.
 Values: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation; for risk_parity the logarithm of
-volatility over the product of (w/b)^b, which the service reports less its value at parity.
+volatility over the product of (w/b)^b, which the service reports less its value at parity; min_cvar and min_cdar the average of the
+worst tenth of the losses or drawdowns of 60 scenarios, as linear programmes with every excess and every highest value a variable.
 """
 import json
 import math
@@ -19,6 +20,7 @@ import sys
 import numpy
 import scipy.linalg
 from cvxopt import matrix, solvers
+from scipy.optimize import linprog
 
 HERE = pathlib.Path(__file__).parent
 solvers.options.update(show_progress=False, abstol=1e-13, reltol=1e-12, feastol=1e-12, maxiters=200, refinement=3)
@@ -42,7 +44,15 @@ def problem(seed: int) -> dict:
         "sectors": sectors,
         "rows": rows,
         "costs": COSTS[(seed // 2) % len(COSTS)],
+        "scenarios": scenarios(random, loadings).tolist(),
     }
+
+
+def scenarios(random, loadings):
+    """60 returns of a session, with five digits."""
+    n, k = loadings.shape
+    factors = random.standard_t(4, (60, k)) / 16
+    return numpy.round(0.0004 + factors @ loadings.T + 0.012 * random.standard_normal((60, n)), 5)
 
 
 ROWS = [
@@ -71,6 +81,8 @@ OBJECTIVES = [
     {"type": "risk_parity"},
     {"type": "max_diversification"},
     {"type": "max_decorrelation"},
+    {"type": "min_cvar", "confidence": 0.9},
+    {"type": "min_cdar", "confidence": 0.9},
 ]
 
 
@@ -205,6 +217,13 @@ def solve(p: dict, objective: dict):
         cone.equal.append(({**{i: slopes[i] for i in range(n)}, **{v: -c for v, c in costs.items()}}, 1.0))
     elif kind == "risk_parity":
         return parity(p, cone)
+    elif kind in ("min_cvar", "min_cdar"):
+        tail_rows(cone, p, objective, linear_out := {})
+        linear = numpy.zeros(cone.size)
+        for v, c in {**linear_out, **costs}.items():
+            linear[v] += c
+        cone.equal.append(({k: 1.0}, 1.0))
+        return vertex(p, objective, cone, linear)
     else:
         curvature = {"max_utility": objective.get("risk_aversion", 0), "max_return": 0}.get(kind, 2)
         quadratic[:n, :n] = curvature * (covariance / numpy.outer(volatility, volatility) if kind == "max_decorrelation" else covariance)
@@ -221,6 +240,53 @@ def solve(p: dict, objective: dict):
     if answer["status"] != "optimal" and answer["gap"] > 5e-9:
         raise SystemExit(f"{kind} {p['seed']}: {answer['status']} {answer['gap']}")
     return z[:n] / z[k]
+
+
+def vertex(p: dict, objective: dict, cone: Cone, linear):
+    """A linear programme, by HiGHS to a vertex where it has no cones."""
+    n = cone.n
+    g, h, dims, a, b = cone.matrices()
+    if not dims["q"]:
+        answer = linprog(linear, *(numpy.array(part) for part in (g, h, a, b)), bounds=(None, None), method="highs-ds")
+        if answer.status != 0:
+            raise SystemExit(f"{objective['type']} {p['seed']}: {answer.message}")
+        return answer.x[:n] / answer.x[n]
+    for tolerance in (1e-12, 1e-11, 1e-10):  # As far as rounding lets it go.
+        try:
+            options = {**solvers.options, "abstol": tolerance, "reltol": tolerance, "feastol": tolerance}
+            answer = solvers.conelp(matrix(linear), g, h, dims, a, b, options=options)
+        except ValueError:
+            continue
+        if answer["status"] == "optimal":
+            z = numpy.array(answer["x"]).ravel()
+            return z[:n] / z[n]
+    raise SystemExit(f"{objective['type']} {p['seed']}: no answer")
+
+
+def tail_rows(cone: Cone, p: dict, objective: dict, cost: dict):
+    """level + sum of the excesses over it / size of the tail (Rockafellar & Uryasev 2000; Chekhlov et al. 2005)."""
+    returns, n = numpy.array(p["scenarios"]), cone.n
+    (level,) = cone.new(1)
+    excess = cone.new(len(returns))
+    highest = cone.new(len(returns)) if objective["type"] == "min_cdar" else None
+    sums = returns.cumsum(axis=0) if highest else returns
+    for t, row in enumerate(sums):
+        value = {i: -float(row[i]) for i in range(n)}
+        cone.most({excess[t]: -1})
+        cone.most({**value, level: -1, excess[t]: -1, **({highest[t]: 1} if highest else {})})
+        if highest:
+            cone.most({**{i: -c for i, c in value.items()}, highest[t]: -1})
+            cone.most({highest[t]: -1, **({highest[t - 1]: 1} if t else {})})
+    cost[level] = 1.0
+    cost.update({e: 1 / ((1 - objective["confidence"]) * len(returns)) for e in excess})
+
+
+def tail(p: dict, objective: dict, w) -> float:
+    values = numpy.array(p["scenarios"]) @ w
+    if objective["type"] == "min_cdar":
+        sums = values.cumsum()
+        values = sums - numpy.maximum.accumulate(numpy.maximum(sums, 0))
+    return -float(numpy.sort(values)[: round((1 - objective["confidence"]) * len(values))].mean())
 
 
 def parity(p: dict, cone: Cone):
@@ -268,11 +334,20 @@ def value_of(p: dict, objective: dict, w) -> float:
         return mu @ w - objective["risk_aversion"] / 2 * deviation**2 - cost
     if kind == "max_return":
         return mu @ w - cost
+    if kind in ("min_cvar", "min_cdar"):
+        return tail(p, objective, w) + cost
     if kind == "max_sharpe":
         return ((mu - objective["risk_free_rate"]) @ w - cost) / deviation
     if kind == "max_diversification":
         return (volatility @ w - cost) / deviation
     return math.log(deviation) - numpy.log(w * len(w)).sum() / len(w)
+
+
+def costs_with(kind: str, costs: dict | None) -> dict | None:
+    """Costs that go with an objective: averages of a tail have no market impact."""
+    if costs is None or kind == "risk_parity":
+        return None
+    return {**costs, "impact": 0} if kind in ("min_cvar", "min_cdar") else costs
 
 
 def main():
@@ -281,7 +356,7 @@ def main():
         p = problem(seed)
         answers = []
         for objective in OBJECTIVES:
-            asked = {**p, "costs": None} if objective["type"] == "risk_parity" else p
+            asked = {**p, "costs": costs_with(objective["type"], p["costs"])}
             w = solve(asked, objective)
             answers.append({"objective": objective, "value": float(value_of(asked, objective, w)), "weights": [round(float(x), 7) for x in w]})
         cases.append({**p, "answers": answers})

@@ -4219,6 +4219,32 @@ class Methodology(t.TypedDict):
     sentences: t.Sequence[MethodologySentences]
 
 
+class _MinCdarObjective(t.TypedDict):
+    type: t.Literal["min_cdar"]
+
+
+class MinCdarObjective(_MinCdarObjective, total=False):
+    """The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session."""
+
+    #: Share of the scenarios that is better than those averaged. Unit: fraction.
+    confidence: float
+    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    scenarios: t.Optional[int]
+
+
+class _MinCvarObjective(t.TypedDict):
+    type: t.Literal["min_cvar"]
+
+
+class MinCvarObjective(_MinCvarObjective, total=False):
+    """The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical returns."""
+
+    #: Share of the scenarios that is better than those averaged. Unit: fraction.
+    confidence: float
+    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    scenarios: t.Optional[int]
+
+
 class MinTrackingErrorObjective(t.TypedDict):
     """The least variance of the active weights, weight less index weight: the weights nearest to the index."""
 
@@ -4357,15 +4383,15 @@ class NotNode(t.TypedDict):
 
 
 #: What weights are chosen for: a type alone, or with its parameters.
-Objective = t.Union[t.Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation"], t.Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective"]]
+Objective = t.Union[t.Literal["min_tracking_error", "min_variance", "max_utility", "max_return", "max_sharpe", "risk_parity", "max_diversification", "max_decorrelation", "min_cvar", "min_cdar"], t.Union["MinTrackingErrorObjective", "MinVarianceObjective", "MaxUtilityObjective", "MaxReturnObjective", "MaxSharpeObjective", "RiskParityObjective", "MaxDiversificationObjective", "MaxDecorrelationObjective", "MinCvarObjective", "MinCdarObjective"]]
 
 class ObjectiveMeasure(t.TypedDict):
     """The figure in which a run reports the objective and changes of it."""
 
     #: As in the sentences of a run.
     name: str
-    #: What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `number`: the value itself, without a unit.
-    form: t.Literal["root", "return", "number"]
+    #: What the figure is of `objective_value`. `root`: the root of a variance, a fraction a year; `return`: the value itself, a fraction a year; `loss`: the value itself, a fraction lost; `number`: the value itself, without a unit.
+    form: t.Literal["root", "return", "loss", "number"]
 
 
 class ObjectiveTypeSpec(t.TypedDict):

@@ -1,5 +1,6 @@
 import { dot } from '../../dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import { outcomesAt, tailAverage, tailSize } from '../../objectives/tail.js';
 import { evennessOf } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
 import { correlationOf } from './correlation.js';
@@ -7,11 +8,11 @@ import { costOf } from './prices.js';
 
 /**
  * The objective at some weights, as it is made small, costs included: a variance, a utility with its sign turned, a
- * ratio with its sign turned, and for budgets of risk the logarithm of volatility over evenness, less what that is at
+ * ratio with its sign turned, the average of a tail, and for budgets of risk the logarithm of volatility over evenness, less what that is at
  * parity; Infinity where a name with a budget has no weight.
  *
  * @param priced  What violations of soft rows cost.
- * @cost          a pass over the metric
+ * @cost          a pass over the metric, or over the scenarios
  */
 export function goalValue(problem: Problem, weights: Float64Array, priced = 0): number {
   const { goal, metric, costs } = problem;
@@ -23,6 +24,7 @@ export function goalValue(problem: Problem, weights: Float64Array, priced = 0): 
       curvature === 0 ? 0 : metricSquare(goal.metric === 'covariance' ? metric : correlationOf(metric), offset);
     return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
   }
+  if (goal.form === 'tail') return tailAverage(outcomesAt(goal, weights), tailSize(goal)) + off;
   const volatility = Math.sqrt(Math.max(0, metricSquare(metric, weights)));
   if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;

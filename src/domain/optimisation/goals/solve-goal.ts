@@ -13,6 +13,7 @@ import {
   type QuadraticGoal,
 } from '../../objectives/goal.js';
 import { evennessOf } from '../../objectives/parity.js';
+import type { TailGoal } from '../../objectives/tail.js';
 import type { Problem } from '../problem.js';
 import { correlationOf } from './correlation.js';
 import { costOf, pricesOf, withLinearCost, withPricesTimes } from './prices.js';
@@ -20,6 +21,7 @@ import { largestScale } from './largest-scale.js';
 import { barrierOf, impactOf, sumOf } from './separable.js';
 import { solveRatio, varianceOf, type RatioPoint } from './solve-ratio.js';
 import { solveSeparable } from './solve-separable.js';
+import { solveTail } from './solve-tail.js';
 
 /** The optimum of a goal within the rows of a programme. */
 export interface GoalAnswer {
@@ -58,6 +60,7 @@ export function solveGoal(
   const { goal, index, costs } = problem;
   if (isPureTracking(goal, index, costs)) return solvePlain(solver, rows, options);
   if (goal.form === 'quadratic') return solveQuadratic(solver, problem, goal, rows, options);
+  if (goal.form === 'tail') return solveTailGoal(solver, problem, goal, rows);
   return goal.numerator.kind === 'linear'
     ? solveLinearRatio(solver, problem, goal.numerator, rows, options)
     : solveParity(solver, problem, goal.numerator, rows, options);
@@ -87,6 +90,17 @@ function solveQuadratic(
   );
   if (costs === null || costs.impact === 0) return solvePlain(solver, program, options);
   const found = solveSeparable(solver, program, impactOf(costs, 1), withStart(options, costs.reference));
+  return found === undefined ? undefined : { ...found, priceScale: 1, penaltyScale: 1 };
+}
+
+/** The least average of a tail, from the weights of least variance. */
+function solveTailGoal(solver: Solver, problem: Problem, goal: TailGoal, rows: Program): GoalAnswer | undefined {
+  const { metric, costs, index } = problem;
+  const centre = new Float64Array(rows.n);
+  const priced = { ...withLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
+  const calm = solver.solve({ ...priced, metric, curvature: 2 }, { effort: 'quick' });
+  const near = calm.status === 'solved' ? calm.point.x : index;
+  const found = solveTail(solver, { goal, rows: priced, near });
   return found === undefined ? undefined : { ...found, priceScale: 1, penaltyScale: 1 };
 }
 

@@ -148,6 +148,11 @@ export function describeObjectives(): void {
       expect((await summaryOf({ costs: { linear_bps: -3 } })).at(-1)).toBe(
         'costs.linear_bps is -3; at least 0 is needed.',
       );
+      expect(await summaryOf({ objective: 'min_cvar', costs: { impact_coefficient: 0.1 } })).toEqual([
+        422,
+        'OUT_OF_RANGE costs.impact_coefficient',
+        'costs.impact_coefficient is 0.1; the objective min_cvar takes linear costs only, and 0 is needed.',
+      ]);
     });
   });
 
@@ -156,7 +161,7 @@ export function describeObjectives(): void {
     expect(body.objectives.map(({ type }) => type)).toEqual(OBJECTIVE_CLASSES.map(({ type }) => type));
     expect(body.expected_returns.map(({ type }) => type)).toEqual(RETURNS_CLASSES.map(({ type }) => type));
     // A variance of 0.04 has the root 20%, a return of 0.04 is 4%; without a unit 0.04 stays.
-    const figures = { root: 2000, return: 400, number: 0.04 };
+    const figures = { root: 2000, return: 400, loss: 400, number: 0.04 };
     for (const { type, measure } of body.objectives) {
       const { of } = OBJECTIVE_CLASSES.find((entry) => entry.type === type)!.measure;
       expect([type, of(0.04)]).toEqual([type, figures[measure.form]]);

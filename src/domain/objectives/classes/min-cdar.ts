@@ -1,0 +1,18 @@
+import { lossMeasure, objectiveClass } from '../objective-class.js';
+import { share, tailParams } from '../tail-params.js';
+import { tailGoal } from '../tail.js';
+
+export const minCdar = objectiveClass({
+  type: 'min_cdar',
+  label: 'Least conditional drawdown',
+  help: 'The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session.',
+  sense: 'minimise',
+  needsReturns: false,
+  takesImpact: false,
+  params: tailParams,
+  measure: lossMeasure('the conditional drawdown'),
+  example: { type: 'min_cdar', confidence: 0.95, scenarios: 252 },
+  sentence: ({ confidence }) => `the least average of the worst ${share(confidence)} of drawdowns`,
+  toGoal: ({ confidence, scenarios }, context) =>
+    tailGoal('drawdown', confidence, context.scenarios(scenarios), context.identifiers.length),
+});

@@ -1,0 +1,59 @@
+/** What the average of the worst is taken of: the losses of single sessions, or the distances below the highest value so far. */
+export type TailMeasure = 'loss' | 'drawdown';
+
+/** The average of the worst share of scenarios, as small as it can be. */
+export interface TailGoal {
+  readonly form: 'tail';
+  readonly measure: TailMeasure;
+  /** Share of the scenarios that is not looked at. */
+  readonly confidence: number;
+  /** T */
+  readonly scenarios: number;
+  /** Simple returns of the names by scenario, for drawdowns their sums up to it, [T x N]. */
+  readonly returns: Float64Array;
+}
+
+/** A goal from simple returns by session, [T x N]. @cost T N for drawdowns */
+export function tailGoal(measure: TailMeasure, confidence: number, returns: Float64Array, names: number): TailGoal {
+  const scenarios = returns.length / names;
+  const sums = measure === 'loss' ? returns : cumulated(returns, names);
+  return { form: 'tail', measure, confidence, scenarios, returns: sums };
+}
+
+function cumulated(returns: Float64Array, names: number): Float64Array {
+  const sums = returns.slice();
+  for (let e = names; e < sums.length; e++) sums[e]! += sums[e - names]!;
+  return sums;
+}
+
+/** What the scenarios cost at some weights: losses, or drawdowns of the sums of returns, [T]. @cost T N */
+export function outcomesAt({ measure, scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
+  const values = new Float64Array(scenarios);
+  const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
+  for (let t = 0; t < scenarios; t++) {
+    let total = 0;
+    for (const i of held) total += returns[t * weights.length + i]! * weights[i]!;
+    values[t] = total;
+  }
+  if (measure === 'loss') return values.map((value) => -value);
+  let peak = 0;
+  return values.map((value) => (peak = Math.max(peak, value)) - value);
+}
+
+/** Scenarios that the average is of, a fraction of one included. */
+export function tailSize({ confidence, scenarios }: Pick<TailGoal, 'confidence' | 'scenarios'>): number {
+  return (1 - confidence) * scenarios;
+}
+
+/**
+ * The average of the largest `size` values, the last of them in part; the largest itself where that is less than one.
+ * @source Rockafellar & Uryasev (2002), Conditional value-at-risk for general loss distributions, Journal of Banking &
+ *   Finance 26(7), proposition 8.
+ */
+export function tailAverage(values: Float64Array, size: number): number {
+  const sorted = values.toSorted().reverse();
+  const whole = Math.max(size, Math.min(1, values.length));
+  let total = 0;
+  for (let k = 0; k < Math.min(Math.ceil(whole), sorted.length); k++) total += Math.min(1, whole - k) * sorted[k]!;
+  return total / whole;
+}

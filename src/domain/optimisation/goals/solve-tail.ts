@@ -1,0 +1,135 @@
+import { dot } from '../../dot.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
+import { tailProgram, type TailSet } from './tail-program.js';
+
+/** The optimum of a tail with the programme whose conditions it meets: the scenarios as fixed forces on the weights. */
+export interface TailAnswer {
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+  /** What no weights within the rows can better, costs aside: the average that the forces prove. */
+  readonly bound: number;
+}
+
+export interface TailTerms {
+  readonly goal: TailGoal;
+  /** The rows with linear costs, without an objective. */
+  readonly rows: Program;
+  /** Weights whose tail the search begins with. */
+  readonly near: Float64Array;
+}
+
+/** Sets of scenarios that are tried; two to five are usual. */
+const ROUNDS_MAX = 60;
+
+/** Scenarios up to which all of them take part at once. */
+const SMALL = 400;
+
+/** Scenarios of the first set, in sizes of the tail. */
+const FIRST = 3;
+
+/** Distance of the average from its bound, relative to it, at which both are the same. */
+const CLOSED = 1e-9;
+
+/** Units of the further variables that are tried, in sizes of a loss: rounding falls differently in each. */
+const UNITS = [1, 8, 0.125, 2, 0.5];
+
+/**
+ * The least average of the worst scenarios within rows. Few scenarios decide: those of a set that grows by what the
+ * last weights lose most in, until the average over all of them is the bound that the set proves.
+ *
+ * @returns  undefined where no answer was found.
+ * @cost     for each set of S scenarios about 20 factors of N^3 / 6 + S N^2 / 2.
+ * @source   Rockafellar & Uryasev (2000), Journal of Risk 2(3), for the programme; Kuenzi-Bay & Mayer (2006),
+ *   Computational aspects of minimizing conditional value-at-risk, Computational Management Science 3(1), for sets that
+ *   grow.
+ */
+export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefined {
+  const { goal, rows, near } = terms;
+  const size = Math.max(tailSize(goal), 1);
+  const first = outcomesAt(goal, near);
+  const unit = tailAverage(first.map(Math.abs), size) || 1;
+  let set: TailSet = {
+    scenarios: worst(first, Math.max(Math.ceil(FIRST * size), SMALL)),
+    peaks: peaksAt(goal, near, worst(first, 2 * Math.ceil(size))),
+  };
+  for (let round = 0; round < ROUNDS_MAX; round++) {
+    const found = solveInUnits(solver, terms, set, unit);
+    if (found === undefined) return undefined;
+    const { x } = found.answer.point;
+    const outcomes = outcomesAt(goal, x);
+    const average = tailAverage(outcomes, size);
+    if (average - found.bound <= CLOSED * Math.max(Math.abs(average), unit)) return found;
+    const grown: TailSet = {
+      scenarios: union(set.scenarios, worst(outcomes, Math.ceil(1.5 * size) + rows.n)),
+      peaks: union(set.peaks, peaksAt(goal, x, worst(outcomes, Math.ceil(size) + 1))),
+    };
+    if (grown.scenarios.length === set.scenarios.length && grown.peaks.length === set.peaks.length) return undefined;
+    set = grown;
+  }
+  return undefined;
+}
+
+function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): TailAnswer | undefined {
+  for (const times of UNITS) {
+    const found = solveSet(solver, terms, set, times * unit);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function solveSet(solver: Solver, { goal, rows }: TailTerms, set: TailSet, unit: number): TailAnswer | undefined {
+  const { program, rowsBefore } = tailProgram(goal, rows, set, unit);
+  const answer = solver.solve(program, { effort: 'thorough' });
+  if (answer.status === 'failed') return undefined;
+  const { n } = rows;
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
+  const forces = new Float64Array(n);
+  for (let r = rowsBefore; r < program.rows.count; r++) {
+    const force = rowMultipliers[r]!;
+    if (force === 0) continue;
+    for (let i = 0; i < n; i++) forces[i]! += force * program.rows.coefficients[r * program.n + i]!;
+  }
+  const tangent = { ...rows, curvature: 0, linear: rows.linear.map((value, i) => value + forces[i]!) };
+  const weights = x.slice(0, n);
+  const point = { x: weights, rowMultipliers: rowMultipliers.slice(0, rowsBefore), kinkMultipliers, normMultipliers };
+  const { names, sides, rows: held } = answer.state;
+  const state = {
+    ...answer.state,
+    names: names.slice(0, n),
+    sides: Int8Array.from({ length: rows.kinks.length * n }, (_, e) => sides[Math.floor(e / n) * program.n + (e % n)]!),
+    rows: held.slice(0, rowsBefore),
+  };
+  const kkt = checkKkt(tangent, point);
+  if (!isOptimal(kkt)) return undefined;
+  return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights) };
+}
+
+/** Positions of the largest values, ascending. */
+function worst(values: Float64Array, count: number): Int32Array {
+  const order = Int32Array.from(values.keys()).sort((a, b) => values[b]! - values[a]! || a - b);
+  return order.subarray(0, Math.min(count, order.length)).toSorted((a, b) => a - b);
+}
+
+function union(a: Int32Array, b: Int32Array): Int32Array {
+  return Int32Array.from(new Set([...a, ...b])).toSorted((x, y) => x - y);
+}
+
+/** For drawdowns where the value was highest before each of some scenarios, the start aside, ascending. */
+function peaksAt({ measure, scenarios, returns }: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
+  if (measure === 'loss') return new Int32Array(0);
+  const wanted = new Set(of);
+  const found = new Set<number>();
+  let peak = 0;
+  let at = -1;
+  for (let t = 0; t < scenarios; t++) {
+    let value = 0;
+    for (let i = 0; i < weights.length; i++) value += returns[t * weights.length + i]! * weights[i]!;
+    if (value > peak) [peak, at] = [value, t];
+    if (at >= 0 && wanted.has(t)) found.add(at);
+  }
+  return Int32Array.from(found).toSorted((x, y) => x - y);
+}

@@ -1,0 +1,128 @@
+import { factorMetric, metricMatrix, denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Norm, Program } from '#kernels/optimisation/program/program.js';
+import { tailSize, type TailGoal } from '../../objectives/tail.js';
+
+/** Scenarios and peaks that a programme knows of: the others are taken to cost nothing. */
+export interface TailSet {
+  /** Scenarios, ascending. */
+  readonly scenarios: Int32Array;
+  /** For drawdowns the scenarios at which the value may have been highest, ascending. */
+  readonly peaks: Int32Array;
+}
+
+/** Price of a highest value that no scenario asks for, relative to the others: it makes it the least there may be. */
+const NEGLIGIBLE = 1e-10;
+
+/** A programme in the weights, the level that is exceeded and the highest values up to the peaks. */
+export interface TailProgram {
+  readonly program: Program;
+  /** Rows before those of the tail. */
+  readonly rowsBefore: number;
+}
+
+/**
+ * The least average of a tail as a linear programme: level + sum of the excesses over it / size, which is the average at
+ * the best level. Variables beside the weights: the level, and for drawdowns how far the highest value up to each peak
+ * is above the value there.
+ *
+ * @param rows  The rest of the objective and the rows, without curvature.
+ * @param unit  What the further variables are measured in: the size of a loss.
+ * @cost        a copy of the returns of the set.
+ * @source      Rockafellar & Uryasev (2000), Optimization of conditional value-at-risk, Journal of Risk 2(3); for
+ *   drawdowns Chekhlov, Uryasev & Zabarankin (2005), Drawdown measure in portfolio optimization, International Journal
+ *   of Theoretical and Applied Finance 8(1).
+ */
+export function tailProgram(goal: TailGoal, rows: Program, { scenarios, peaks }: TailSet, unit: number): TailProgram {
+  const { n } = rows;
+  const width = n + 1 + peaks.length;
+  const count = rows.rows.count + scenarios.length + peaks.length;
+  const coefficients = new Float64Array(count * width);
+  for (let r = 0; r < rows.rows.count; r++)
+    coefficients.set(rows.rows.coefficients.subarray(r * n, r * n + n), r * width);
+  let row = rows.rows.count * width;
+  let before = -1;
+  for (const t of scenarios) {
+    while (before + 1 < peaks.length && peaks[before + 1]! <= t) before++;
+    addReturns(row, t, -1);
+    if (before >= 0) addReturns(row, peaks[before]!, 1);
+    if (before >= 0) coefficients[row + n + 1 + before] = unit;
+    coefficients[row + n] = -unit;
+    row += width;
+  }
+  for (let j = 0; j < peaks.length; j++) {
+    // The highest value up to a peak is at least that up to the one before, and that of the start, which is zero.
+    if (j > 0) addReturns(row, peaks[j - 1]!, 1);
+    if (j > 0) coefficients[row + n + j] = unit;
+    addReturns(row, peaks[j]!, -1);
+    coefficients[row + n + 1 + j] = -unit;
+    row += width;
+  }
+  const penalty = new Float64Array(count).fill(Infinity);
+  penalty.set(rows.rows.penalty);
+  penalty.fill(1 / Math.max(tailSize(goal), 1), rows.rows.count, rows.rows.count + scenarios.length);
+  const linear = widened(rows.linear, width);
+  linear[n] = unit;
+  linear.fill(NEGLIGIBLE * unit, n + 1);
+  return {
+    rowsBefore: rows.rows.count,
+    program: {
+      ...rows,
+      n: width,
+      metric: null,
+      curvature: 0,
+      centre: widened(rows.centre, width),
+      linear,
+      lower: withLevel(widened(rows.lower, width), n),
+      upper: widened(rows.upper, width, Infinity),
+      rows: {
+        count,
+        coefficients,
+        lower: widened(rows.rows.lower, count, -Infinity),
+        upper: widened(rows.rows.upper, count),
+        penalty,
+      },
+      kinks: rows.kinks.map((kink) => ({
+        ...kink,
+        at: widened(kink.at, width),
+        left: widened(kink.left, width),
+        right: widened(kink.right, width),
+      })),
+      norms: rows.norms.map((norm) => widenedNorm(norm, rows, width)),
+    },
+  };
+
+  function addReturns(at: number, t: number, times: number): void {
+    for (let i = 0; i < n; i++) coefficients[at + i]! += times * goal.returns[t * n + i]!;
+  }
+}
+
+function withLevel(lower: Float64Array, at: number): Float64Array {
+  lower[at] = -Infinity;
+  return lower;
+}
+
+function widened(values: Float64Array, length: number, fill = 0): Float64Array {
+  const wide = new Float64Array(length).fill(fill);
+  wide.set(values);
+  return wide;
+}
+
+/** A norm of the weights alone. */
+function widenedNorm(norm: Norm, { metric, n }: Program, width: number): Norm {
+  const own = norm.metric === 'metric' ? metric! : norm.metric; // A norm of the metric has one.
+  const wide =
+    own === 'identity'
+      ? factorMetric(new Float64Array(0), widened(new Float64Array(n).fill(1), width))
+      : widenedMetric(own, width);
+  return { ...norm, metric: wide, centre: widened(norm.centre, width) };
+}
+
+function widenedMetric(metric: Metric, width: number): Metric {
+  const { n } = metric;
+  if (metric.form === 'factor')
+    return factorMetric(widened(metric.loadings, width * metric.factors), widened(metric.specific, width));
+  const own = metricMatrix(metric);
+  const matrix = new Float64Array(width * width);
+  for (let i = 0; i < n; i++) matrix.set(own.subarray(i * n, i * n + n), i * width);
+  return denseMetric(matrix, width);
+}

@@ -1,0 +1,44 @@
+import { LIMITS } from '../limits.js';
+import { coverageOf, readReturns, type Coverage, type ReturnWindow } from '../risk/return-panel.js';
+import { insufficientRisk } from './insufficient-risk.js';
+
+/** Historical scenarios of names. */
+export interface Scenarios {
+  /** Simple returns by session, 0 for a name that is not covered, [T x N]. */
+  readonly returns: Float64Array;
+  readonly coverage: Coverage;
+}
+
+/**
+ * Returns of names over the sessions up to the end of a window, made when they are first asked for.
+ * @param sessions Returns wanted; null takes those of the window.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost T N
+ */
+export function scenarioReturns(window: ReturnWindow, columns: Int32Array): (sessions: number | null) => Scenarios {
+  const known = new Map<number | null, Scenarios>();
+  return (sessions) => {
+    const found = known.get(sessions) ?? read(window, columns, sessions);
+    known.set(sessions, found);
+    return found;
+  };
+}
+
+function read(window: ReturnWindow, columns: Int32Array, sessions: number | null): Scenarios {
+  const from = sessions === null ? window.from : Math.max(window.to - sessions, 0);
+  const own = { ...window, from };
+  const coverage = coverageOf(own, columns);
+  const { columns: covered, sessions: complete } = coverage;
+  if (covered.length === 0 || complete.length < LIMITS.MIN_MODEL_OBSERVATIONS)
+    throw insufficientRisk(coverage, columns.length);
+  const panel = new Float64Array(complete.length * covered.length);
+  readReturns(own, coverage, panel);
+  if (covered.length === columns.length) return { returns: panel, coverage };
+  const places = new Map(Array.from(columns, (column, place): [number, number] => [column, place]));
+  const returns = new Float64Array(complete.length * columns.length);
+  covered.forEach((column, k) => {
+    const place = places.get(column)!; // Covered names are among those asked for.
+    for (let t = 0; t < complete.length; t++) returns[t * columns.length + place] = panel[t * covered.length + k]!;
+  });
+  return { returns, coverage };
+}

@@ -7,6 +7,7 @@ import { attributionView } from '#views/attribution-view.js';
 import { groupsView } from '#views/groups-view.js';
 import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { fc } from '../../fast-check.js';
+import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import { columnsOf, EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
@@ -22,10 +23,33 @@ const second = (document: IndexDocument): IndexDocument =>
     pipeline: { ...document.pipeline, weighting: { type: 'EqualWeight' } },
   });
 
+const DOUBLED = { type: 'leverage', factor: 2, financing: 'DOMESTIC' };
+const CONTROLLED = { type: 'risk_control', target: 0.1, sessions: 5, cash: 'DOMESTIC' };
+const BENEATH = {
+  D: overlayOn(DOUBLED, { id: 'D', name: 'D' }),
+  R: overlayOn(CONTROLLED, { id: 'R', name: 'R', calendar: 'OTHER' }),
+};
+/** Overlays on overlays, whose weights do not drift as their levels grow. */
+const ON_OVERLAYS = [
+  [
+    { type: 'fee', percent: 1 },
+    { source_index_id: 'D', calendar: 'OTHER' },
+  ],
+  [{ type: 'leverage', factor: -1, cost_bps: 2 }, { source_index_id: 'R' }],
+  [
+    {
+      type: 'blend',
+      parts: ['D', 'R', 'Y'].map((index_id, k) => ({ index_id, weight: [0.5, 0.3, 0.2][k] })),
+      rebalance: { frequency: 'weekly' },
+    },
+    {},
+  ],
+] as const;
+
 /** Refused where every name is gone; there is nothing to say of it then. */
 function tried(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
   try {
-    return run(market, document, { documents: { X: source, Y: second(source) } });
+    return run(market, document, { documents: { X: source, Y: second(source), ...BENEATH } });
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;
     throw thrown;
@@ -44,7 +68,7 @@ const NO_FILES = () => [];
 test('levels, weights and own parts of every overlay reconcile, by name and by group', () => {
   let runs = 0;
   onMarkets((market, source) => {
-    for (const [overlay, rest] of EVERY_OVERLAY) {
+    for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
       const found = tried(market, overlayOn(overlay, rest), source);
       if (found === undefined) continue;
       runs++;
@@ -66,7 +90,7 @@ test('levels, weights and own parts of every overlay reconcile, by name and by g
 
 test('what comes later changes no bit of a level or a weight', () => {
   onMarkets((market, source) => {
-    for (const [overlay, rest] of EVERY_OVERLAY) {
+    for (const [overlay, rest] of [...EVERY_OVERLAY, ...ON_OVERLAYS]) {
       const document = overlayOn(overlay, rest);
       const whole = tried(market, document, source);
       if (whole === undefined) continue;
@@ -141,4 +165,23 @@ test('an overlay that does nothing is the index, and one that hedges nothing is 
       expect(apart(unhedged, converted)).toBeLessThan(1e-12);
     }
   });
+});
+
+test('the daily change of what a leveraged part holds is no trade of a blend', () => {
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+  const market = buildMarket({ dates, close: { A: [100, 110, 104, 120], B: [50, 49, 53, 51] } });
+  const base = { base_date: dates[0] };
+  const source = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    ...base,
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const D = overlayOn({ type: 'leverage', factor: 2 }, { ...base, id: 'D', name: 'D' });
+  const parts = ['X', 'D'].map((index_id) => ({ index_id, weight: 0.5 }));
+  const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'none' } }, base);
+  const { trades } = run(market, blend, { documents: { X: source, D } });
+  expect(new Set(trades.at.subarray(0, trades.count))).toEqual(new Set([0]));
 });

@@ -119,6 +119,7 @@ function merged(book: Book, { happened, own, at, begin, end, growth }: EventSpan
     ),
     exits: happened.flatMap((event) => event.exits.map((one) => ({ ...one, change: one.change * scaled(event) }))),
     fills: happened.flatMap(({ fills }) => fills),
+    ...(happened.every(({ isUntraded }) => isUntraded === true) ? { isUntraded: true } : {}),
   };
 }
 

@@ -185,6 +185,8 @@ export interface BookEvent {
   readonly exits: readonly Move[];
   /** Earlier orders that could be filled now, by slot. */
   readonly fills: readonly Fill[];
+  /** There where nothing was traded: the weights of an overlay drifted by factors of their own. */
+  readonly isUntraded?: true;
 }
 
 /** An order filled on a later session than it was given. */

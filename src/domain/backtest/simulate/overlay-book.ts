@@ -109,6 +109,8 @@ interface Layer {
   /** Fraction of the overlay that holds it, after each close, [T]. */
   readonly exposure: Float64Array;
   readonly exchange: Float64Array | null;
+  /** What turns its weights into what those of the close before grew to, by session of the book. */
+  readonly drift: Float64Array;
 }
 
 interface LayerPlace {
@@ -125,12 +127,23 @@ function layerOf(book: Book, { slots, path, k, from }: LayerPlace): Layer {
     shift: from - book.from,
     exposure: path.exposures[k]!,
     exchange: path.exchange,
+    drift: book.overlay?.drift ?? book.gross,
   };
+}
+
+/** Drift of a layer over a session in the currency of the overlay. */
+function driftIn({ drift, shift, exchange }: Layer, t: number): number {
+  return drift[t + shift]! * (exchange === null ? 1 : exchange[t]!);
 }
 
 /** Growth of a layer over a session in the currency of the overlay. */
 function growthOf({ book, shift, exchange }: Layer, t: number): number {
   return book.gross[t + shift]! * (exchange === null ? 1 : exchange[t]!);
+}
+
+/** Whether the weights of a layer drift otherwise than its level grows: it is an overlay that trades every session. */
+function isTrading({ book, shift, drift }: Layer, t: number): boolean {
+  return drift[t + shift] !== book.gross[t + shift];
 }
 
 type Rows = Pick<Book, 'weights' | 'cash' | 'counts' | 'everHeld' | 'events'>;
@@ -179,7 +192,9 @@ function rowsOf(
       if (!isResumed) events.push(opening(width, value[0]!));
       continue;
     }
-    if (resets?.[t] === 1 || own.some((event) => event !== undefined))
+    // Of several layers that drift by factors of their own the weights before are stored, as where something happened.
+    const hasOwnDrifts = layers.length > 1 && layers.some((layer) => isTrading(layer, t));
+    if (resets?.[t] === 1 || hasOwnDrifts || own.some((event) => event !== undefined))
       events.push(eventAt({ t, own, layers, width, growth: growth[t]!, value: value[t]!, isReset: resets?.[t] === 1 }));
   }
   return { weights, cash, counts, everHeld, events };
@@ -220,7 +235,8 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
     const held = (exposure[t - 1]! * growthOf(layer, t)) / growth;
     const drifted =
       event?.before ?? book.weights.subarray((t + shift) * places.length, (t + shift + 1) * places.length);
-    for (let i = 0; i < places.length; i++) before[places[i]!]! += held * drifted[i]!;
+    const part = isTrading(layer, t) ? (held * layer.drift[t + shift]!) / book.gross[t + shift]! : held;
+    for (let i = 0; i < places.length; i++) before[places[i]!]! += part * drifted[i]!;
     if (event === undefined) return;
     const money = (held * value) / event.valueBefore;
     for (const { slot, into, weight } of event.conversions)
@@ -230,7 +246,8 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
       merged.fills.push({ slot: places[slot]!, notional: money * notional });
   });
   const rebalanced = isReset || own.some((event) => event?.rebalanced === true);
-  return { at: t, rebalanced, valueBefore: value, before, ...merged };
+  const isUntraded = !isReset && own.every((event) => event === undefined || event.isUntraded === true);
+  return { at: t, rebalanced, valueBefore: value, before, ...merged, ...(isUntraded ? { isUntraded } : {}) };
 }
 
 /**
@@ -240,7 +257,7 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
 function driftOf({ growth, exposures }: OverlayPath, layer: Layer, events: readonly BookEvent[]): BookOverlay['drift'] {
   const exposure = exposures[0]!;
   const drift = growth.map((own, t) =>
-    t === 0 || exposures.length > 1 ? own : (growthOf(layer, t) * exposure[t - 1]!) / exposure[t]!,
+    t === 0 || exposures.length > 1 ? own : (driftIn(layer, t) * exposure[t - 1]!) / exposure[t]!,
   );
   for (const { at } of events) drift[at] = growth[at]!;
   return drift;

@@ -27,7 +27,8 @@ export const NOTIONAL_MIN = 1e-12;
  */
 export function tradesOf(book: Book): Trades {
   const names = book.columns.length;
-  const most = book.events.reduce(
+  const events = book.events.filter(({ isUntraded }) => isUntraded !== true);
+  const most = events.reduce(
     (sum, { conversions, exits, fills }) => sum + names + 2 * conversions.length + exits.length + fills.length,
     0,
   );
@@ -39,7 +40,7 @@ export function tradesOf(book: Book): Trades {
     reason: new Uint8Array(most),
     isFree: new Uint8Array(most),
   };
-  for (const event of book.events) addTrades(trades, book, event);
+  for (const event of events) addTrades(trades, book, event);
   return trades;
 }
 

@@ -18,13 +18,16 @@ export interface JobScreen {
 /** Between two drawings of the time that an answer takes. */
 const TICK_MS = 1000;
 
+/** Between two lines of a pipe that tell the time an answer takes. */
+const PIPE_TICK_MS = 10_000;
+
 /** A person at a terminal sees one line that redraws itself; a program gets every change once. */
 export function jobScreen(name: string, json: boolean): JobScreen {
   const screen = screenOf(process.stdout);
   const asJson = json || !screen.isTerminal;
   const line = (record: object) => screen.write(`${JSON.stringify(record)}\n`);
   if (asJson)
-    return { asJson, status: changes(line), waiting: (answer) => answer, line, done: () => {}, abandon: () => {} };
+    return { asJson, status: changes(line), waiting: waitedFor(name), line, done: () => {}, abandon: () => {} };
   const { progress, waited, done, abandon } = step(screen, name);
   return {
     asJson,
@@ -42,6 +45,23 @@ export function jobScreen(name: string, json: boolean): JobScreen {
     abandon,
   };
 }
+
+/** Says on standard error of a pipe, now and then, that an answer is still waited for. */
+const waitedFor =
+  (name: string): JobScreen['waiting'] =>
+  async (answer) => {
+    const began = Date.now();
+    const still = () => {
+      const seconds = Math.round((Date.now() - began) / 1000);
+      process.stderr.write(`divisor ${name}: still waiting for the answer after ${seconds} s\n`);
+    };
+    const ticking = setInterval(still, PIPE_TICK_MS);
+    try {
+      return await answer;
+    } finally {
+      clearInterval(ticking);
+    }
+  };
 
 function changes(line: (record: object) => void): (job: AnyJob) => void {
   let last = '';

@@ -130,7 +130,7 @@ laws = {
     "changes": abs(changes["change"].sum()),
     "compare": abs(f.compare("PY", "PY-2").iloc[0] - 100).max(),
     "benchmark": abs(f.compare("PY", benchmark="PY-2") - f.compare("PY", "PY-2")).max().max(),
-    "metrics": abs(f.metrics("PY").loc["max_drawdown", "PY"] - drawdown),
+    "metrics": abs(f.metrics(["PY"]).loc["max_drawdown", "PY"] - drawdown),
     "performance": abs(f.performance("PY")["level"].iloc[-1] / 100 - 1 - d.api.get_overview("PY")["metrics"]["total_return"]),
     "drawdowns": abs(f.drawdowns("PY")["depth"].min() - f.performance("PY")["drawdown"].min()),
     "correlations": abs(f.correlations("PY", "PY-2").loc["PY", "PY"] - 1),

@@ -69,6 +69,7 @@ export const importMarket: JobCommand<Imported> = {
     const store = await client.call('createStore', { body: { ...common, kind, location } });
     return { result: { ...store, read_as } };
   },
+  lines: (store) => ({ event: '', records: [], rest: shortened(store) }),
   notices: ({ read_as: read }) => (read === null ? [] : doubts(read)),
   show: (store) =>
     [
@@ -77,6 +78,18 @@ export const importMarket: JobCommand<Imported> = {
       ...(store.findings === undefined || store.findings.length === 0 ? [] : [findingsTable(store.findings)]),
     ].join('\n'),
 };
+
+/** Files that a line lists. */
+const FILES_MAX = 10;
+
+/** A store as a line of a pipe: of many files the first, and how many there are. */
+export const shortened = <S extends { readonly files?: readonly unknown[] | undefined }>({
+  files = [],
+  ...store
+}: S): object =>
+  files.length <= FILES_MAX
+    ? { ...store, files }
+    : { ...store, files: files.slice(0, FILES_MAX), files_total: files.length };
 
 const imported = (store: DataStore) =>
   members(store, ['store_id', 'identifiers', 'start', 'end', 'adjustment', 'content_hash']);

@@ -2,6 +2,7 @@ import { DivisorError, type DataStore, type ImportResult, type RefreshResult } f
 import type { JobCommand } from '../job-command.js';
 import { standardInput } from '../command-line.js';
 import { FAIL_ON, failingCodes, members, statusOfFindings } from '../job-commands/fields.js';
+import { shortened } from '../job-commands/import.js';
 import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
 import { viewCommand } from './view-command.js';
@@ -146,6 +147,7 @@ export const activate: JobCommand<Activated> = {
       return { result: { ...(await client.call('getStore', { params: { store_id } })), already_served: true } };
     }
   },
+  lines: (store) => ({ event: '', records: [], rest: shortened(store) }),
   show: (store) =>
     [
       members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Mapping, Optional, Union, cast
+from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional, Tuple, Union, cast
 
 import pandas
 
@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from . import contract as c
+
+#: An id, or several as a list.
+Ids = Union[str, Iterable[str]]
+
+
+def ids_of(named: Tuple[Ids, ...]) -> List[str]:
+    """Ids that a method is called with, one by one or as a list."""
+    return [one for each in named for one in ([each] if isinstance(each, str) else each)]
 
 
 class Frames:
@@ -35,9 +43,9 @@ class Frames:
         """Corporate actions of one name."""
         return to_frame(self._api.get_corporate_actions(identifier, **query)["actions"])
 
-    def reference(self, *identifiers: str, **query: Any) -> "DataFrame":
+    def reference(self, *identifiers: "Ids", **query: Any) -> "DataFrame":
         """Reference data, a row a name; names that the store does not hold are left out."""
-        entries = self._api.get_asset_references(identifiers, **query)["entries"]
+        entries = self._api.get_asset_references(ids_of(identifiers), **query)["entries"]
         return to_frame([{"identifier": one["identifier"], **one["fields"]} for one in entries if one["found"]], "identifier")
 
     def identifiers(self, **query: Any) -> "DataFrame":
@@ -72,13 +80,13 @@ class Frames:
         rows = self._api.list_summaries(**query)["summaries"]
         return to_frame([{name: value for name, value in row.items() if name != "trace"} for row in rows], "index_id")
 
-    def levels(self, *index_ids: str, **query: Any) -> "DataFrame":
+    def levels(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
         """Levels of runs, a column each, on the dates that any of them has."""
-        return pandas.DataFrame({one: to_series(self._api.get_levels(one, **query)["levels"]) for one in index_ids})
+        return pandas.DataFrame({one: to_series(self._api.get_levels(one, **query)["levels"]) for one in ids_of(index_ids)})
 
-    def metrics(self, *index_ids: str, **query: Any) -> "DataFrame":
+    def metrics(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
         """Returns, volatility, Sharpe ratio, drawdown and so on, a column each run."""
-        found = {one: flat(self._api.get_performance(one, **query)["metrics"]) for one in index_ids}
+        found = {one: flat(self._api.get_performance(one, **query)["metrics"]) for one in ids_of(index_ids)}
         return pandas.DataFrame(found).astype("float64", errors="ignore")
 
     def performance(self, index_id: str, **query: Any) -> "DataFrame":
@@ -91,9 +99,9 @@ class Frames:
         """The deepest drawdowns of a run: peak, trough, recovery, depth."""
         return to_frame(self._api.get_performance(index_id, **query)["drawdowns"])
 
-    def correlations(self, *index_ids: str, **query: Any) -> "DataFrame":
+    def correlations(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
         """Correlations of the returns of runs, and of a benchmark, on the dates they all have."""
-        answer = self._api.compare_runs(index_ids, **query)
+        answer = self._api.compare_runs(ids_of(index_ids), **query)
         names = [entry["index_id"] for entry in answer["entries"]]
         return pandas.DataFrame(answer["correlations"], index=names, columns=names, dtype="float64")
 
@@ -103,9 +111,9 @@ class Frames:
         dates = pandas.PeriodIndex(months.index, freq="M")
         return months.groupby([dates.year.rename("year"), dates.month.rename("month")]).first().unstack("month")
 
-    def compare(self, *index_ids: str, **query: Any) -> "DataFrame":
+    def compare(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
         """Levels of runs, and of a benchmark, on the dates they all have, from 100 on. Query: benchmark, start, end."""
-        entries = self._api.compare_runs(index_ids, **query)["entries"]
+        entries = self._api.compare_runs(ids_of(index_ids), **query)["entries"]
         return pandas.DataFrame({entry["index_id"]: to_series(entry["level"]) for entry in entries})
 
     def weights(self, index_id: str, **query: Any) -> "DataFrame":

@@ -1,0 +1,35 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { jobScreen } from '#cli/job-screen.js';
+import { shortened } from '#cli/job-commands/import.js';
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+test('a pipe that waits long for an answer says so on standard error, and no longer once it is there', async () => {
+  vi.useFakeTimers();
+  const said = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  let answer = (_store: string) => {};
+  const waited = jobScreen('import', true).waiting(new Promise<string>((resolve) => (answer = resolve)));
+  await vi.advanceTimersByTimeAsync(9_999);
+  expect(said).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(10_001);
+  expect(said.mock.calls.map(([line]) => line)).toEqual([
+    'divisor import: still waiting for the answer after 10 s\n',
+    'divisor import: still waiting for the answer after 20 s\n',
+  ]);
+  answer('desk');
+  expect(await waited).toBe('desk');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(said).toHaveBeenCalledTimes(2);
+});
+
+test('a line about a store of many files lists the first of them and their number', () => {
+  const storeOf = (count: number) => ({
+    store_id: 'desk',
+    files: Array.from({ length: count }, (_, i) => ({ label: `market/${i}.csv` })),
+  });
+  expect(shortened(storeOf(10))).toEqual(storeOf(10));
+  expect(shortened(storeOf(469))).toEqual({ ...storeOf(10), files_total: 469 });
+});

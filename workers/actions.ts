@@ -8,7 +8,12 @@ import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 
 /** Corporate actions on what a stored run holds. */
-export function showActions({ columns, start, end, market: handle }: ActionsViewInput): object {
+export function showActions({
+  columns,
+  start,
+  end,
+  market: handle,
+}: Omit<ActionsViewInput, 'format'>): ReturnType<typeof actionsView> {
   const market = openedMarket(handle);
   return withRunFile(columns, (run) => {
     const { calendar, currency } = run.header;

@@ -6,8 +6,9 @@ import { compareText, orderFindings, type Finding } from '#domain/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
-import { knownName } from '#domain/rebalance-pack/known-name.js';
+import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
+import { reconciled, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { previewRules, sessionWithData } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
@@ -39,7 +40,8 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`);
   }
   const composition = compositionFor(composer, { indexId, session, engine });
-  const pack = packOf(namesOf(sm, { question, session, weights: composition.weights }), request);
+  const names = namesOf(sm, { question, session, weights: composition.weights });
+  const pack = packOf(names, request);
   const { weights: _weights, ...about } = composition;
   return {
     index_id: indexId,
@@ -47,8 +49,41 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,
+    reconciliation: reconciliationOf(sm, { question, composition, session, names, accounts: pack.accounts }),
     findings: orderFindings([...composition.findings, ...pack.findings]),
   };
+}
+
+interface Reconcilable extends PackedNames {
+  readonly question: RebalancePackQuestion;
+  readonly composition: PackComposition;
+  readonly session: number;
+}
+
+/** What has changed since the announcement; null until the day after it. */
+function reconciliationOf(sm: SessionMarket, { question, composition, session, names, accounts }: Reconcilable) {
+  const { documents, indexId, request } = question;
+  const decision = sm.sessionAt(dayFrom(composition.decision));
+  if (composition.basis !== 'announced' || decision >= session) return null;
+  const rates = exchangeRates(sm, documents[indexId]!.currency);
+  const known = { sm, rates, session: decision, sessions: request.adv_sessions };
+  const then = names.map((name) => knownBefore(known, name, session));
+  const held = { ...request, accounts: request.accounts.map((account) => inShares(account, names)) };
+  const announced = { accounts: packOf(then, held).accounts, names: then };
+  return { announced: composition.decision, accounts: reconciled(announced, { accounts, names }) };
+}
+
+type Account = RebalancePackQuestion['request']['accounts'][number];
+
+/** Holdings by value as the shares that they are at the prices of the pack. */
+function inShares(account: Account, names: readonly KnownName[]): Account {
+  const priceOf = new Map(names.map(({ identifier, price }) => [identifier, price]));
+  const holdings = account.holdings.map(({ identifier, shares, value }) => ({
+    identifier,
+    shares: shares ?? value! / priceOf.get(identifier)!,
+    value: null,
+  }));
+  return { ...account, holdings };
 }
 
 interface PackComposition {

@@ -1,5 +1,16 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
+export interface ActionChoice {
+  /** `take_up`: subscribe for all new shares, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards */
+  readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse';
+  /** At prices that move by the action alone. */
+  readonly weight_after: number;
+  /** Index shares. */
+  readonly shares_after: number;
+  /** For one share held before, in the currency of the name; negative where it is paid. */
+  readonly cash: number;
+}
+
 export interface ActionsView {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
@@ -2932,6 +2943,8 @@ export interface IndexAction {
   readonly state: 'effective' | 'coming';
   /** Whether a holder has still to decide: a rights issue that is coming. */
   readonly awaits_decision: boolean;
+  /** What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown. */
+  readonly choices: readonly ActionChoice[];
   /** At the close before; of a coming one on as_of. */
   readonly weight_before: number;
   /** At the close of its session; pro forma at prices that move by the action alone. */
@@ -4191,13 +4204,8 @@ export interface PackAccount {
   readonly name: string;
   /** In the currency of the index. */
   readonly cash?: number | undefined;
-  /** Shares held; negative for a short position. */
-  readonly holdings?: readonly {
-    /** Asset identifier. */
-    readonly identifier: string;
-    /** Shares held; negative for a short position. */
-    readonly shares: number;
-  }[] | undefined;
+  /** Names held, by shares or by value. */
+  readonly holdings?: readonly PackHolding[] | undefined;
 }
 
 export interface PackCost {
@@ -4205,6 +4213,23 @@ export interface PackCost {
   readonly spread_bps?: number | undefined;
   /** Impact of a whole day of volume. */
   readonly impact_bps?: number | undefined;
+}
+
+export interface PackHolding {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Negative for a short position. */
+  readonly shares?: number | null | undefined;
+  /** Instead of shares: at the close of as_of, in the currency of the index. */
+  readonly value?: number | null | undefined;
+}
+
+/** The orders of the announcement beside those of as_of, for the same holdings: what prices have moved since. Null before the announcement and on it. */
+export interface PackReconciliation {
+  /** Session of the announcement, whose closes price its orders. */
+  readonly announced: string;
+  /** As those of the pack. */
+  readonly accounts: readonly ReconciledAccount[];
 }
 
 export interface PackTrade {
@@ -4226,6 +4251,8 @@ export interface PackTrade {
   readonly weight_after: number;
   /** Mean volume; null where none is known. */
   readonly adv_shares: number | null;
+  /** shares / adv_shares: 1 is a whole day. */
+  readonly adv_share: number | null;
   /** shares / (participation * adv_shares). */
   readonly days_to_trade: number | null;
   /** value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000. */
@@ -4750,6 +4777,8 @@ export interface RebalancePack {
     /** Most assets under management; null where a name has no volume. */
     readonly aum: number | null;
   })[];
+  /** What has changed since the announcement; null before it and on it. */
+  readonly reconciliation: PackReconciliation | null;
   /** Findings, worst first. */
   readonly findings: readonly Finding[];
 }
@@ -4940,6 +4969,30 @@ export interface RebalancedName {
   readonly trade: number | null;
   /** Price of the trade; null without one. */
   readonly price: number | null;
+}
+
+export interface ReconciledAccount {
+  /** Display name. */
+  readonly name: string;
+  /** Cash and holdings at the closes of the announcement. */
+  readonly value_announced: number;
+  /** By identifier: every name ordered at either date. */
+  readonly orders: readonly ReconciledOrder[];
+}
+
+export interface ReconciledOrder {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Ordered at the announcement; negative for a sale. */
+  readonly shares_announced: number;
+  /** Ordered now. */
+  readonly shares: number;
+  /** What was not ordered then. */
+  readonly change: number;
+  /** Close of the announcement, on the share basis of as_of. */
+  readonly price_announced: number;
+  /** Close of as_of. */
+  readonly price: number;
 }
 
 export interface ReconciliationCheck {

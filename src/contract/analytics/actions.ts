@@ -1,8 +1,13 @@
 import { z } from 'zod';
+import { RIGHTS_CHOICES, type RightsChoice } from '#domain/corporate-actions/pro-forma.js';
 import { ACTION_KINDS, type ActionType } from '#domain/market/market-data.js';
 import { runState, type Stateless } from '../run-state.js';
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
+const RIGHTS_CHOICE_NAMES = Object.keys(RIGHTS_CHOICES) as [RightsChoice, ...RightsChoice[]]; // Object.keys returns plain strings.
+const meanings = Object.entries(RIGHTS_CHOICES)
+  .map(([choice, meaning]) => `\`${choice}\`: ${meaning}`)
+  .join('; ');
 const figure = (description: string) => z.number().nullable().meta({ description });
 
 export const ActionsView = z
@@ -29,6 +34,23 @@ export const ActionsView = z
             awaits_decision: z
               .boolean()
               .meta({ description: 'Whether a holder has still to decide: a rights issue that is coming.' }),
+            choices: z
+              .array(
+                z
+                  .strictObject({
+                    choice: z.enum(RIGHTS_CHOICE_NAMES).meta({ description: meanings }),
+                    weight_after: z.number().meta({ description: 'At prices that move by the action alone.' }),
+                    shares_after: z.number().meta({ description: 'Index shares.' }),
+                    cash: z.number().meta({
+                      description: 'For one share held before, in the currency of the name; negative where it is paid.',
+                    }),
+                  })
+                  .meta({ id: 'ActionChoice' }),
+              )
+              .meta({
+                description:
+                  'What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown.',
+              }),
             weight_before: z.number().meta({ description: 'At the close before; of a coming one on as_of.' }),
             weight_after: figure('At the close of its session; pro forma at prices that move by the action alone.'),
             shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),

@@ -84,7 +84,7 @@ export const runViewRoutes = routes({
       from: IsoDate.optional().meta({ description: 'First ex-date wanted; the first of the run by default.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date wanted.' }),
     }),
-    success: { status: 200, description: 'The actions.', schema: ActionsView },
+    success: { status: 200, description: 'The actions.', schema: ActionsView, media: ['text/csv'] },
     errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
   },
   getDividendPoints: {

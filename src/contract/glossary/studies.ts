@@ -14,7 +14,6 @@ export const STUDIES_WORDS: Readonly<Record<string, string>> = {
   'LimitsView.rows_total': 'Rows there are.',
   'LimitsView.breaches_total': 'Breaches there are.',
   'LimitsView.distance': 'The nearest breach by a move of one name; null beyond a bound, or where no move passes one.',
-  'PackAccount.shares': 'Shares held; negative for a short position.',
   'PackTrade.shares': 'Shares traded.',
   'PackTrade.weight_target': 'Weight of the index.',
   'RebalancePack.accounts': 'The accounts in the order of the request, that of `aum` last.',

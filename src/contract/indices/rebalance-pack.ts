@@ -3,6 +3,40 @@ import { Finding } from '../common.js';
 
 const number = (description: string) => z.number().meta({ description });
 
+const PackReconciliation = z
+  .strictObject({
+    announced: z.string().meta({ description: 'Session of the announcement, whose closes price its orders.' }),
+    accounts: z
+      .array(
+        z
+          .strictObject({
+            name: z.string(),
+            value_announced: number('Cash and holdings at the closes of the announcement.'),
+            orders: z
+              .array(
+                z
+                  .strictObject({
+                    identifier: z.string(),
+                    shares_announced: number('Ordered at the announcement; negative for a sale.'),
+                    shares: number('Ordered now.'),
+                    change: number('What was not ordered then.'),
+                    price_announced: number('Close of the announcement, on the share basis of as_of.'),
+                    price: number('Close of as_of.'),
+                  })
+                  .meta({ id: 'ReconciledOrder' }),
+              )
+              .meta({ description: 'By identifier: every name ordered at either date.' }),
+          })
+          .meta({ id: 'ReconciledAccount' }),
+      )
+      .meta({ description: 'As those of the pack.' }),
+  })
+  .meta({
+    id: 'PackReconciliation',
+    description:
+      'The orders of the announcement beside those of as_of, for the same holdings: what prices have moved since. Null before the announcement and on it.',
+  });
+
 export const RebalancePack = z
   .strictObject({
     index_id: z.string(),
@@ -39,6 +73,7 @@ export const RebalancePack = z
                   weight_target: z.number(),
                   weight_after: number('Of the value behind trades and costs.'),
                   adv_shares: z.number().nullable().meta({ description: 'Mean volume; null where none is known.' }),
+                  adv_share: z.number().nullable().meta({ description: 'shares / adv_shares: 1 is a whole day.' }),
                   days_to_trade: z.number().nullable().meta({ description: 'shares / (participation * adv_shares).' }),
                   cost: number('value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.'),
                   reason: z.enum(['add', 'delete', 'reweight']),
@@ -58,6 +93,9 @@ export const RebalancePack = z
     capacity: z.array(z.strictObject({ days: z.int(), aum: z.number().nullable() })).meta({
       description:
         'AUM whose full purchase takes at most so many days for every name; null where a name has no volume.',
+    }),
+    reconciliation: PackReconciliation.nullable().meta({
+      description: 'What has changed since the announcement; null before it and on it.',
     }),
     findings: z.array(Finding),
   })

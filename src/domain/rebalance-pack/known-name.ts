@@ -1,4 +1,5 @@
 import type { ExchangeRates } from '../market/exchange-rates.js';
+import { ACTION_KINDS } from '../market/market-data.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { KnownName } from './pack.js';
 
@@ -20,6 +21,36 @@ export function knownName(known: KnownOn, column: number, weight: number): Known
     price: sm.carriedClose(session, column) * (rates.isNative(column) ? 1 : rates.rateAt(session, column)),
     adv: meanVolume(known, column),
   };
+}
+
+/**
+ * The same at an earlier close, on the share basis of a later session: splits between the two are undone. What had no
+ * price then is as it is later.
+ * @param later as it is known on that session
+ */
+export function knownBefore(known: KnownOn, later: KnownName, until: number): KnownName {
+  const { sm, session } = known;
+  const column = sm.columnOf(later.identifier);
+  const ratio = splitsBetween(sm, column, { after: session, until });
+  const { price, adv } = knownName(known, column, later.weight);
+  if (!Number.isFinite(price)) return later;
+  return { ...later, price: price / ratio, adv: adv === null ? null : adv * ratio };
+}
+
+/** Shares of a later session for one share of an earlier one. */
+function splitsBetween(
+  { actions, market }: SessionMarket,
+  column: number,
+  { after, until }: { readonly after: number; readonly until: number },
+): number {
+  if (market.adjustment !== 'none') return 1;
+  const { all, starts } = actions;
+  let ratio = 1;
+  for (let a = starts[after + 1]!; a < starts[until + 1]!; a++) {
+    const { column: of, action } = all[a]!;
+    if (of === column && ACTION_KINDS[action.type] === 'ratio') ratio *= action.value;
+  }
+  return ratio;
 }
 
 /** Mean VOLUME of the last sessions that have one, null without any. */

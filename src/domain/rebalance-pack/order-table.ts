@@ -15,6 +15,7 @@ export const ORDERS = {
     weight_target: fraction('Wanted.'),
     weight_after: fraction('Of the value behind trades and costs.'),
     adv_shares: number('Mean volume; null where none is known.', 'shares'),
+    adv_share: fraction('Traded over the mean volume; null where none is known.'),
     days_to_trade: number('At the participation asked for; null without a volume.', 'days'),
     cost: money('Expected.'),
     reason: text('`add`, `delete` or `reweight`.'),

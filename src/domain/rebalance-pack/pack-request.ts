@@ -3,7 +3,26 @@ import { AssetIdentifier, IsoDate } from '../shape.js';
 
 const NAMES_MAX = 20_000;
 const ACCOUNTS_MAX = 100;
-const shares = z.number().min(-1e15).max(1e15);
+const amount = z.number().min(-1e15).max(1e15).nullable().default(null);
+
+const PackHolding = z
+  .strictObject({
+    identifier: AssetIdentifier,
+    shares: amount.meta({ description: 'Negative for a short position.' }),
+    value: amount.meta({ description: 'Instead of shares: at the close of as_of, in the currency of the index.' }),
+  })
+  .superRefine(({ shares, value }, context) => {
+    if ((shares === null) !== (value === null)) return;
+    const which = shares === null ? 'neither is given' : 'both are given';
+    context.addIssue({
+      code: 'custom',
+      path: ['shares'],
+      input: undefined,
+      params: { finding: shares === null ? 'REQUIRED' : 'OUT_OF_RANGE' },
+      message: `or value is needed: ${which}`,
+    });
+  })
+  .meta({ id: 'PackHolding' });
 
 /** What a rebalance is to be carried out for, and on which terms. */
 export const RebalancePackRequest = z
@@ -18,10 +37,10 @@ export const RebalancePackRequest = z
             name: z.string().min(1).max(100),
             cash: z.number().min(0).max(1e15).default(0).meta({ description: 'In the currency of the index.' }),
             holdings: z
-              .array(z.strictObject({ identifier: AssetIdentifier, shares }))
+              .array(PackHolding)
               .max(NAMES_MAX)
               .default([])
-              .meta({ description: 'Shares held; negative for a short position.' }),
+              .meta({ description: 'Names held, by shares or by value.' }),
           })
           .meta({ id: 'PackAccount' }),
       )

@@ -22,6 +22,8 @@ export interface PackTrade {
   readonly weight_target: number;
   readonly weight_after: number;
   readonly adv_shares: number | null;
+  /** Of it, in fractions of a day's volume. */
+  readonly adv_share: number | null;
   readonly days_to_trade: number | null;
   readonly cost: number;
   readonly reason: 'add' | 'delete' | 'reweight';
@@ -65,7 +67,10 @@ export function packOf(names: readonly KnownName[], request: RebalancePackReques
   const held = new Float64Array(names.length);
   const accounts = [...request.accounts, ...asked].map(({ name, cash, holdings }, at): PackAccount => {
     const shares = new Float64Array(names.length);
-    for (const holding of holdings) shares[positions.get(holding.identifier)!]! += holding.shares;
+    for (const { identifier, shares: own, value } of holdings) {
+      const i = positions.get(identifier)!;
+      shares[i]! += own ?? value! / names[i]!.price;
+    }
     const filled = ordersOf(packed, shares, cash);
     if (filled.isShort) findings.push(shortOfCash(name, filled.cash, at));
     shares.forEach((own, i) => (held[i]! += Math.abs(own)));
@@ -121,6 +126,7 @@ function tradeOf(order: Order, { value, valueAfter, participation }: Valued): Pa
     weight_target: name.weight,
     weight_after: (after * name.price) / valueAfter,
     adv_shares: name.adv,
+    adv_share: daysToTrade({ shares, adv: name.adv }, 1),
     days_to_trade: daysToTrade({ shares, adv: name.adv }, participation),
     cost: orderCost(order),
     reason: before === 0 ? 'add' : name.weight === 0 ? 'delete' : 'reweight',

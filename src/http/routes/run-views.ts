@@ -14,8 +14,12 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
       viewReply(await views.rebalances(askedRun({ params, query }), signal)),
     getRebalance: async ({ params, query, signal }) =>
       viewReply(await views.rebalance(askedRun({ params, query }), params.date, signal)),
-    getIndexActions: async ({ params, query, signal }) =>
-      viewReply(await views.actions(askedRun({ params, query }), { start: query.from, end: query.to }, signal)),
+    async getIndexActions({ params, query, media, signal }) {
+      const isCsv = media === CSV_TYPE;
+      const asked = { start: query.from, end: query.to, format: isCsv ? 'csv' : 'json' } as const;
+      const view = await views.actions(askedRun({ params, query }), asked, signal);
+      return isCsv ? { bytes: view.bytes, type: CSV_CONTENT_TYPE } : viewReply(view);
+    },
     getDividendPoints: async ({ params, query, signal }) =>
       viewReply(await views.dividendPoints(askedRun({ params, query }), query, signal)),
     async getExposures({ params, query, media, signal }) {

@@ -69,6 +69,7 @@ export interface ActionsViewInput {
   readonly start: string | null;
   readonly end: string | null;
   readonly market: MarketHandle;
+  readonly format: 'json' | 'csv';
 }
 
 export interface DividendPointsViewInput {

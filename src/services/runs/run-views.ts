@@ -42,6 +42,10 @@ export interface ExposuresQuery extends DateWindow {
   readonly format: 'json' | 'csv';
 }
 
+export interface ActionsQuery extends DateWindow {
+  readonly format: 'json' | 'csv';
+}
+
 export interface LimitsQuery extends DateWindow {
   readonly rule: LimitRuleName;
   readonly by: string;
@@ -69,7 +73,7 @@ export interface RunViews {
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, VARIANT_NOT_AVAILABLE */
   dividendPoints(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE, INVALID_RANGE */
-  actions(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  actions(name: RunName, query: ActionsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal STORE_MISMATCH, NO_DATA_SOURCE unless names are their own issuers */
   limits(name: RunName, query: LimitsQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
@@ -161,12 +165,13 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       const columns = await maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'dividend-points', columns, start, end, market }, signal));
     },
-    async actions(name, { start = null, end = null }, signal) {
+    async actions(name, { start = null, end = null, format }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const { handle: market } = await states.requireMarket(run);
       const columns = await maker.columnsOf(run);
-      return maker.stamped(run, maker.held({ view: 'actions', columns, start, end, market }, signal));
+      const view = maker.held({ view: 'actions', columns, start, end, market, format }, signal);
+      return format === 'csv' ? view : maker.stamped(run, view);
     },
     async limits(name, { rule, by: asked, start = null, end = null }, signal) {
       const run = await requireRun(documents, name);

@@ -1,12 +1,13 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { awaitsDecision, proForma } from '#domain/corporate-actions/pro-forma.js';
+import { awaitsDecision, choicesOf, proForma, type AfterChoice } from '#domain/corporate-actions/pro-forma.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/search.js';
+import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors } from '../exports/tables/events.js';
 
@@ -71,9 +72,9 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates }: ActionsI
     const weight = place === undefined || column < 0 ? 0 : weightAt(before, place);
     if (weight === 0) return null;
     const shares = sharesAt(before, column, weight);
-    const price = sm.carriedClose(sm.sessionAt(days[before]!), column);
+    const held = { weight, price: sm.carriedClose(sm.sessionAt(days[before]!), column), variant, treatment };
     const after = isComing
-      ? pending(proForma(action, { weight, price, variant, treatment }), shares, divisor?.[before] ?? null)
+      ? pending(proForma(action, held), shares, divisor?.[before] ?? null)
       : {
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
@@ -88,6 +89,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates }: ActionsI
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: isComing ? 'coming' : 'effective',
       awaits_decision: isComing && awaitsDecision(action),
+      choices: isComing ? choicesOf(action, held).map((choice) => choiceRow(choice, shares)) : [],
       weight_before: weight,
       weight_after: after.weight,
       shares_before: shares,
@@ -96,6 +98,35 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates }: ActionsI
       divisor_after: after.divisor,
     };
   };
+}
+
+/** The figures of every action as CSV, a row an action; what a decision does is left out. */
+export function actionsCsv({ actions }: ActionsView): string {
+  return csvTable(
+    FIGURES,
+    actions.map((action) => FIGURES.map((figure) => action[figure])),
+  );
+}
+
+const FIGURES = [
+  'ex_date',
+  'identifier',
+  'type',
+  'value',
+  'related',
+  'announced',
+  'state',
+  'awaits_decision',
+  'weight_before',
+  'weight_after',
+  'shares_before',
+  'shares_after',
+  'divisor_before',
+  'divisor_after',
+] as const satisfies readonly (keyof Row)[];
+
+function choiceRow({ choice, weight, shares, cash }: AfterChoice, before: number): Row['choices'][number] {
+  return { choice, weight_after: weight, shares_after: before * shares, cash };
 }
 
 function pending(after: ReturnType<typeof proForma>, shares: number, divisor: number | null) {

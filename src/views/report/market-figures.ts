@@ -57,7 +57,9 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
     return Number.isFinite(name.price) ? [{ ...name, held: Math.floor((before[i]! * aum) / name.price) }] : [];
   });
   const cash = names.reduce((rest, { held, price }) => rest - held * price, aum);
-  const holdings = names.filter(({ held }) => held !== 0).map(({ identifier, held }) => ({ identifier, shares: held }));
+  const holdings = names
+    .filter(({ held }) => held !== 0)
+    .map(({ identifier, held }) => ({ identifier, shares: held, value: null }));
   const accounts = [{ name: 'Portfolio', cash: Math.max(0, cash), holdings }];
   const pack = packOf(names, { ...request, aum: null, accounts });
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { awaitsDecision, proForma } from '#domain/corporate-actions/pro-forma.js';
+import { awaitsDecision, choicesOf, proForma } from '#domain/corporate-actions/pro-forma.js';
 import { dayFrom } from '#domain/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
@@ -42,4 +42,24 @@ test('a split multiplies shares alone, a name that leaves has none, and rights w
   expect(proForma(action('RIGHTS_ISSUE', 0.25), before()).weight).toBeNull();
   expect(awaitsDecision(action('RIGHTS_ISSUE', 0.25))).toBe(true);
   expect(awaitsDecision(action('SPLIT', 2))).toBe(false);
+});
+
+test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', () => {
+  const rights = { ...action('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
+  // (50 + 0.25 * 30) / 1.25 = 46; the right to a quarter of a share is worth 0.25 * (46 - 30) = 4, which is 50 - 46.
+  const { weight, shares, divisor } = proForma(rights, before());
+  expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
+  expect(valueOf(4, 46) / divisor!).toBeCloseTo(1000, 10);
+  expect(weight).toBe(0.2);
+  const by = Object.fromEntries(choicesOf(rights, before()).map((one) => [one.choice, one]));
+  // Of four shares: five paid with 30; four and 16 of cash; 16 buy 16 / 46 of a share; four.
+  expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
+  expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / valueOf(5, 46), 12);
+  expect([by['sell']!.shares, by['sell']!.cash]).toEqual([1, 4]);
+  expect(by['sell']!.weight).toBeCloseTo((4 * 46) / valueOf(4, 46), 12);
+  expect(4 * by['sell_to_fund']!.shares).toBeCloseTo(4 + 16 / 46, 12);
+  expect(by['sell_to_fund']!.weight).toBeCloseTo(0.2, 12);
+  expect(by['lapse']).toEqual({ choice: 'lapse', weight: by['sell']!.weight, shares: 1, cash: 0 });
+  expect(choicesOf(action('RIGHTS_ISSUE', 0.25), before())).toEqual([]);
+  expect(choicesOf(action('SPLIT', 2), before())).toEqual([]);
 });

@@ -3,6 +3,11 @@ import { expect, test } from 'vitest';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { ordersOf, roundHalfEven, type PackName } from '#domain/rebalance-pack/orders.js';
+import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
+import { reconciled } from '#domain/rebalance-pack/reconciliation.js';
+import { exchangeRates } from '#domain/market/exchange-rates.js';
+import { alignMarket } from '#domain/market/session-market.js';
+import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
 const name = (identifier: string, weight: number, price: number, adv: number | null = 1000): KnownName => ({
   identifier,
@@ -173,4 +178,74 @@ test('without costs the weights reached differ from those wanted by half a lot a
   const { accounts } = packOf(names, request({ aum: 1e9, cost: { spread_bps: 0, impact_bps: 0 } }));
   for (const { weight_after, weight_target, price } of accounts[0]!.trades)
     expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual((2 * price) / 1e9);
+});
+
+test('holdings by value are as many shares as their value buys; both or neither are refused', () => {
+  const names = [name('A', 0.5, 10), name('B', 0.5, 20)];
+  const account = (holdings: object[]) => request({ accounts: [{ name: 'F', cash: 100, holdings }] });
+  const byShares = packOf(
+    names,
+    account([
+      { identifier: 'A', shares: 40 },
+      { identifier: 'B', shares: -2.5 },
+    ]),
+  );
+  const byValue = packOf(
+    names,
+    account([
+      { identifier: 'A', value: 400 },
+      { identifier: 'B', value: -50 },
+    ]),
+  );
+  expect(byValue).toEqual(byShares);
+  expect(byValue.accounts[0]!.value).toBe(100 + 400 - 50);
+  for (const holding of [{ identifier: 'A' }, { identifier: 'A', shares: 1, value: 10 }])
+    expect(() => account([holding])).toThrow('or value is needed');
+});
+
+test('the share of the daily volume is the shares over it, a whole day at 1', () => {
+  const [fund] = byHand().accounts;
+  expect(fund!.trades.map(({ identifier, adv_share }) => [identifier, adv_share])).toEqual([
+    ['B', 45 / 400],
+    ['C', 180 / 1000],
+  ]);
+});
+
+test('on the effective day the orders of the announcement stand beside those of the day, by hand', () => {
+  // A splits two for one between the announcement at 40 and the effective day at 25, which is 50 as it was.
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04'];
+  const market = buildMarket({
+    dates,
+    close: { A: [40, 22, 25], B: [10, 10, 8] },
+    fields: { VOLUME: { A: [1000, 2000, 2000], B: [500, 500, 500] } },
+    actions: [{ name: 'A', type: 'SPLIT', value: 2, ex: dates[1]! }],
+  });
+  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
+  const known = { sm, rates: exchangeRates(sm, 'USD'), sessions: 1 };
+  const now = [0, 1].map((column) => knownName({ ...known, session: 2 }, column, 0.5));
+  const then = now.map((one) => knownBefore({ ...known, session: 0 }, one, 2));
+  expect(then.map(({ price, adv }) => [price, adv])).toEqual([
+    [20, 2000],
+    [10, 500],
+  ]);
+  const body = request({
+    accounts: [{ name: 'F', cash: 1000, holdings: [{ identifier: 'B', shares: 100 }] }],
+    cost: { spread_bps: 0, impact_bps: 0 },
+  });
+  const accounts = reconciled(
+    { names: then, accounts: packOf(then, body).accounts },
+    { names: now, accounts: packOf(now, body).accounts },
+  );
+  // Then 2,000: 50 of A at 20, 100 of B, which it holds. Now 1,800: 36 of A at 25, and 900 / 8 = 112.5 of B, 112.
+  expect(accounts).toEqual([
+    {
+      name: 'F',
+      value_announced: 2000,
+      orders: [
+        { identifier: 'A', shares_announced: 50, shares: 36, change: -14, price_announced: 20, price: 25 },
+        { identifier: 'B', shares_announced: 0, shares: 12, change: 12, price_announced: 10, price: 8 },
+      ],
+    },
+  ]);
 });

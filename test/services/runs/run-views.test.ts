@@ -233,6 +233,20 @@ test('a pack on the session of a rebalance has its weights; before, those announ
   const targets = ({ accounts }: typeof pack) =>
     accounts[0]!.trades.map(({ identifier, weight_target }) => [identifier, weight_target]);
   expect(targets(announced)).toEqual(targets(pack));
+  expect(announced.reconciliation).toBeNull();
+  // What the effective day says of the announcement is what the announcement said.
+  const ordered = ({ accounts }: typeof pack) =>
+    accounts[0]!.trades.map(({ identifier, side, shares, price }) => [
+      identifier,
+      side === 'buy' ? shares : -shares,
+      price,
+    ]);
+  const { announced: on, accounts } = pack.reconciliation!;
+  expect(on).toBe(decision_date);
+  const orders = accounts[0]!.orders;
+  expect(orders.map((one) => [one.identifier, one.shares_announced, one.price_announced])).toEqual(ordered(announced));
+  expect(orders.map((one) => [one.identifier, one.shares, one.price])).toEqual(ordered(pack));
+  for (const { change, shares, shares_announced } of orders) expect(change).toBe(shares - shares_announced);
   const early = await client.call('packRebalance', { params, body: body('2023-10-31') });
   expect(early).toMatchObject({ effective: date, decision: early.as_of, basis: 'indicative' });
   const unknown = { ...body(date), accounts: [{ name: 'F', holdings: [{ identifier: 'NOBODY', shares: 1 }] }] };

@@ -429,6 +429,16 @@ class Operations:
         """
         return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to}))
 
+    def get_index_actions_content(self, index_id: str, media: Literal["text/csv"], *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None) -> bytes:
+        """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
+
+        :param media: What is wanted instead of JSON.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param from_: First ex-date wanted; the first of the run by default.
+        :param to: Last ex-date wanted.
+        """
+        return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to}, accept=media)
+
     def get_dividend_points(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
         """Ordinary dividends in index points, by session and year; yield, and dividends announced.
 

@@ -9,6 +9,17 @@ import typing as t
 #: A date to send: of Python, or YYYY-MM-DD.
 Date = t.Union[str, datetime.date]
 
+class ActionChoice(t.TypedDict):
+    #: `take_up`: subscribe for all new shares, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards
+    choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse"]
+    #: At prices that move by the action alone.
+    weight_after: float
+    #: Index shares.
+    shares_after: float
+    #: For one share held before, in the currency of the name; negative where it is paid.
+    cash: float
+
+
 class ActionsView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
@@ -3298,6 +3309,8 @@ class IndexAction(t.TypedDict):
     state: t.Literal["effective", "coming"]
     #: Whether a holder has still to decide: a rights issue that is coming.
     awaits_decision: bool
+    #: What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown.
+    choices: t.Sequence[ActionChoice]
     #: At the close before; of a coming one on as_of.
     weight_before: float
     #: At the close of its session; pro forma at prices that move by the action alone.
@@ -4681,13 +4694,6 @@ class OverviewView(_OverviewView, total=False):
     return_variant: t.Literal["price", "total", "net"]
 
 
-class PackAccountHoldings(t.TypedDict):
-    #: Asset identifier.
-    identifier: str
-    #: Shares held; negative for a short position.
-    shares: float
-
-
 class _PackAccount(t.TypedDict):
     #: Display name.
     name: str
@@ -4696,8 +4702,8 @@ class _PackAccount(t.TypedDict):
 class PackAccount(_PackAccount, total=False):
     #: In the currency of the index.
     cash: float
-    #: Shares held; negative for a short position.
-    holdings: t.Sequence[PackAccountHoldings]
+    #: Names held, by shares or by value.
+    holdings: t.Sequence[PackHolding]
 
 
 class PackCost(t.TypedDict, total=False):
@@ -4705,6 +4711,27 @@ class PackCost(t.TypedDict, total=False):
     spread_bps: float
     #: Impact of a whole day of volume.
     impact_bps: float
+
+
+class _PackHolding(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+
+
+class PackHolding(_PackHolding, total=False):
+    #: Negative for a short position.
+    shares: t.Optional[float]
+    #: Instead of shares: at the close of as_of, in the currency of the index.
+    value: t.Optional[float]
+
+
+class PackReconciliation(t.TypedDict):
+    """The orders of the announcement beside those of as_of, for the same holdings: what prices have moved since. Null before the announcement and on it."""
+
+    #: Session of the announcement, whose closes price its orders.
+    announced: str
+    #: As those of the pack.
+    accounts: t.Sequence[ReconciledAccount]
 
 
 class PackTrade(t.TypedDict):
@@ -4726,6 +4753,8 @@ class PackTrade(t.TypedDict):
     weight_after: float
     #: Mean volume; null where none is known.
     adv_shares: t.Optional[float]
+    #: shares / adv_shares: 1 is a whole day.
+    adv_share: t.Optional[float]
     #: shares / (participation * adv_shares).
     days_to_trade: t.Optional[float]
     #: value * (spread_bps / 2 + impact_bps * sqrt(shares / adv_shares)) / 10,000.
@@ -5295,6 +5324,8 @@ class RebalancePack(t.TypedDict):
     liquidation: t.Sequence[RebalancePackLiquidation]
     #: AUM whose full purchase takes at most so many days for every name; null where a name has no volume.
     capacity: t.Sequence[RebalancePackCapacity]
+    #: What has changed since the announcement; null before it and on it.
+    reconciliation: t.Optional[PackReconciliation]
     #: Findings, worst first.
     findings: t.Sequence[Finding]
 
@@ -5485,6 +5516,30 @@ class RebalancedName(t.TypedDict):
     trade: t.Optional[float]
     #: Price of the trade; null without one.
     price: t.Optional[float]
+
+
+class ReconciledAccount(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Cash and holdings at the closes of the announcement.
+    value_announced: float
+    #: By identifier: every name ordered at either date.
+    orders: t.Sequence[ReconciledOrder]
+
+
+class ReconciledOrder(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Ordered at the announcement; negative for a sale.
+    shares_announced: float
+    #: Ordered now.
+    shares: float
+    #: What was not ordered then.
+    change: float
+    #: Close of the announcement, on the share basis of as_of.
+    price_announced: float
+    #: Close of as_of.
+    price: float
 
 
 class ReconciliationCheck(t.TypedDict):

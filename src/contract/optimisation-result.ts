@@ -81,6 +81,18 @@ export const NextName = z
   })
   .meta({ id: 'NextName' });
 
+const TailOutcome = z
+  .strictObject({
+    scenarios: z.int().min(1).meta({ description: 'Sessions whose returns are the scenarios.' }),
+    average: z.number().meta({ description: 'Average of the worst of them: the objective without costs.' }),
+    level: z.number().meta({ description: 'The least of those averaged: the value at risk.' }),
+    largest: z.number().meta({ description: 'The worst of all.' }),
+  })
+  .meta({
+    id: 'TailOutcome',
+    description: 'Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss.',
+  });
+
 export const OptimisationRunResult = z
   .strictObject({
     run_id: z.string(),
@@ -98,7 +110,7 @@ export const OptimisationRunResult = z
     objective_type: z.string(),
     objective_value: z.number().meta({
       description:
-        'The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
+        'The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
     }),
     objective: z.number().meta({ description: 'Annualised tracking variance, whatever the objective.' }),
     bound: z
@@ -115,6 +127,10 @@ export const OptimisationRunResult = z
       .number()
       .nullable()
       .meta({ description: 'Of the trades, as a fraction of value; null where none were asked for.' }),
+    tail: TailOutcome.nullable().optional().meta({
+      description:
+        'Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.',
+    }),
     tracking_error: z.number(),
     turnover: z.number().meta({ description: 'One-way, against the index weights.' }),
     active_sum: z.number().meta({ description: 'Sum of active weights; zero under full investment.' }),

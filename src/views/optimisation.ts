@@ -43,6 +43,7 @@ export function toOptimisationResult(
     expected_return: outcome.expectedReturn,
     volatility: outcome.volatility,
     costs: outcome.costs,
+    tail: outcome.tail,
     tracking_error: run.trackingError,
     turnover: run.turnover,
     active_sum: run.activeSum,

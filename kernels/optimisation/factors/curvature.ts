@@ -237,9 +237,12 @@ function addLower(
   count: number,
   out: Float64Array,
 ): void {
+  if (metric === null || scale === 0) {
+    for (let p = 0; p < count; p++) out[p * count + p]! += diagonal[free[p]!]!;
+    return;
+  }
   const own = new Float64Array(count * count);
-  if (metric === null || scale === 0) for (let p = 0; p < count; p++) own[p * count + p] = diagonal[free[p]!]!;
-  else if (metric.form === 'dense') gatherLower(metric.matrix, metric.n, scale, diagonal, free, count, own);
+  if (metric.form === 'dense') gatherLower(metric.matrix, metric.n, scale, diagonal, free, count, own);
   else productLower(metric, scale, diagonal, free, count, own);
   for (let e = 0; e < own.length; e++) out[e]! += own[e]!;
 }

@@ -184,7 +184,7 @@ export function prepare(program: Program, far: boolean): Work {
     rowError: new Float64Array(columnCount),
     trial: new Float64Array(f),
     trialChange: new Float64Array(columnCount),
-    refinements: 2,
+    refinements: fold === null ? 2 : 1,
     normExcess: new Float64Array(Q),
     normGradient: new Float64Array(Q * f),
     normRadius: Float64Array.from(norms, ({ radius }) => Math.max(radius, RADIUS_MIN)),

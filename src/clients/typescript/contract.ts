@@ -4065,7 +4065,7 @@ export interface OptimisationRunResult {
   readonly iterations: number;
   /** Type of the objective. */
   readonly objective_type: string;
-  /** The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
+  /** The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity. */
   readonly objective_value: number;
   /** Annualised tracking variance, whatever the objective. */
   readonly objective: number;
@@ -4079,6 +4079,8 @@ export interface OptimisationRunResult {
   readonly volatility: number;
   /** Of the trades, as a fraction of value; null where none were asked for. */
   readonly costs: number | null;
+  /** Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions. */
+  readonly tail?: TailOutcome | null | undefined;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** One-way, against the index weights. */
@@ -6834,6 +6836,18 @@ export interface TableFrame {
   readonly columns: readonly string[];
   /** Rows of cells. */
   readonly data: readonly (readonly unknown[])[];
+}
+
+/** Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss. */
+export interface TailOutcome {
+  /** Sessions whose returns are the scenarios. */
+  readonly scenarios: number;
+  /** Average of the worst of them: the objective without costs. */
+  readonly average: number;
+  /** The least of those averaged: the value at risk. */
+  readonly level: number;
+  /** The worst of all. */
+  readonly largest: number;
 }
 
 export interface TermPoint {

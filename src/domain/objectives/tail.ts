@@ -40,6 +40,30 @@ export function outcomesAt({ measure, scenarios, returns }: TailGoal, weights: F
   return values.map((value) => (peak = Math.max(peak, value)) - value);
 }
 
+/** What lies behind the average of a tail. */
+export interface TailOutcome {
+  /** Scenarios that were looked at. */
+  readonly scenarios: number;
+  /** Average of the worst of them, costs aside. */
+  readonly average: number;
+  /** The least of those averaged: the value at risk. */
+  readonly level: number;
+  readonly largest: number;
+}
+
+/** The tail at some weights. @cost T N */
+export function tailOutcome(goal: TailGoal, weights: Float64Array): TailOutcome {
+  const values = outcomesAt(goal, weights);
+  const size = tailSize(goal);
+  const sorted = values.toSorted().reverse();
+  return {
+    scenarios: goal.scenarios,
+    average: tailAverage(values, size),
+    level: sorted[Math.max(Math.ceil(size) - 1, 0)]!,
+    largest: sorted[0]!,
+  };
+}
+
 /** Scenarios that the average is of, a fraction of one included. */
 export function tailSize({ confidence, scenarios }: Pick<TailGoal, 'confidence' | 'scenarios'>): number {
   return (1 - confidence) * scenarios;

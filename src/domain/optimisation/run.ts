@@ -11,6 +11,7 @@ import { compareText, type Finding } from '../findings.js';
 import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
 import { TRACKING } from '../objectives/objective.js';
+import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { crossSectionsOf } from '../rules/decide.js';
@@ -84,6 +85,8 @@ export interface Outcome {
   readonly volatility: number;
   /** Of the trades, as a fraction of value; null where none were asked for. */
   readonly costs: number | null;
+  /** Of an objective about the worst of scenarios. */
+  readonly tail: TailOutcome | null;
 }
 
 /** One name of a result. */
@@ -265,7 +268,7 @@ function firstAndLast(sm: SessionMarket, columns: Int32Array, { from, to }: Wind
 }
 
 function outcomeOf(problem: Problem, { weights, objective, bound }: Solution): Outcome {
-  const { metric, expectedReturns, costs } = problem;
+  const { metric, expectedReturns, costs, goal } = problem;
   const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
   return {
     value: sign * objective,
@@ -274,6 +277,7 @@ function outcomeOf(problem: Problem, { weights, objective, bound }: Solution): O
       expectedReturns === null ? null : weights.reduce((sum, weight, i) => sum + weight * expectedReturns[i]!, 0),
     volatility: Math.sqrt(Math.max(0, metricSquare(metric, weights))),
     costs: costs === null ? null : costOf(costs, weights),
+    tail: goal.form === 'tail' ? tailOutcome(goal, weights) : null,
   };
 }
 

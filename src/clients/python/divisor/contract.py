@@ -4551,7 +4551,7 @@ class _OptimisationRunResult(t.TypedDict):
     iterations: int
     #: Type of the objective.
     objective_type: str
-    #: The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
+    #: The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.
     objective_value: float
     #: Annualised tracking variance, whatever the objective.
     objective: float
@@ -4584,6 +4584,8 @@ class _OptimisationRunResult(t.TypedDict):
 
 
 class OptimisationRunResult(_OptimisationRunResult, total=False):
+    #: Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
+    tail: t.Optional[TailOutcome]
     #: What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two.
     sensitivities: t.Sequence[SensitivityRow]
     #: What each of the client's first 20 rows costs.
@@ -7459,6 +7461,19 @@ class TableFrame(t.TypedDict):
     columns: t.Sequence[str]
     #: Rows of cells.
     data: t.Sequence[t.Sequence[t.Any]]
+
+
+class TailOutcome(t.TypedDict):
+    """Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss."""
+
+    #: Sessions whose returns are the scenarios.
+    scenarios: int
+    #: Average of the worst of them: the objective without costs.
+    average: float
+    #: The least of those averaged: the value at risk.
+    level: float
+    #: The worst of all.
+    largest: float
 
 
 class TermPoint(t.TypedDict):

@@ -12,11 +12,14 @@ const objectiveOf = (run: Partial<OptimisationRunResult>): string => run.objecti
 export const measureOf = (run: OptimisationRunResult, { objectives }: ObjectiveTypes): Measure =>
   objectives.find(({ type }) => type === objectiveOf(run))?.measure ?? { name: objectiveOf(run), form: 'number' };
 
+/** Whether the value is a share of the portfolio as it stands. */
+const isShare = (form: Measure['form']): boolean => form === 'return' || form === 'loss';
+
 /** The objective value with what it is, as a tile has it. */
 export function objectiveTile({ objective_value: value }: OptimisationRunResult, { name, form }: Measure): Metric {
   const words = name.replace(/^the /, '');
   const help = 'The value of the objective, costs included';
-  if (form === 'return') return { term: `Objective: ${words}`, value: percent(value), help };
+  if (isShare(form)) return { term: `Objective: ${words}`, value: percent(value), help };
   if (form === 'number') return { term: `Objective: ${words}`, value: figure(value), help };
   const note = `${words} ${percent(Math.sqrt(Math.max(0, value)))}`;
   return { term: 'Objective: variance', value: figure(value), help: `${help}; below it its root`, note };
@@ -32,25 +35,25 @@ export function changesOf({ objective_value: value }: OptimisationRunResult, { f
     step(change: Maybe): string {
       if (change === null || change === undefined) return NONE;
       if (form === 'number') return figure(change);
-      return bps(form === 'return' ? change : root(value + change) - root(value));
+      return bps(isShare(form) ? change : root(value + change) - root(value));
     },
     /** By how much the value is worse than another one; never less than nothing. */
     cost(without: Maybe): string {
       if (without === null || without === undefined) return NONE;
       if (form === 'number') return figure(Math.abs(value - without));
-      return bps(Math.abs(form === 'return' ? value - without : root(value) - root(without)));
+      return bps(Math.abs(isShare(form) ? value - without : root(value) - root(without)));
     },
     /** A small change of the objective value, by its slope; none at a variance of nothing, where the root has none. */
     slope(change: Maybe): string {
       if (change === null || change === undefined) return NONE;
       if (form === 'number') return figure(change);
-      if (form === 'return') return bps(change);
+      if (isShare(form)) return bps(change);
       return value <= 0 ? NONE : bps(change / (2 * root(value)));
     },
     /** The objective value of another solve. */
     level(other: Maybe): string {
       if (other === null || other === undefined || form === 'number') return figure(other);
-      return percent(form === 'return' ? other : root(other));
+      return percent(isShare(form) ? other : root(other));
     },
   };
 }

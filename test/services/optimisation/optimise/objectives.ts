@@ -92,6 +92,33 @@ export function describeObjectives(): void {
       expect(run.turnover).toBeLessThan((await solved({ objective: 'min_variance' })).turnover);
     });
 
+    test('whose tail is every scenario has the largest mean return of them', async () => {
+      const all = { type: 'min_cvar', confidence: 1e-12 };
+      const { objective_value: loss, tail, weights } = await solved({ objective: all });
+      const historical = { type: 'historical', shrinkage: 0 };
+      const most = await solved({ objective: 'max_return', expected_returns: historical });
+      expect(loss).toBeCloseTo(-most.objective_value / 252, 12);
+      expect(tail!.average).toBeCloseTo(loss, 14);
+      expect(tail!.largest).toBeGreaterThan(tail!.average);
+      expect(tail!.level).toBeLessThan(0);
+      for (const { identifier, weight } of most.weights)
+        expect(weights.find((row) => row.identifier === identifier)!.weight).toBeCloseTo(weight, 9);
+      expect(most.tail).toBeNull();
+    });
+
+    test('of the worst drawdowns takes as many sessions as it is asked to, costs on top', async () => {
+      const request = { objective: { type: 'min_cdar', confidence: 0.9, scenarios: 120 } };
+      const { tail, objective_value, costs } = await solved({ ...request, costs: { linear_bps: 10 } });
+      expect(tail!.scenarios).toBe(120);
+      expect(objective_value).toBeCloseTo(tail!.average + costs!, 14);
+      expect([tail!.level, tail!.average, tail!.largest].toSorted((a, b) => a - b)).toEqual([
+        tail!.level,
+        tail!.average,
+        tail!.largest,
+      ]);
+      expect((await solved(request)).tail!.average).toBeLessThan(tail!.average);
+    });
+
     test('takes expected returns from a datapoint', async () => {
       const field = { node: 'field', name: 'SCORE' };
       const run = await solved({ objective: 'max_return', expected_returns: { type: 'field', field } });

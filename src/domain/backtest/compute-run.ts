@@ -1,5 +1,6 @@
 import { referenceEngine } from '#kernels/engines/reference.js';
 import type { Day } from '../days.js';
+import { isOverlayDocument } from '../documents/index-document.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
@@ -10,7 +11,7 @@ import { createComposer } from './simulate/create-composer.js';
 import { marketOn } from './simulate/market-on.js';
 import { hasAnyBar } from './simulate/due-rebalances.js';
 import { followBook } from './simulate/follow-book.js';
-import { overlayPortfolio } from './simulate/overlay-portfolio.js';
+import { assertHeldAsOne, overlayPortfolio } from './simulate/overlay-portfolio.js';
 import { bookDays, indexBook, indexTerms, type IndexRun } from './simulate/index-run.js';
 import type { Memory } from './run-file/placed.js';
 import { roomForColumns } from './run-file/room.js';
@@ -28,6 +29,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const { market, calendars, plan, engine = referenceEngine, report, memory } = input;
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
+  if (isOverlayDocument(document)) assertHeldAsOne(plan);
   const sm = marketOn({ market, calendars, code: document.calendar });
   const range = requestedRange({ document, calendar: sm.calendar, dates: market.dates, request });
   const to = lastPriced(sm, lastAtMost(sm.sessions, range.end));
@@ -99,7 +101,10 @@ interface PortfolioSpan extends Pick<ComputeInput, 'plan' | 'report'> {
 function computePortfolio(index: IndexRun, { plan, from, to, own, report }: PortfolioSpan): Book {
   const { compositions, book } = index;
   const { request, strategy } = plan;
-  if (book.overlay !== undefined) return overlayPortfolio(book, { plan, from, to });
+  if (book.overlay !== undefined) {
+    const rebalances = (own ?? compositions.list).map(({ session }) => session);
+    return overlayPortfolio(book, { plan, from, to, rebalances });
+  }
   const holdsIndex = strategy === undefined || isPlain(strategy);
   const input: BookInput = {
     title: 'The portfolio',

@@ -20,15 +20,21 @@ export interface BacktestPlan {
   readonly strategy?: StrategyTerms;
 }
 
-/** Whether a run is made whole for an overlay: one measured against it, or one on other sessions than what lies beneath. */
-export function isMadeWhole({ documents, request }: Pick<BacktestPlan, 'documents' | 'request'>): boolean {
+/** Whether a run is made whole for an overlay: one measured against it, or one that cannot be resumed. */
+export function isMadeWhole(plan: BacktestPlan): boolean {
+  const { documents, request } = plan;
   const { benchmark } = request;
   const isAgainstOverlay = benchmark?.kind === 'index' && isOverlayDocument(documents[benchmark.id]!);
-  return isAgainstOverlay || hasOtherSessions(documents);
+  return isAgainstOverlay || isUnresumable(plan);
 }
 
-/** Whether an overlay among some documents is on other sessions than what lies beneath it. */
-export function hasOtherSessions(documents: BacktestPlan['documents']): boolean {
+/** Whether a strategy holds an overlay, or an overlay is on other sessions than what lies beneath it. */
+export function isUnresumable({
+  documents,
+  indexId,
+  strategy,
+}: Pick<BacktestPlan, 'documents' | 'indexId' | 'strategy'>): boolean {
+  if (strategy !== undefined && isOverlayDocument(documents[indexId]!)) return true;
   return Object.values(documents).some(
     (document) =>
       isOverlayDocument(document) && sourcesOf(document).some((id) => documents[id]!.calendar !== document.calendar),

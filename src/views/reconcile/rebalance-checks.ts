@@ -81,7 +81,7 @@ function sumChecks({ date, applied, uncapped, redistributed, isOfIndex, isOverla
       name: `rebalance ${date}: uncapped weights`,
       meaning: 'Weights before capping sum to what is invested, and to 1 at most.',
       left: before,
-      right: isOfIndex ? invested : Math.min(1, before),
+      right: isOfIndex ? invested : isOverlay ? before : Math.min(1, before),
     }),
     check({
       name: `rebalance ${date}: redistributed`,

@@ -78,6 +78,22 @@ test('every view of its run answers as that of the index beneath, and what is st
   expect(checks.filter(({ holds }) => !holds)).toEqual([]);
 });
 
+test('a strategy on it and an overlay of another calendar reconcile, and are made whole when they are run again', async () => {
+  await client.call('createIndex', { body: { ...DOUBLE, id: 'LONDON', calendar: 'XLON', overlay: twice } });
+  await client.call('createStrategy', { body: { id: 'HALF', name: 'Half', index_id: 'DOUBLE', exposure: 0.5 } });
+  for (const index_id of ['LONDON', 'HALF']) {
+    await client.run('startBacktest', { params: { index_id }, body: { end: '2022-11-30' } });
+    const again = await client.run('startBacktest', { params: { index_id }, body: {} });
+    expect([again.extended_from, again.full_run_reason]).toEqual([null, 'overlay']);
+    const { checks } = await client.call('reconcileRun', { params: { index_id } });
+    expect(checks.filter(({ holds }) => !holds)).toEqual([]);
+  }
+  const { weights } = await client.call('getWeights', { params: { index_id: 'HALF' }, query: { as_of: '2022-06-01' } });
+  expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(1, 12);
+  const { frequency, calendar } = await client.call('getSchedule', { params: { index_id: 'LONDON' }, query: {} });
+  expect([frequency, calendar]).toEqual(['monthly', 'XNYS']);
+});
+
 test('it explains itself, and a variant of it can be swept', async () => {
   const { sentences } = await client.call('getMethodology', { params });
   const text = sentences.map((one) => one.text).join(' ');
@@ -141,5 +157,5 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
   const { indices } = await client.call('listIndices', {});
   expect(indices.find(({ id }) => id === 'DOUBLE')).toMatchObject({ kind: 'overlay', source_index_id: 'TOP' });
   const { deleted } = await client.call('deleteIndex', { params: { index_id: 'TOP' } });
-  expect(deleted.map(({ index_id }) => index_id)).toEqual(['TOP', 'DOUBLE']);
+  expect(deleted.map(({ index_id }) => index_id)).toEqual(['TOP', 'DOUBLE', 'LONDON']);
 });

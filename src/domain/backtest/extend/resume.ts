@@ -1,7 +1,7 @@
 import { RETURN_VARIANTS, type ReturnVariant } from '../../market/market-data.js';
 import { bareSeries } from '../simulate/benchmark.js';
 import type { Book, BriefEnd } from '../simulate/book.js';
-import { hasOtherSessions } from '../plan.js';
+import { isUnresumable } from '../plan.js';
 import { CannotResume } from './reasons.js';
 import type { ResumeRunInput, Continuation, IndexContinuation } from './continuation.js';
 import { viewOf } from './market-view.js';
@@ -22,7 +22,7 @@ import type { StoredBook } from '../simulate/resumed-book.js';
 export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;
   const { request, documents, indexId } = plan;
-  if (hasOtherSessions(documents)) throw new CannotResume('overlay');
+  if (isUnresumable(plan)) throw new CannotResume('overlay');
   const document = documents[indexId]!;
   const parentId = document.derivation?.source_index_id ?? null;
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;

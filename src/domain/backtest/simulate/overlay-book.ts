@@ -257,7 +257,7 @@ function eventAt({ t, own, layers, width, growth, value, isReset }: EventTerms):
 function driftOf({ growth, exposures }: OverlayPath, layer: Layer, events: readonly BookEvent[]): BookOverlay['drift'] {
   const exposure = exposures[0]!;
   const drift = growth.map((own, t) =>
-    t === 0 || exposures.length > 1 ? own : (driftIn(layer, t) * exposure[t - 1]!) / exposure[t]!,
+    t === 0 || exposures.length > 1 || exposure[t] === 0 ? own : (driftIn(layer, t) * exposure[t - 1]!) / exposure[t]!,
   );
   for (const { at } of events) drift[at] = growth[at]!;
   return drift;

@@ -1,20 +1,56 @@
 import { refuseWithFindings } from '../../refusal.js';
-import type { BacktestPlan } from '../plan.js';
+import type { Finding } from '../../findings.js';
+import type { OverlayPath } from '../../overlays/overlay-type.js';
+import type { BacktestPlan, StrategyTerms } from '../plan.js';
 import type { Book, BookEvent } from './book.js';
+import { pathBook } from './overlay-book.js';
 
 interface Span {
-  readonly plan: Pick<BacktestPlan, 'request' | 'strategy' | 'indexId'>;
+  readonly plan: Pick<BacktestPlan, 'request' | 'strategy' | 'runId'>;
   /** First and last session. */
   readonly from: number;
   readonly to: number;
+  /** Sessions of the rebalances of a strategy. */
+  readonly rebalances: readonly number[];
 }
 
-/**
- * A portfolio that holds an overlay: its levels from a session on, in money.
- * @throws Refusal VALIDATION_FAILED of a strategy, and with costs: what an overlay trades every session is not paid for
- */
-export function overlayPortfolio(book: Book, { plan, from, to }: Span): Book {
-  assertHeldPlainly(plan);
+/** A portfolio that holds an overlay, in money: all of it, or what a strategy does. */
+export function overlayPortfolio(book: Book, span: Span): Book {
+  const { strategy, request, runId } = span.plan;
+  if (strategy === undefined) return heldWhole(book, span);
+  return pathBook({
+    path: strategyPath(book, strategy, span),
+    beneath: [book],
+    shares: {},
+    sm: book.sm,
+    from: span.from,
+    level: request.initial_capital,
+    isBrief: false,
+    indexId: runId,
+  });
+}
+
+/** A fraction in the overlay, restored at the rebalances where it is further from its target than the tolerance. */
+function strategyPath(book: Book, strategy: StrategyTerms, { from, to, rebalances }: Span): OverlayPath {
+  const { exposure: target, drift_tolerance: tolerance } = strategy;
+  const due = new Set(rebalances);
+  const length = to - from + 1;
+  const growth = new Float64Array(length).fill(1);
+  const held = new Float64Array(length).fill(target);
+  const resets = new Uint8Array(length);
+  for (let t = 1; t < length; t++) {
+    const own = book.gross[from - book.from + t]!;
+    growth[t] = 1 + held[t - 1]! * (own - 1);
+    const drifted = (held[t - 1]! * own) / growth[t]!;
+    const isTraded = due.has(from + t) && Math.abs(drifted - target) > (tolerance ?? 0);
+    resets[t] = isTraded ? 1 : 0;
+    held[t] = isTraded ? target : drifted;
+  }
+  return { growth, exposures: [held], exchange: null, parts: [], resets };
+}
+
+/** The levels of an overlay from a session on, in money. */
+function heldWhole(book: Book, { plan, from, to }: Span): Book {
   const { initial_capital: capital } = plan.request;
   const [shift, length, width] = [from - book.from, to - from + 1, book.columns.length];
   const rows = <A extends Float64Array | Int32Array | Uint8Array>(of: A): A => of.subarray(shift, shift + length) as A; // The same kind of array.
@@ -102,13 +138,33 @@ export function resumedOverlayPortfolio(
   };
 }
 
-function assertHeldPlainly({ request, strategy, indexId }: Span['plan']): void {
+/**
+ * A portfolio has an overlay as one holding, which nothing is charged for and nothing is optimised in.
+ * @throws Refusal VALIDATION_FAILED
+ */
+export function assertHeldAsOne({ request, strategy, indexId }: BacktestPlan): void {
   const { transaction_cost_bps: cost } = request;
-  if (strategy === undefined && cost === 0) return;
-  const message =
-    strategy === undefined
-      ? `The overlay ${indexId} is held as it is; transaction_cost_bps is ${cost}, and 0 is needed.`
-      : `The overlay ${indexId} is held as it is; a strategy follows the index beneath it.`;
-  const path = strategy === undefined ? 'transaction_cost_bps' : 'index_id';
-  throw refuseWithFindings('request', [{ severity: 'error', code: 'NOT_IN_CHOICES', path, message }]);
+  const findings = [
+    ...(cost === 0
+      ? []
+      : [
+          refused(
+            'transaction_cost_bps',
+            `The overlay ${indexId} is held as one; transaction_cost_bps is ${cost}, and 0 is needed. What it trades itself is charged for by its own cost_bps.`,
+          ),
+        ]),
+    ...(strategy?.constraints === undefined
+      ? []
+      : [
+          refused(
+            'constraint_set_id',
+            `The overlay ${indexId} is held as one; a constraint set needs the names of the index beneath.`,
+          ),
+        ]),
+  ];
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+}
+
+function refused(path: string, message: string): Finding {
+  return { severity: 'error', code: 'NOT_IN_CHOICES', path, message };
 }

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import { attributionView } from '#views/attribution-view.js';
+import { reconcileView } from '#views/reconcile/reconcile-view.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { run } from '../backtest/random-run.js';
+import { columnsOf, overlayOn } from './overlay-case.js';
+
+const dates = ['02', '03', '04', '05', '08', '09', '10', '11', '12'].map((day) => `2024-01-${day}`);
+const A = [100, 109, 103, 112, 104, 111, 115, 108, 117];
+const market = buildMarket({ dates, close: { A } });
+const base = { base_date: dates[0] };
+const beneath = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'MAIN',
+  ...base,
+  rebalance: { frequency: 'none' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
+const doubled = overlayOn({ type: 'leverage', factor: 2 }, base);
+const weekly = RebalanceSpec.parse({ frequency: 'weekly' });
+const strategyOn = (terms: object, request: object = {}) =>
+  run(market, doubled, {
+    documents: { X: beneath },
+    strategy: { rebalance: weekly, drift_tolerance: null, exposure: 0.5, ...terms },
+    initial_capital: 1000,
+    ...request,
+  });
+
+test('a strategy holds a fraction in an overlay and the rest in cash, restored at its rebalances', () => {
+  /** Half is in twice the index; the fourth date ends a week. */
+  const accountOf = (isRestored: (t: number) => boolean): number[] => {
+    let [held, cash] = [500, 500];
+    return A.map((price, t) => {
+      if (t > 0) held *= 1 + 2 * (price / A[t - 1]! - 1);
+      const value = held + cash;
+      if (isRestored(t)) [held, cash] = [value / 2, value / 2];
+      return value;
+    });
+  };
+  const near = (actual: Float64Array, expected: readonly number[]): void =>
+    actual.forEach((value, t) => expect(value / expected[t]!).toBeCloseTo(1, 12));
+  const restored = strategyOn({});
+  near(
+    restored.portfolio.value,
+    accountOf((t) => t === 3 || t === 8),
+  );
+  near(
+    strategyOn({ drift_tolerance: 0.2 }).portfolio.value,
+    accountOf(() => false),
+  );
+  const whole = strategyOn({ exposure: 1 });
+  near(
+    whole.portfolio.value,
+    Array.from(whole.index.book.value, (level) => 10 * level),
+  );
+  expect([...strategyOn({ exposure: 0 }).portfolio.value]).toEqual(A.map(() => 1000));
+  const columns = columnsOf({ ...restored, plan: { ...restored.plan, runId: 'S' } });
+  expect(reconcileView(columns, () => [], null).checks.filter(({ holds }) => !holds)).toEqual([]);
+  const {
+    contributions,
+    overlay_parts: parts,
+    total_return: total,
+  } = attributionView(columns, { start: null, end: null });
+  const sum = [...contributions, ...parts!].reduce((all, { contribution }) => all + contribution, 0);
+  expect(sum).toBeCloseTo(total, 12);
+});
+
+test('costs and constraint sets of a portfolio are refused for an overlay, each with its path', () => {
+  const pathOf = (work: () => unknown): unknown => {
+    try {
+      work();
+    } catch (thrown) {
+      return (thrown as { detail: { findings: { path: string }[] } }).detail.findings.map(({ path }) => path);
+    }
+    return null;
+  };
+  expect(pathOf(() => strategyOn({}, { transaction_cost_bps: 5 }))).toEqual(['transaction_cost_bps']);
+  expect(pathOf(() => strategyOn({ constraints: [] }))).toEqual(['constraint_set_id']);
+});

@@ -113,7 +113,7 @@ const RETRY_SECONDS = 1;
 /** A client of a running service, typed by its contract. It needs nothing but `fetch`. */
 export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOptions): DivisorClient {
   async function send(operation: OperationId, request: LooseRequest, accept: string): Promise<Response> {
-    const [method = '', template = ''] = OPERATIONS[operation].split(' ');
+    const [method = '', template = ''] = routeOf(operation).split(' ');
     const headers: Record<string, string> = { accept };
     if (key !== undefined) headers['authorization'] = `Bearer ${key}`;
     if (request.ifMatch !== undefined) headers['if-match'] = `"${request.ifMatch.replaceAll('"', '')}"`;
@@ -233,6 +233,12 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       return (isJob(answer) ? await waitForJob(answer, options) : answer) as JobResult<typeof operation>;
     },
   };
+}
+
+/** Method and path of an operation: one that is not typed may be misspelt. @throws TypeError */
+function routeOf(operation: OperationId): string {
+  if (Object.hasOwn(OPERATIONS, operation)) return OPERATIONS[operation];
+  throw new TypeError(`There is no operation ${String(operation)}: /openapi.json of the service names them.`);
 }
 
 /** Whether an answer is a job, or its result at once. */

@@ -71,7 +71,9 @@ class Divisor:
 
     @property
     def frames(self) -> "Frames":
-        """Answers as pandas frames, which need pandas."""
+        """Answers as pandas frames. Without pandas an ImportError says so."""
+        if not HAS_PANDAS:
+            raise ImportError("frames needs pandas, which this Python does not have: pip install pandas")
         from .views import Frames
 
         return Frames(self.api)

@@ -63,6 +63,9 @@ const EXPORT_VERSION = 1;
 /** Memory for a part: twice what one is meant to have. */
 const ROOM_BYTES = 2 ** 21;
 
+/** Rooms that are kept for later exports: of two that are read at once. */
+const ROOMS_KEPT = 4;
+
 /** Bytes that are read into at a time where the reader brings no memory of its own. */
 const CHUNK_BYTES = 256 * 1024;
 
@@ -80,6 +83,7 @@ export function createExports({
   dataVersions,
 }: ExportsDependencies): Exports {
   let opened = 0;
+  const rooms = createRooms();
 
   /** The run that is asked for, and the content that its tables are made with. */
   async function subjectOf(
@@ -132,8 +136,7 @@ export function createExports({
         ...(await jobs.query('export-part', { ...asked, exportId, files, from, room }, signal)),
         room,
       });
-      const first = await part({ at: 0, rows: 0 }, new SharedArrayBuffer(ROOM_BYTES));
-      return streamOf(first, { part, close, other: new SharedArrayBuffer(ROOM_BYTES) });
+      return streamOf(await part({ at: 0, rows: 0 }, rooms.take()), { part, close, rooms });
     } catch (failure) {
       await close();
       throw failure;
@@ -229,6 +232,23 @@ function isFileMissing(failure: unknown): boolean {
   return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
 }
 
+/** Memory that parts are written to: 2 MiB of zeros a request is what a small table costs most. */
+interface Rooms {
+  take(): SharedArrayBuffer;
+  /** Keeps rooms that no thread writes to any more. */
+  give(rooms: Iterable<SharedArrayBuffer>): void;
+}
+
+function createRooms(): Rooms {
+  const kept: SharedArrayBuffer[] = [];
+  return {
+    take: () => kept.pop() ?? new SharedArrayBuffer(ROOM_BYTES),
+    give(rooms) {
+      for (const room of rooms) if (kept.length < ROOMS_KEPT) kept.push(room);
+    },
+  };
+}
+
 /** A part in the room that it was written to. */
 interface MadePart extends ExportPart {
   readonly room: SharedArrayBuffer;
@@ -236,21 +256,21 @@ interface MadePart extends ExportPart {
 
 interface PartSource {
   part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
-  /** A room beside that of the first part. */
-  readonly other: SharedArrayBuffer;
+  readonly rooms: Rooms;
   /** Called once, when the stream has ended or was cancelled. */
   close(): Promise<void>;
 }
 
 /** Parts as a stream: the next part is made while one is sent, and no further one before it is read. */
-function streamOf(first: MadePart, { part, other, close }: PartSource): ReadableStream<Uint8Array> {
+function streamOf(first: MadePart, { part, rooms, close }: PartSource): ReadableStream<Uint8Array> {
   const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
     const made = next && part(next, room);
     made?.catch(() => undefined); // The reader of the stream receives the error.
     return made;
   };
   let shown = first;
-  let coming = following(first, other);
+  const other = first.next === null ? null : rooms.take();
+  let coming = other && following(first, other);
   /** Bytes of the shown part that were sent. */
   let sent = 0;
   let ended: Promise<void> | undefined;
@@ -291,6 +311,8 @@ function streamOf(first: MadePart, { part, other, close }: PartSource): Readable
           return;
         }
         await end();
+        // Those of an export that is given up may still be written to.
+        rooms.give(other === null ? [first.room] : [first.room, other]);
         controller.close();
         request.respond(0);
       } catch (failure) {

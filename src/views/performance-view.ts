@@ -6,28 +6,40 @@ import { monthlyReturns } from '#domain/analytics/rolling.js';
 import { annualReturns, backtestMetrics, drawdownOf, rebase } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
+import type { ReturnVariant } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/search.js';
+import { indexLevels } from './levels-view.js';
 import { windowWithin, type AskedWindow } from './run-window.js';
 
 /** Most drawdowns that are listed, the deepest first. */
 const DRAWDOWNS_MAX = 10;
 
+export interface PerformanceAsked extends AskedWindow {
+  readonly of: PerformanceView['of'];
+  /** Of the index; its own where null. */
+  readonly variant: ReturnVariant | null;
+}
+
 /**
- * Levels and figures of a window of a stored run, everything measured within it.
- * @throws Refusal RANGE_TOO_SHORT
+ * Levels and figures of a window of a stored run, of its portfolio or of its index, everything measured within it.
+ * @throws Refusal RANGE_TOO_SHORT, VARIANT_NOT_AVAILABLE
  * @cost reads its levels
  */
-export function performanceView(columns: RunColumns, window: AskedWindow): PerformanceView {
+export function performanceView(columns: RunColumns, { of, variant, ...window }: PerformanceAsked): PerformanceView {
   const { header } = columns;
   const all = columns.i32('days');
   const { from, to } = windowWithin(all, window);
   const days = all.subarray(from, to + 1);
   const dates = Array.from(days, formatDay);
-  const level = rebase(columns.f64('level', from, to + 1), 100);
+  const isIndex = of === 'index';
+  const measured = isIndex ? indexOn(columns, days, variant) : columns.f64('level', from, to + 1);
+  const level = rebase(measured, 100);
   const index = rebase(indexOn(columns, days), 100);
   const series = (name: string, values: Float64Array): SeriesPayload => ({ index: dates, data: [...values], name });
   return {
     index_id: header.run_id,
+    of,
+    return_variant: variant ?? header.variant,
     requested_start: window.start ?? formatDay(all[0]!),
     requested_end: window.end ?? formatDay(all.at(-1)!),
     start: dates[0]!,
@@ -36,11 +48,12 @@ export function performanceView(columns: RunColumns, window: AskedWindow): Perfo
     level: series('level', level),
     index_level: series('index_level', index),
     benchmark: header.benchmark?.id ?? null,
+    benchmark_variant: header.benchmark?.variant ?? null,
     benchmark_level: benchmarkWithin(columns, days),
     drawdown: series('drawdown', drawdownOf(level)),
-    metrics: backtestMetrics(level, index),
+    metrics: backtestMetrics(level, isIndex ? null : index),
     statistics: returnStatistics(level),
-    benchmark_statistics: benchmarkFigures(columns, days),
+    benchmark_statistics: benchmarkFigures(columns, { days, level: measured }),
     drawdowns: drawdowns(level, DRAWDOWNS_MAX).map(({ peak, trough, recovery, depth }) => ({
       peak: dates[peak]!,
       trough: dates[trough]!,
@@ -60,10 +73,15 @@ export function metricsView(columns: RunColumns): RunMetrics {
   return backtestMetrics(rebase(columns.f64('level'), 100), rebase(indexOn(columns, columns.i32('days')), 100));
 }
 
-/** Index points on dates of a run, [T]; the index has every date of its run. */
-function indexOn(columns: RunColumns, days: Int32Array): Float64Array {
+/**
+ * Index points on dates of a run, [T]; the index has every date of its run.
+ * @param variant its own unless given
+ * @throws Refusal VARIANT_NOT_AVAILABLE
+ */
+export function indexOn(columns: RunColumns, days: Int32Array, variant: ReturnVariant | null = null): Float64Array {
   const own = columns.i32('indexDays');
-  const level = columns.f64('indexLevel');
+  const level =
+    variant === null ? columns.f64('indexLevel') : indexLevels(columns, { variant, start: null, end: null }).levels;
   return Float64Array.from(days, (day) => level[lastAtMost(own, day)]!);
 }
 
@@ -92,12 +110,18 @@ function sharedWithBenchmark(columns: RunColumns, days: Int32Array): SharedDates
   return from >= to ? null : { days: shared.subarray(from, to), benchmark: columns.f64('benchmarkLevel', from, to) };
 }
 
-/** Figures against the benchmark, null with fewer than three shared dates. */
-function benchmarkFigures(columns: RunColumns, days: Int32Array): PerformanceView['benchmark_statistics'] {
+/**
+ * Figures against the benchmark, null with fewer than three shared dates.
+ * @param measured level on days of a window, [T] each
+ */
+function benchmarkFigures(
+  columns: RunColumns,
+  { days, level }: { readonly days: Int32Array; readonly level: Float64Array },
+): PerformanceView['benchmark_statistics'] {
   const shared = sharedWithBenchmark(columns, days);
   if (shared === null || shared.days.length < 3) return null;
-  const all = columns.i32('days');
-  const level = columns.f64('level');
-  const own = Float64Array.from(shared.days, (day) => level[lastAtMost(all, day)]!);
-  return benchmarkStatistics(own, shared.benchmark);
+  return benchmarkStatistics(
+    Float64Array.from(shared.days, (day) => level[lastAtMost(days, day)]!),
+    shared.benchmark,
+  );
 }

@@ -3,6 +3,7 @@ import { annualReturns, deviation, drawdownOf, returnsOf } from '#domain/analyti
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { LIMITS } from '#domain/limits.js';
+import { indexOn } from './performance-view.js';
 
 /** Every so many dates of the last year are in the trace of a row. */
 const TRACE_STEP = 4;
@@ -12,20 +13,28 @@ export function summaryView(columns: RunColumns): RunFigures {
   const { header } = columns;
   const days = columns.i32('days');
   const level = columns.f64('level');
-  const year = LIMITS.PERIODS_PER_YEAR;
-  const returns = returnsOf(level);
-  const last = level.length - 1;
   const isIndex = header.run_id === header.index_id;
   return {
     index_id: header.run_id,
-    end: formatDay(days[last]!),
-    level: isIndex ? columns.f64('indexLevel').at(-1)! : level[last]!,
+    end: formatDay(days.at(-1)!),
+    level: isIndex ? columns.f64('indexLevel').at(-1)! : level.at(-1)!,
+    return_variant: header.variant,
+    ...movesOf(days, level),
+    index: isIndex ? movesOf(days, indexOn(columns, days)) : null,
+    last_rebalance: header.rebalances.at(-1)!.date,
+  };
+}
+
+/** How a level moved, [T]. */
+function movesOf(days: Int32Array, level: Float64Array): NonNullable<RunFigures['index']> {
+  const year = LIMITS.PERIODS_PER_YEAR;
+  const returns = returnsOf(level);
+  return {
     day_return: returns.at(-1) ?? null,
     year_to_date: annualReturns(days, level).at(-1)?.[1] ?? 0,
     volatility: deviation(returns.subarray(Math.max(0, returns.length - year))) * Math.sqrt(year),
-    total_return: level[last]! / level[0]! - 1,
+    total_return: level.at(-1)! / level[0]! - 1,
     max_drawdown: drawdownOf(level).reduce((lowest, value) => Math.min(lowest, value), 0),
-    last_rebalance: header.rebalances.at(-1)!.date,
     trace: traceOf(days, level),
   };
 }

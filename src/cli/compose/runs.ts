@@ -29,6 +29,7 @@ import type { Rooms } from './rooms.js';
 /** Backtests, what is computed from their stored runs, and what is priced on them. */
 export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendarViews: CalendarViews }) {
   const { settings, version: engineVersion } = rooms;
+  const { nextRebalance, comingRebalance } = calendarViews;
   const views = createViewCache();
   const maker = createViewMaker({ ...rooms, views });
   const backtest = createBacktestJob({ ...rooms, runsKept: settings.runsKept });
@@ -39,7 +40,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
 
   const analytics = createAnalytics({ ...rooms, kind: backtest, maker, engineVersion });
   const { estimatedBytes } = analytics;
-  const runViews = createRunViews({ ...rooms, maker, nextRebalance: calendarViews.nextRebalance });
+  const runViews = createRunViews({ ...rooms, maker, nextRebalance, comingRebalance });
   const replays = createReplays({ ...rooms, kind: replay, engineVersion, estimatedBytes });
   const sweeps = createSweeps({
     ...rooms,

@@ -377,9 +377,9 @@ export interface BacktestMetrics {
   readonly sharpe_ratio: number;
   /** Last level over the first, less 1. A fraction. */
   readonly total_return: number;
-  /** total_return less that of the tracked index. */
+  /** total_return less that of the tracked index; null where the index itself is measured. */
   readonly tracking_difference: number | null;
-  /** Annualised standard deviation of return differences to the tracked index. */
+  /** Annualised standard deviation of return differences to the tracked index; null where the index itself is measured. */
   readonly tracking_error: number | null;
   /** Annualised standard deviation of returns. A fraction. */
   readonly volatility: number;
@@ -569,6 +569,14 @@ export interface BenchmarkRefInput {
 }
 
 export interface BenchmarkStatistics {
+  /** Dates that both have. */
+  readonly observations: number;
+  /** Of the benchmark over the shared dates. A fraction. */
+  readonly benchmark_return: number;
+  /** Return over the shared dates less that of the benchmark. A fraction. */
+  readonly excess_return: number;
+  /** Annualised standard deviation of return differences to the benchmark. A fraction. */
+  readonly tracking_error: number;
   /** Mean active return x 252 over the annualised deviation of active returns. */
   readonly information_ratio: number | null;
   /** Geometric mean return over the benchmark's, on its sessions above 0; null without one. */
@@ -3141,6 +3149,21 @@ export interface IndexExplanation {
   } | null;
 }
 
+export interface IndexMoves {
+  /** Return of the last session, a fraction; null with one date alone. */
+  readonly day_return: number | null;
+  /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
+  readonly year_to_date: number;
+  /** Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction. */
+  readonly volatility: number;
+  /** Last level over the first, less 1. A fraction. */
+  readonly total_return: number;
+  /** Lowest drawdown, at most 0. A fraction. */
+  readonly max_drawdown: number;
+  /** Levels of the last year: every fourth date and the last. */
+  readonly trace: SeriesPayload;
+}
+
 export interface IndexSummary {
   /** Its id: 1 to 64 letters, digits, dashes and underscores. */
   readonly id: string;
@@ -4329,6 +4352,10 @@ export interface PerformanceView {
   readonly stale: StaleState | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** What every figure is of: the portfolio after costs, or the index that it tracks. */
+  readonly of: 'portfolio' | 'index';
+  /** Return that is measured. */
+  readonly return_variant: 'price' | 'total' | 'net';
   /** The query, echoed; the first date of the run when omitted. */
   readonly requested_start: string;
   /** The query, echoed; the last date of the run when omitted. */
@@ -4339,12 +4366,14 @@ export interface PerformanceView {
   readonly end: string;
   /** Dates used. */
   readonly observations: number;
-  /** The level, 100 at the first date. */
+  /** What is measured, 100 at the first date. */
   readonly level: SeriesPayload;
-  /** The tracked index, 100 at the first date. */
+  /** The tracked index in its own return, 100 at the first date. */
   readonly index_level: SeriesPayload;
   /** Benchmark of the run; null without one. */
   readonly benchmark: string | null;
+  /** Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions. */
+  readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
   /** The benchmark, 100 at the first date that both have in the window; null where they have none. */
   readonly benchmark_level: SeriesPayload | null;
   /** Level against its peak in the window; 0 at a high. */
@@ -5929,6 +5958,8 @@ export interface RunSummaryRow {
   readonly end: string;
   /** Index points on that date; of a strategy its level, 100 at the start. */
   readonly level: number;
+  /** Return that the levels have. */
+  readonly return_variant: 'price' | 'total' | 'net';
   /** Return of the last session, a fraction; null with one date alone. */
   readonly day_return: number | null;
   /** Return since the last date of the calendar year before, or the first of the run. A fraction. */
@@ -5939,12 +5970,16 @@ export interface RunSummaryRow {
   readonly total_return: number;
   /** Lowest drawdown, at most 0. A fraction. */
   readonly max_drawdown: number;
+  /** Levels of the last year: every fourth date and the last. */
+  readonly trace: SeriesPayload;
+  /** The same of the index, without costs, on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs. */
+  readonly index: IndexMoves | null;
   /** Date of the latest rebalance. */
   readonly last_rebalance: string;
   /** First effective date of the schedule after the run; null of a strategy, or where none is known. */
   readonly next_rebalance: string | null;
-  /** Levels of the last year: every fourth date and the last. */
-  readonly trace: SeriesPayload;
+  /** First effective date of the schedule that is neither in the run nor past today, in UTC; null of a strategy, or where none is known. */
+  readonly coming_rebalance: string | null;
 }
 
 export interface RunsDifference {
@@ -7920,7 +7955,7 @@ export interface Operations {
   };
   /** Levels, drawdown, returns and figures of a window of a run. */
   getPerformance: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly of?: 'portfolio' | 'index' | undefined; readonly variant?: 'price' | 'total' | 'net' | undefined } | undefined };
     answer: PerformanceView;
   };
   /** Every rebalance of a run with what it changed, turnover and cost. */

@@ -12,11 +12,14 @@ export const BacktestMetrics = z
       .number()
       .meta({ description: 'Mean return x 252 / volatility, risk-free rate 0; 0 without volatility.' }),
     total_return: fraction('Last level over the first, less 1.'),
-    tracking_difference: z.number().nullable().meta({ description: 'total_return less that of the tracked index.' }),
-    tracking_error: z
+    tracking_difference: z
       .number()
       .nullable()
-      .meta({ description: 'Annualised standard deviation of return differences to the tracked index.' }),
+      .meta({ description: 'total_return less that of the tracked index; null where the index itself is measured.' }),
+    tracking_error: z.number().nullable().meta({
+      description:
+        'Annualised standard deviation of return differences to the tracked index; null where the index itself is measured.',
+    }),
     volatility: fraction('Annualised standard deviation of returns.'),
   })
   .meta({ id: 'BacktestMetrics' });
@@ -37,6 +40,10 @@ export const ReturnStatistics = z
 
 export const BenchmarkStatistics = z
   .strictObject({
+    observations: z.int().meta({ description: 'Dates that both have.' }),
+    benchmark_return: fraction('Of the benchmark over the shared dates.'),
+    excess_return: fraction('Return over the shared dates less that of the benchmark.'),
+    tracking_error: fraction('Annualised standard deviation of return differences to the benchmark.'),
     information_ratio: ratio('Mean active return x 252 over the annualised deviation of active returns.'),
     up_capture: ratio("Geometric mean return over the benchmark's, on its sessions above 0; null without one."),
     down_capture: ratio('The same on its sessions below 0.'),

@@ -1,20 +1,35 @@
 import { z } from 'zod';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
+
+/** What of a run is measured. */
+export const MEASURED = ['portfolio', 'index'] as const;
 
 export const PerformanceView = z
   .strictObject({
     ...runState,
     index_id: z.string(),
+    of: z.enum(MEASURED).meta({
+      description: 'What every figure is of: the portfolio after costs, or the index that it tracks.',
+    }),
+    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return that is measured.' }),
     requested_start: z.string(),
     requested_end: z.string(),
     start: z.string().meta({ description: 'First date of the run in the window.' }),
     end: z.string().meta({ description: 'Last date of the run in the window.' }),
     observations: z.int(),
-    level: SeriesPayload.meta({ description: 'The level, 100 at the first date.' }),
-    index_level: SeriesPayload.meta({ description: 'The tracked index, 100 at the first date.' }),
+    level: SeriesPayload.meta({ description: 'What is measured, 100 at the first date.' }),
+    index_level: SeriesPayload.meta({ description: 'The tracked index in its own return, 100 at the first date.' }),
     benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null without one.' }),
+    benchmark_variant: z
+      .enum([...RETURN_VARIANTS, 'raw'])
+      .nullable()
+      .meta({
+        description:
+          'Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions.',
+      }),
     benchmark_level: SeriesPayload.nullable().meta({
       description: 'The benchmark, 100 at the first date that both have in the window; null where they have none.',
     }),

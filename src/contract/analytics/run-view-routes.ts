@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery } from '../common.js';
 import { routes } from '../route.js';
@@ -9,7 +10,7 @@ import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import { LimitsRequest, LimitsView } from './limits.js';
-import { PerformanceView } from './performance.js';
+import { MEASURED, PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
 import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { ScenariosView } from './scenarios.js';
@@ -47,9 +48,19 @@ export const runViewRoutes = routes({
     summary: 'Levels, drawdown, returns and figures of a window of a run.',
     description: 'The window snaps inwards to dates of the run; everything is measured within it.',
     params,
-    query: z.strictObject({ ...whichRun, ...window }),
+    query: z.strictObject({
+      ...whichRun,
+      ...window,
+      of: z.enum(MEASURED).optional().meta({
+        description:
+          'What is measured: the portfolio after costs, or the index it tracks. Default: index where a variant is asked for, else portfolio.',
+      }),
+      variant: z.enum(RETURN_VARIANTS).optional().meta({
+        description: 'Return of the index that is measured; its own by default. A portfolio has that of its run alone.',
+      }),
+    }),
     success: { status: 200, description: 'The performance.', schema: PerformanceView },
-    errors: [...errors, 'INVALID_RANGE', 'RANGE_TOO_SHORT'],
+    errors: [...errors, 'INVALID_RANGE', 'RANGE_TOO_SHORT', 'VARIANT_NOT_AVAILABLE'],
   },
   listRebalances: {
     ...common,

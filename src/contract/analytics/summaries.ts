@@ -1,7 +1,23 @@
 import { z } from 'zod';
+import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload, skippedFields } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { fraction } from './fields.js';
+
+const dayReturn = z
+  .number()
+  .nullable()
+  .meta({ description: 'Return of the last session, a fraction; null with one date alone.' });
+const moves = {
+  day_return: dayReturn,
+  year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
+  volatility: fraction('Annualised standard deviation of the last 252 returns, or of as many as there are.'),
+  total_return: fraction('Last level over the first, less 1.'),
+  max_drawdown: fraction('Lowest drawdown, at most 0.'),
+  trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date and the last.' }),
+};
+
+export const IndexMoves = z.strictObject(moves).meta({ id: 'IndexMoves' });
 
 export const RunSummaryRow = z
   .strictObject({
@@ -11,19 +27,20 @@ export const RunSummaryRow = z
     run_at: z.string().nullable(),
     end: z.string().meta({ description: "Last date of the run's levels." }),
     level: z.number().meta({ description: 'Index points on that date; of a strategy its level, 100 at the start.' }),
-    day_return: z
-      .number()
-      .nullable()
-      .meta({ description: 'Return of the last session, a fraction; null with one date alone.' }),
-    year_to_date: fraction('Return since the last date of the calendar year before, or the first of the run.'),
-    volatility: fraction('Annualised standard deviation of the last 252 returns, or of as many as there are.'),
-    total_return: fraction('Last level over the first, less 1.'),
-    max_drawdown: fraction('Lowest drawdown, at most 0.'),
+    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return that the levels have.' }),
+    ...moves,
+    index: IndexMoves.nullable().meta({
+      description:
+        'The same of the index, without costs, on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.',
+    }),
     last_rebalance: z.string(),
     next_rebalance: z.string().nullable().meta({
       description: 'First effective date of the schedule after the run; null of a strategy, or where none is known.',
     }),
-    trace: SeriesPayload.meta({ description: 'Levels of the last year: every fourth date and the last.' }),
+    coming_rebalance: z.string().nullable().meta({
+      description:
+        'First effective date of the schedule that is neither in the run nor past today, in UTC; null of a strategy, or where none is known.',
+    }),
   })
   .meta({ id: 'RunSummaryRow' });
 export const RunSummaryCollection = z
@@ -34,4 +51,7 @@ export const RunSummaryCollection = z
   .meta({ id: 'RunSummaryCollection' });
 export type RunSummaryCollection = z.infer<typeof RunSummaryCollection>;
 /** The part of a row that comes from the stored run alone. */
-export type RunFigures = Omit<Stateless<z.infer<typeof RunSummaryRow>>, 'name' | 'run_at' | 'next_rebalance'>;
+export type RunFigures = Omit<
+  Stateless<z.infer<typeof RunSummaryRow>>,
+  'name' | 'run_at' | 'next_rebalance' | 'coming_rebalance'
+>;

@@ -41,6 +41,13 @@ const SPREAD_MIN = 1e-15;
 
 /** A level against a benchmark on the same dates. */
 export interface BenchmarkStatistics {
+  /** Dates that both have. */
+  readonly observations: number;
+  readonly benchmark_return: number;
+  /** Return of the level less that of the benchmark. */
+  readonly excess_return: number;
+  /** Annualised standard deviation of the active returns. */
+  readonly tracking_error: number;
   /** Annualised mean of the active returns over their annualised standard deviation. */
   readonly information_ratio: number | null;
   /** Geometric mean return over that of the benchmark on its sessions above 0, and below. */
@@ -54,8 +61,14 @@ export function benchmarkStatistics(level: Float64Array, benchmark: Float64Array
   const other = returnsOf(benchmark);
   const active = differences(own, other);
   const spread = deviation(active);
+  const year = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+  const benchmarkReturn = benchmark.at(-1)! / benchmark[0]! - 1;
   return {
-    information_ratio: spread < SPREAD_MIN ? null : (mean(active) / spread) * Math.sqrt(LIMITS.PERIODS_PER_YEAR),
+    observations: level.length,
+    benchmark_return: benchmarkReturn,
+    excess_return: level.at(-1)! / level[0]! - 1 - benchmarkReturn,
+    tracking_error: spread * year,
+    information_ratio: spread < SPREAD_MIN ? null : (mean(active) / spread) * year,
     up_capture: capture(own, other, (value) => value > 0),
     down_capture: capture(own, other, (value) => value < 0),
   };

@@ -27,6 +27,9 @@ export type RunViewInput =
   | {
       readonly view: 'performance';
       readonly columns: string;
+      readonly of: 'portfolio' | 'index';
+      /** Of the index; its own where null. */
+      readonly variant: ReturnVariant | null;
       readonly start: string | null;
       readonly end: string | null;
     }

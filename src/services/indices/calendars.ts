@@ -23,6 +23,8 @@ export interface CalendarViews {
   schedule(indexId: string, query: ScheduleQuery): Promise<ScheduleView>;
   /** First effective date after a day YYYY-MM-DD; null for an index that is gone, or where none is known. */
   nextRebalance(indexId: string, after: string): Promise<string | null>;
+  /** The same among today and the days behind it. */
+  comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 
 export function createCalendarViews({ calendars, indexOf, today }: CalendarsDependencies): CalendarViews {
@@ -37,13 +39,16 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
   const scheduled = async (indexId: string): Promise<IndexDocument> =>
     scheduledDocument(await indexOf(indexId), indexOf);
 
+  async function firstAfter(indexId: string, day: Day): Promise<string | null> {
+    const document = await scheduled(indexId).catch(asMissing);
+    const [next] = document === null ? [] : around(document, day, 1).upcoming;
+    return next === undefined ? null : formatDay(next.date);
+  }
+
   return {
     list: () => listing,
-    async nextRebalance(indexId, after) {
-      const document = await scheduled(indexId).catch(asMissing);
-      const [next] = document === null ? [] : around(document, dayFrom(after), 1).upcoming;
-      return next === undefined ? null : formatDay(next.date);
-    },
+    nextRebalance: (indexId, after) => firstAfter(indexId, dayFrom(after)),
+    comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(dayFrom(after), today() - 1)),
     async schedule(indexId, query) {
       const asOf = asOfDay(query) ?? today();
       const document = await scheduled(indexId);

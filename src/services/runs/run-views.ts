@@ -5,7 +5,7 @@ import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Finding } from '#domain/findings.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
 import { fieldFindings } from '#domain/rules/datapoints/field-findings.js';
@@ -26,6 +26,8 @@ export interface RunViewsDependencies {
   readonly maker: ViewMaker;
   /** First effective date of an index after a date; null where none is known. */
   readonly nextRebalance: (indexId: string, after: string) => Promise<string | null>;
+  /** The same among today and the days behind it. */
+  readonly comingRebalance: (indexId: string, after: string) => Promise<string | null>;
 }
 
 export interface ListingQuery {
@@ -46,6 +48,11 @@ export interface ActionsQuery extends DateWindow {
   readonly format: 'json' | 'csv';
 }
 
+export interface PerformanceQuery extends DateWindow {
+  readonly of?: 'portfolio' | 'index' | undefined;
+  readonly variant?: ReturnVariant | undefined;
+}
+
 export interface LimitsQuery extends DateWindow {
   readonly rule: LimitRuleName;
   readonly by: string;
@@ -62,7 +69,8 @@ export interface WatchedQuery extends DateWindow {
 export interface RunViews {
   /** A row for every run; one whose files are damaged counts among the skipped. */
   summaries(query: ListingQuery, signal: AbortSignal): Promise<RunSummaryCollection>;
-  performance(name: RunName, window: DateWindow, signal: AbortSignal): Promise<AnswerBytes>;
+  /** @throws Refusal VALIDATION_FAILED for a variant of the portfolio; VARIANT_NOT_AVAILABLE */
+  performance(name: RunName, query: PerformanceQuery, signal: AbortSignal): Promise<AnswerBytes>;
   rebalances(name: RunName, signal: AbortSignal): Promise<AnswerBytes>;
   rebalance(name: RunName, date: string, signal: AbortSignal): Promise<AnswerBytes>;
   /**
@@ -91,7 +99,8 @@ const OWN_GROUPS = 'IDENTIFIER';
 /** Rows made at once: the threads that make them have little to do for each. */
 const ROWS_AT_ONCE = 8;
 
-export function createRunViews({ documents, states, maker, nextRebalance }: RunViewsDependencies): RunViews {
+export function createRunViews(dependencies: RunViewsDependencies): RunViews {
+  const { documents, states, maker, nextRebalance, comingRebalance } = dependencies;
   const plans = createBacktestPlans(documents);
 
   async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
@@ -104,6 +113,7 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       name,
       run_at,
       next_rebalance: runId === indexId ? await nextRebalance(indexId, figures.end) : null,
+      coming_rebalance: runId === indexId ? await comingRebalance(indexId, figures.end) : null,
     };
   }
 
@@ -128,11 +138,13 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
         skipped_causes: { ...causes, unreadable: causes.unreadable + damaged },
       };
     },
-    async performance(name, { start = null, end = null }, signal) {
+    async performance(name, query, signal) {
+      const { start = null, end = null, variant = null } = query;
+      const of = measuredBy(query);
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const columns = await maker.columnsOf(run);
-      return maker.stamped(run, maker.held({ view: 'performance', columns, start, end }, signal));
+      return maker.stamped(run, maker.held({ view: 'performance', columns, of, variant, start, end }, signal));
     },
     async rebalances(name, signal) {
       const run = await requireRun(documents, name);
@@ -204,6 +216,16 @@ export function createRunViews({ documents, states, maker, nextRebalance }: RunV
       return maker.stamped(run, maker.held(input, signal));
     },
   };
+}
+
+/** @throws Refusal VALIDATION_FAILED for a variant of the portfolio */
+function measuredBy({ of, variant }: PerformanceQuery): 'portfolio' | 'index' {
+  if (of === 'portfolio' && variant !== undefined) {
+    const message = `The portfolio has the return of its run alone; variant ${variant} is one of the index.`;
+    const finding = { severity: 'error', code: 'NOT_IN_CHOICES', message, path: 'of', accepted: ['index'] } as const;
+    assertNoErrors('query', [finding]);
+  }
+  return of ?? (variant === undefined ? 'portfolio' : 'index');
 }
 
 /** @throws Refusal VALIDATION_FAILED for datapoints that the market lacks, or that are not numbers */

@@ -44,6 +44,9 @@ test('captures are ratios of geometric means; twice a benchmark captures its ret
   const middle = active.reduce((sum, value) => sum + value, 0) / 4;
   const spread = Math.sqrt(active.reduce((sum, value) => sum + (value - middle) ** 2, 0) / 3);
   expect(statistics.information_ratio).toBeCloseTo((middle * 252) / (spread * Math.sqrt(252)), 10);
+  expect(statistics.tracking_error).toBeCloseTo(spread * Math.sqrt(252), 10);
+  expect(statistics.benchmark_return).toBeCloseTo(1.1 * 0.9 * 1.2 * 0.95 - 1, 12);
+  expect(statistics.excess_return).toBeCloseTo(1.05 * 0.8 * 1.1 * 1.05 - 1.1 * 0.9 * 1.2 * 0.95, 12);
   expect(benchmarkStatistics(levelOf(benchmark), levelOf(benchmark))).toMatchObject({ information_ratio: null });
   expect(benchmarkStatistics(levelOf([0.1, 0.1]), levelOf([0.1, 0.2]))).toMatchObject({ down_capture: null });
 });

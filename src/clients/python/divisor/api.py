@@ -396,14 +396,16 @@ class Operations:
         """
         return cast("c.RunSummaryCollection", self._transport.json("GET", "/analytics/summaries", query={"limit": limit, "after": after}))
 
-    def get_performance(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.PerformanceView:
+    def get_performance(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, of: Optional[Literal["portfolio", "index"]] = None, variant: Optional[Literal["price", "total", "net"]] = None) -> c.PerformanceView:
         """Levels, drawdown, returns and figures of a window of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
+        :param of: What is measured: the portfolio after costs, or the index it tracks. Default: index where a variant is asked for, else portfolio.
+        :param variant: Return of the index that is measured; its own by default. A portfolio has that of its run alone.
         """
-        return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"run_id": run_id, "start": start, "end": end}))
+        return cast("c.PerformanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/performance", query={"run_id": run_id, "start": start, "end": end, "of": of, "variant": variant}))
 
     def list_rebalances(self, index_id: str, *, run_id: Optional[str] = None) -> c.RebalanceList:
         """Every rebalance of a run with what it changed, turnover and cost.

@@ -413,9 +413,9 @@ class BacktestMetrics(t.TypedDict):
     sharpe_ratio: float
     #: Last level over the first, less 1. A fraction.
     total_return: float
-    #: total_return less that of the tracked index.
+    #: total_return less that of the tracked index; null where the index itself is measured.
     tracking_difference: t.Optional[float]
-    #: Annualised standard deviation of return differences to the tracked index.
+    #: Annualised standard deviation of return differences to the tracked index; null where the index itself is measured.
     tracking_error: t.Optional[float]
     #: Annualised standard deviation of returns. A fraction.
     volatility: float
@@ -614,6 +614,14 @@ class BenchmarkRefInput(_BenchmarkRefInput, total=False):
 
 
 class BenchmarkStatistics(t.TypedDict):
+    #: Dates that both have.
+    observations: int
+    #: Of the benchmark over the shared dates. A fraction.
+    benchmark_return: float
+    #: Return over the shared dates less that of the benchmark. A fraction.
+    excess_return: float
+    #: Annualised standard deviation of return differences to the benchmark. A fraction.
+    tracking_error: float
     #: Mean active return x 252 over the annualised deviation of active returns.
     information_ratio: t.Optional[float]
     #: Geometric mean return over the benchmark's, on its sessions above 0; null without one.
@@ -3522,6 +3530,21 @@ class IndexExplanation(t.TypedDict):
     drift: t.Optional[IndexExplanationDrift]
 
 
+class IndexMoves(t.TypedDict):
+    #: Return of the last session, a fraction; null with one date alone.
+    day_return: t.Optional[float]
+    #: Return since the last date of the calendar year before, or the first of the run. A fraction.
+    year_to_date: float
+    #: Annualised standard deviation of the last 252 returns, or of as many as there are. A fraction.
+    volatility: float
+    #: Last level over the first, less 1. A fraction.
+    total_return: float
+    #: Lowest drawdown, at most 0. A fraction.
+    max_drawdown: float
+    #: Levels of the last year: every fourth date and the last.
+    trace: SeriesPayload
+
+
 class IndexSummary(t.TypedDict):
     #: Its id: 1 to 64 letters, digits, dashes and underscores.
     id: str
@@ -4837,6 +4860,10 @@ class PerformanceView(t.TypedDict):
     stale: t.Optional[StaleState]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
+    #: What every figure is of: the portfolio after costs, or the index that it tracks.
+    of: t.Literal["portfolio", "index"]
+    #: Return that is measured.
+    return_variant: t.Literal["price", "total", "net"]
     #: The query, echoed; the first date of the run when omitted.
     requested_start: str
     #: The query, echoed; the last date of the run when omitted.
@@ -4847,12 +4874,14 @@ class PerformanceView(t.TypedDict):
     end: str
     #: Dates used.
     observations: int
-    #: The level, 100 at the first date.
+    #: What is measured, 100 at the first date.
     level: SeriesPayload
-    #: The tracked index, 100 at the first date.
+    #: The tracked index in its own return, 100 at the first date.
     index_level: SeriesPayload
     #: Benchmark of the run; null without one.
     benchmark: t.Optional[str]
+    #: Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions.
+    benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
     #: The benchmark, 100 at the first date that both have in the window; null where they have none.
     benchmark_level: t.Optional[SeriesPayload]
     #: Level against its peak in the window; 0 at a high.
@@ -6523,6 +6552,8 @@ class RunSummaryRow(t.TypedDict):
     end: str
     #: Index points on that date; of a strategy its level, 100 at the start.
     level: float
+    #: Return that the levels have.
+    return_variant: t.Literal["price", "total", "net"]
     #: Return of the last session, a fraction; null with one date alone.
     day_return: t.Optional[float]
     #: Return since the last date of the calendar year before, or the first of the run. A fraction.
@@ -6533,12 +6564,16 @@ class RunSummaryRow(t.TypedDict):
     total_return: float
     #: Lowest drawdown, at most 0. A fraction.
     max_drawdown: float
+    #: Levels of the last year: every fourth date and the last.
+    trace: SeriesPayload
+    #: The same of the index, without costs, on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.
+    index: t.Optional[IndexMoves]
     #: Date of the latest rebalance.
     last_rebalance: str
     #: First effective date of the schedule after the run; null of a strategy, or where none is known.
     next_rebalance: t.Optional[str]
-    #: Levels of the last year: every fourth date and the last.
-    trace: SeriesPayload
+    #: First effective date of the schedule that is neither in the run nor past today, in UTC; null of a strategy, or where none is known.
+    coming_rebalance: t.Optional[str]
 
 
 RunsDifferenceLargest = t.TypedDict("RunsDifferenceLargest", {

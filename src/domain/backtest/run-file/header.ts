@@ -47,8 +47,12 @@ export interface RunHeader {
   readonly rebalances: readonly StoredRebalance[];
   /** Row in `rates` of each name whose prices are in another currency. */
   readonly foreign: Readonly<Record<string, number>>;
-  /** External benchmark, null without one. */
-  readonly benchmark: { readonly id: string; readonly kind: 'index' | 'identifier' } | null;
+  /** External benchmark, null without one; runs of earlier versions do not say its return. */
+  readonly benchmark: {
+    readonly id: string;
+    readonly kind: 'index' | 'identifier';
+    readonly variant?: ReturnVariant | 'raw';
+  } | null;
   /** What an overlay earns beside its names; absent of other runs. */
   readonly parts: readonly StoredPart[] | undefined;
   readonly blocks: Readonly<Record<BlockName, PlacedBlock | undefined>>;
@@ -174,9 +178,12 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
     shown: (foreign) => Object.keys(foreign),
   },
   benchmark: {
-    whole: ({ run: { benchmark } }) => benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind },
+    whole: ({ run: { benchmark } }) =>
+      benchmark && { id: benchmark.reference.id, kind: benchmark.reference.kind, variant: benchmark.variant },
     extended: same,
     compared: 6,
+    // Version 0.2.0 has no return of it.
+    shown: (benchmark) => benchmark && { id: benchmark.id, kind: benchmark.kind },
   },
   parts: {
     whole: ({ run }) => run.portfolio.overlay?.parts.map(({ indexId, part }) => ({ index_id: indexId, part })),

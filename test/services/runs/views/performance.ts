@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest';
+import type { LevelsView } from '#contract/analytics/levels.js';
+import type { PerformanceView } from '#contract/analytics/performance.js';
+import type { RunSummaryCollection } from '#contract/analytics/summaries.js';
+import { service } from './set-up.js';
+
+const WINDOW = 'start=2022-05-09&end=2023-08-18';
+
+const ask = async <T>(view: string): Promise<T> => {
+  const { status, body } = await service.call('GET', `/analytics/MAIN/${view}`);
+  expect(status, JSON.stringify(body)).toBe(200);
+  return body as T;
+};
+
+/** What a portfolio and the index that it tracks did over a window. */
+export function describePerformance(): void {
+  test('an index is measured in each of its returns, without costs and against nothing that it tracks', async () => {
+    const totals: number[] = [];
+    for (const variant of ['price', 'net', 'total'] as const) {
+      const view = await ask<PerformanceView>(`performance?${WINDOW}&variant=${variant}`);
+      const { levels } = await ask<LevelsView>(`levels?${WINDOW}&variant=${variant}`);
+      const points = levels.data.map(Number);
+      expect(view).toMatchObject({ of: 'index', return_variant: variant });
+      expect(view.metrics).toMatchObject({ tracking_error: null, tracking_difference: null });
+      expect(view.metrics.total_return).toBeCloseTo(points.at(-1)! / points[0]! - 1, 12);
+      const falls = points.map((value, t) => value / Math.max(...points.slice(0, t + 1)) - 1);
+      expect(view.metrics.max_drawdown).toBeCloseTo(Math.min(...falls), 12);
+      view.drawdown.data.forEach((value, t) => expect(value).toBeCloseTo(falls[t]!, 12));
+      totals.push(view.metrics.total_return);
+    }
+    // Without a withholding tax the net return is the total one; without dividends there is less of both.
+    expect(totals[0]!).toBeLessThan(totals[1]!);
+    expect(totals[1]!).toBeCloseTo(totals[2]!, 12);
+  });
+
+  test('the figures of the portfolio differ from those of its index by what it cost, against the same benchmark', async () => {
+    const portfolio = await ask<PerformanceView>(`performance?${WINDOW}`);
+    const index = await ask<PerformanceView>(`performance?${WINDOW}&of=index`);
+    expect([portfolio.of, index.of]).toEqual(['portfolio', 'index']);
+    // MAIN is a total return index; its benchmark WIDE, which says nothing of dividends, is a price index.
+    for (const view of [portfolio, index])
+      expect(view).toMatchObject({ return_variant: 'total', benchmark: 'WIDE', benchmark_variant: 'price' });
+    const cost = portfolio.metrics.total_return - index.metrics.total_return;
+    expect(cost).toBeCloseTo(portfolio.metrics.tracking_difference!, 12);
+    expect(cost).toBeLessThan(0);
+    const [own, tracked] = [portfolio.benchmark_statistics!, index.benchmark_statistics!];
+    expect(tracked.benchmark_return).toBe(own.benchmark_return);
+    expect(tracked.excess_return).toBeCloseTo(index.metrics.total_return - own.benchmark_return, 12);
+    expect(own.excess_return - tracked.excess_return).toBeCloseTo(cost, 12);
+    expect(own.tracking_error).toBeGreaterThan(portfolio.metrics.tracking_error!);
+  });
+
+  test('a summary has the figures of the index beside those of the portfolio, which paid for its trades', async () => {
+    const { body } = await service.call('GET', '/analytics/summaries');
+    const [row] = (body as RunSummaryCollection).summaries.filter(({ index_id: id }) => id === 'MAIN');
+    const { levels } = await ask<LevelsView>('levels');
+    const points = levels.data.map(Number);
+    const yearBefore = points[levels.index.findLastIndex((date) => date < '2023')]!;
+    const { index, ...portfolio } = row!;
+    expect(portfolio.level).toBe(points.at(-1));
+    expect(index!.total_return).toBeCloseTo(points.at(-1)! / points[0]! - 1, 12);
+    expect(index!.day_return).toBeCloseTo(points.at(-1)! / points.at(-2)! - 1, 12);
+    expect(index!.year_to_date).toBeCloseTo(points.at(-1)! / yearBefore - 1, 12);
+    expect(index!.trace.data.at(-1)).toBe(points.at(-1));
+    expect(portfolio.return_variant).toBe('total');
+    expect(portfolio.year_to_date).toBeLessThan(index!.year_to_date);
+    // The data ends years ago: the rebalance that follows it has passed, the coming one has not.
+    const [today] = new Date().toISOString().split('T');
+    expect(portfolio.next_rebalance! < '2024-04').toBe(true);
+    expect(portfolio.coming_rebalance! >= today!).toBe(true);
+  });
+
+  test('a portfolio has the return of its run alone', async () => {
+    const { status, body } = await service.call('GET', '/analytics/MAIN/performance?of=portfolio&variant=net');
+    expect([status, body.error.code]).toEqual([422, 'VALIDATION_FAILED']);
+  });
+}

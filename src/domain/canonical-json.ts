@@ -4,21 +4,44 @@ import { Refusal } from './refusal.js';
 /**
  * JSON with keys in code-point order and no white space, so that equal documents are equal bytes.
  * Negative zero is written 0.
+ * @cost twice that of JSON.stringify
  * @throws Refusal NUMERIC_FAILURE for a number that is not finite
  */
 export function canonicalJson(value: unknown): string {
-  if (value === null || typeof value === 'boolean' || typeof value === 'string') return JSON.stringify(value);
-  if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new Refusal('NUMERIC_FAILURE', `A result is not a JSON number: ${value}.`);
-    return JSON.stringify(value);
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return JSON.stringify(value);
+    case 'number':
+      if (!Number.isFinite(value)) throw new Refusal('NUMERIC_FAILURE', `A result is not a JSON number: ${value}.`);
+      return JSON.stringify(value);
+    case 'object':
+      if (value === null) return 'null';
+      return Array.isArray(value) ? arrayText(value) : objectText(value as Readonly<Record<string, unknown>>); // No array.
+    default:
+      throw new Error(`not a JSON value: ${typeof value}`);
   }
-  if (Array.isArray(value)) return `[${value.map((item) => canonicalJson(item ?? null)).join(',')}]`;
-  if (typeof value === 'object') {
-    const members = Object.entries(value)
-      .filter(([, member]) => member !== undefined)
-      .toSorted(([a], [b]) => compareText(a, b))
-      .map(([key, member]) => `${JSON.stringify(key)}:${canonicalJson(member)}`);
-    return `{${members.join(',')}}`;
+}
+
+function arrayText(items: readonly unknown[]): string {
+  if (items.every((item) => typeof item === 'string')) return JSON.stringify(items);
+  let text = '';
+  for (const item of items) text += `${text === '' ? '[' : ','}${canonicalJson(item ?? null)}`;
+  return `${text}]`;
+}
+
+function objectText(members: Readonly<Record<string, unknown>>): string {
+  const keys = Object.keys(members);
+  if (!isOrdered(keys)) keys.sort(compareText);
+  let text = '';
+  for (const key of keys) {
+    const member = members[key];
+    if (member !== undefined) text += `${text === '' ? '{' : ','}${JSON.stringify(key)}:${canonicalJson(member)}`;
   }
-  throw new Error(`not a JSON value: ${typeof value}`);
+  return text === '' ? '{}' : `${text}}`;
+}
+
+function isOrdered(keys: readonly string[]): boolean {
+  for (let i = 1; i < keys.length; i++) if (compareText(keys[i - 1]!, keys[i]!) > 0) return false;
+  return true;
 }

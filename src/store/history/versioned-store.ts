@@ -38,7 +38,8 @@ interface TransactionParts {
 /** A transaction whose writes of versioned kinds write versions, and those of audited kinds are logged, too. */
 export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now, options }: TransactionParts): T {
   const author = (): Authorship => options?.by ?? NO_REQUEST;
-  const time = (): string => formatTimestamp(now());
+  let at: string | undefined;
+  const time = (): string => (at ??= formatTimestamp(now()));
 
   async function log(kind: AuditedKind, id: string, written: Written, head?: AuditHead): Promise<void> {
     const { author: name, note, requestId: request_id } = author();

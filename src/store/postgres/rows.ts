@@ -18,6 +18,8 @@ export interface Row {
 /** Reads of the table of documents, each as one moment had it. */
 export interface Rows {
   row(kind: DocumentKind, id: string): Promise<Row | undefined>;
+  /** Two documents, in one journey. */
+  pair(keys: readonly [DocumentKey, DocumentKey]): Promise<readonly [Row | undefined, Row | undefined]>;
   /** Version of a document; undefined where there is none. */
   version(kind: DocumentKind, id: string): Promise<string | undefined>;
   /** By id ascending. */
@@ -30,6 +32,11 @@ export interface Rows {
   artifacts(): Promise<ReadonlySet<string>>;
 }
 
+export interface DocumentKey {
+  readonly kind: DocumentKind;
+  readonly id: string;
+}
+
 export const COLUMNS = 'id, version, schema, etag, updated_at, body';
 
 export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
@@ -40,6 +47,14 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
         [kind, id],
       );
       return row;
+    },
+    async pair(keys) {
+      const found = await database.query<Row & DocumentKey>(
+        `SELECT kind, ${COLUMNS} FROM ${schema}.documents WHERE kind = $1 AND id = $2 OR kind = $3 AND id = $4`,
+        keys.flatMap(({ kind, id }) => [kind, id]),
+      );
+      const [first, second] = keys.map((key) => found.find(({ kind, id }) => kind === key.kind && id === key.id));
+      return [first, second];
     },
     async version(kind, id) {
       const [row] = await database.query<Pick<Row, 'version'>>(

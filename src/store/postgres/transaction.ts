@@ -4,10 +4,10 @@ import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.j
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit.js';
 import { ABSENT, type Draft, type Write } from './draft.js';
-import { openRow, type Row, type Rows } from './rows.js';
+import { openRow, type DocumentKey, type Row, type Rows } from './rows.js';
 
 export interface TransactionParts {
-  readonly rows: Pick<Rows, 'row' | 'version' | 'ids'>;
+  readonly rows: Pick<Rows, 'row' | 'pair' | 'version' | 'ids'>;
   readonly draft: Draft;
   /** Of its writes, ms since 1970. */
   readonly time: number;
@@ -48,8 +48,9 @@ function transactionOver(
     etag,
     updatedAt: formatTimestamp(time),
   });
+  const read = createPairedReads(rows);
   async function storedRow(kind: DocumentKind, id: string): Promise<Row | undefined> {
-    const row = await rows.row(kind, id);
+    const row = await read(kind, id);
     draft.hasRead(kind, id, row?.version ?? ABSENT);
     return row;
   }
@@ -95,5 +96,30 @@ function transactionOver(
       assertOpen();
       jobs.push(row);
     },
+  };
+}
+
+type RowReader = (kind: DocumentKind, id: string) => Promise<Row | undefined>;
+
+/** Reads documents; two that are asked for before either is awaited go in one statement: each is a journey. */
+function createPairedReads(rows: Pick<Rows, 'row' | 'pair'>): RowReader {
+  let waiting: { readonly key: DocumentKey; readonly resolve: (row: Promise<Row | undefined>) => void } | undefined;
+  return (kind, id) => {
+    const first = waiting;
+    if (first !== undefined) {
+      waiting = undefined;
+      const both = rows.pair([first.key, { kind, id }]);
+      first.resolve(both.then(([row]) => row));
+      return both.then(([, row]) => row);
+    }
+    return new Promise((resolve) => {
+      const alone = { key: { kind, id }, resolve };
+      waiting = alone;
+      queueMicrotask(() => {
+        if (waiting !== alone) return;
+        waiting = undefined;
+        resolve(rows.row(kind, id));
+      });
+    });
   };
 }

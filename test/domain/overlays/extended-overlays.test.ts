@@ -23,7 +23,7 @@ import {
 } from '../backtest/extend/extended.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
-import { EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
+import { BENEATH, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
 /** On an overlay, which begins later than it. */
@@ -35,6 +35,7 @@ const ON_OVERLAY = [
 const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> => ({
   X,
   Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y', pipeline: { ...X.pipeline, weighting: { type: 'EqualWeight' } } }),
+  ...Object.fromEntries(Object.entries(BENEATH).map(([id, own]) => [id, { ...own, calendar: 'MAIN' }])),
   Z: overlayOn({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
 });
 
@@ -52,7 +53,7 @@ test('an extended overlay is the whole run bit for bit, of every kind, again and
   const outcomes = new Map<string, number>();
   const count = (key: string) => outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
   const cases = [
-    ...EVERY_OVERLAY.map(([overlay, rest]) => [overlay, { ...rest, calendar: 'MAIN' }] as const),
+    ...[...EVERY_OVERLAY, ...ON_OVERLAYS].map(([overlay, rest]) => [overlay, { ...rest, calendar: 'MAIN' }] as const),
     [ON_OVERLAY[0], { ...ON_OVERLAY[1], currency: 'GBP' }] as const,
   ];
   fc.assert(

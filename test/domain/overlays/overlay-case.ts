@@ -81,3 +81,31 @@ export const EVERY_OVERLAY = [
     { calendar: 'OTHER' },
   ],
 ] as const;
+
+const DOUBLED = { type: 'leverage', factor: 2, financing: 'DOMESTIC' };
+const CONTROLLED = { type: 'risk_control', target: 0.1, sessions: 5, cash: 'DOMESTIC' };
+/** Overlays that others lie on. */
+export const BENEATH = {
+  D: overlayOn(DOUBLED, { id: 'D', name: 'D' }),
+  R: overlayOn(CONTROLLED, { id: 'R', name: 'R', calendar: 'OTHER' }),
+};
+/** Overlays on overlays, whose weights do not drift as their levels grow. */
+export const ON_OVERLAYS = [
+  [
+    { type: 'fee', percent: 1 },
+    { source_index_id: 'D', calendar: 'OTHER' },
+  ],
+  [{ type: 'leverage', factor: -1, cost_bps: 2 }, { source_index_id: 'R' }],
+  [
+    { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC', foreign: 'FOREIGN' } },
+    { source_index_id: 'D', currency: 'GBP' },
+  ],
+  [
+    {
+      type: 'blend',
+      parts: ['D', 'R', 'Y'].map((index_id, k) => ({ index_id, weight: [0.5, 0.3, 0.2][k] })),
+      rebalance: { frequency: 'weekly' },
+    },
+    {},
+  ],
+] as const;

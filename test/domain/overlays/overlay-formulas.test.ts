@@ -202,6 +202,23 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   expect(() => run(gone, overlayOn({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(Refusal);
 });
 
+/** Nasdaq Listing Center, frequently asked questions, 1539: leveraged and inverse products, an example of four days. */
+test('a published example: an index of 100, 90, 108, 86.4 and 103.68 is 110, 88, 105.6 and 84.48 inverse', () => {
+  const index = [100, 90, 108, 86.4, 103.68];
+  const five = buildMarket({ dates: dates.slice(0, 5), close: { A: index, B: index } });
+  const inverse = overlayOn({ type: 'leverage', factor: -1 });
+  const { value } = run(five, inverse, { documents: { X: source } }).index.book;
+  [100, 110, 88, 105.6, 84.48].forEach((level, t) => expect(value[t]).toBeCloseTo(level, 10));
+});
+
+/** Euronext, notice of September 2023: points a year over 365 days of indices on single names, from then on over 360. */
+test('points are taken by the published formula over 360 days as well', () => {
+  near(
+    levelOf({ type: 'decrement', points: 1.04, basis: 360 }),
+    chained((t, before) => (before * levels[t]!) / levels[t - 1]! - (1.04 * daysAt(t)) / 360),
+  );
+});
+
 test('an overlay begins on its own base date with its own base value, knowing the returns before', () => {
   const later = { base_date: '2024-02-01', base_value: 1000 };
   const own = levelOf({ type: 'risk_control', target: 0.1, sessions: 10 }, later);

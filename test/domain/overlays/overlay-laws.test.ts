@@ -10,7 +10,7 @@ import { fc } from '../../fast-check.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
-import { columnsOf, EVERY_OVERLAY, overlayOn, withRates } from './overlay-case.js';
+import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
 
@@ -22,29 +22,6 @@ const second = (document: IndexDocument): IndexDocument =>
     name: 'Y',
     pipeline: { ...document.pipeline, weighting: { type: 'EqualWeight' } },
   });
-
-const DOUBLED = { type: 'leverage', factor: 2, financing: 'DOMESTIC' };
-const CONTROLLED = { type: 'risk_control', target: 0.1, sessions: 5, cash: 'DOMESTIC' };
-const BENEATH = {
-  D: overlayOn(DOUBLED, { id: 'D', name: 'D' }),
-  R: overlayOn(CONTROLLED, { id: 'R', name: 'R', calendar: 'OTHER' }),
-};
-/** Overlays on overlays, whose weights do not drift as their levels grow. */
-const ON_OVERLAYS = [
-  [
-    { type: 'fee', percent: 1 },
-    { source_index_id: 'D', calendar: 'OTHER' },
-  ],
-  [{ type: 'leverage', factor: -1, cost_bps: 2 }, { source_index_id: 'R' }],
-  [
-    {
-      type: 'blend',
-      parts: ['D', 'R', 'Y'].map((index_id, k) => ({ index_id, weight: [0.5, 0.3, 0.2][k] })),
-      rebalance: { frequency: 'weekly' },
-    },
-    {},
-  ],
-] as const;
 
 /** Refused where every name is gone; there is nothing to say of it then. */
 function tried(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
@@ -184,4 +161,16 @@ test('the daily change of what a leveraged part holds is no trade of a blend', (
   const blend = overlayOn({ type: 'blend', parts, rebalance: { frequency: 'none' } }, base);
   const { trades } = run(market, blend, { documents: { X: source, D } });
   expect(new Set(trades.at.subarray(0, trades.count))).toEqual(new Set([0]));
+  const F = overlayOn({ type: 'fee', percent: 1 }, { ...base, source_index_id: 'D', id: 'F', name: 'F' });
+  const twice = ['D', 'F'].map((index_id) => ({ index_id, weight: 0.5 }));
+  const both = overlayOn({ type: 'blend', parts: twice }, base);
+  const view = attributionView(columnsOf(run(market, both, { documents: { X: source, D, F } })), {
+    start: null,
+    end: null,
+  });
+  expect(view.overlay_parts!.map(({ index_id, part }) => [index_id, part])).toEqual([
+    ['D', 'financing'],
+    ['F', 'fee'],
+  ]);
+  expect(Math.abs(view.residual)).toBeLessThan(1e-12);
 });

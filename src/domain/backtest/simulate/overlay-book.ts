@@ -279,7 +279,7 @@ function partsOf(
     })),
   );
   const { exchange } = path;
-  if (exchange === null) return [...own, ...inherited];
+  if (exchange === null) return joined([...own, ...inherited]);
   const currency = path.growth.map((_, t) => {
     if (t === 0) return 0;
     return layers.reduce(
@@ -287,11 +287,20 @@ function partsOf(
       0,
     );
   });
-  return [
-    ...own,
-    ...(hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : []),
-    ...inherited,
-  ];
+  const converted = hasCurrencyPart ? [{ indexId, part: 'currency' as const, contributions: currency }] : [];
+  return joined([...own, ...converted, ...inherited]);
+}
+
+/** Each part once: an overlay may lie beneath another by several ways. */
+function joined(parts: readonly BookPart[]): BookPart[] {
+  const byKey = new Map<string, BookPart>();
+  for (const part of parts) {
+    const key = `${part.indexId} ${part.part}`;
+    const same = byKey.get(key);
+    const contributions = same?.contributions.map((sum, t) => sum + part.contributions[t]!) ?? part.contributions;
+    byKey.set(key, { ...part, contributions });
+  }
+  return [...byKey.values()];
 }
 
 function hasCash(layers: readonly Layer[]): boolean {

@@ -26,6 +26,7 @@ export function describeIndices(desk: () => Desk): void {
     expect(await schedule.getByLabel('Months').count()).toBe(0);
     await schedule.getByLabel('Frequency').selectOption('quarterly');
     await schedule.getByLabel('Months').waitFor();
+    expect(await schedule.getByLabel('Day', { exact: true }).inputValue()).toBe('third_friday');
     await page.getByLabel('Kind').selectOption('watchlist');
     await page.getByText('universe.watchlist_id is required').first().waitFor();
     await page.getByRole('link', { name: 'New watchlist' }).waitFor();
@@ -38,6 +39,20 @@ export function describeIndices(desk: () => Desk): void {
     await funnel.waitFor();
     await page.getByRole('button', { name: 'Move history-filter up' }).click();
     await page.getByRole('button', { name: /^top-n TopN 30/ }).waitFor();
+    // A condition is written in fields, as deep as it is.
+    await page.getByLabel('Add a rule').selectOption('ExpressionFilter');
+    await page.getByLabel('Datapoint *').fill('CLOSE');
+    await page.getByRole('textbox', { name: 'Value *' }).fill('text');
+    await page.getByText('must be a number for ge').first().waitFor();
+    await page.getByRole('textbox', { name: 'Value *' }).fill('0.01');
+    await page.getByLabel('Condition *').selectOption('all');
+    await page.getByRole('button', { name: 'Add a condition' }).click();
+    const second = page.getByRole('group', { name: 'Condition 2' });
+    await second.getByLabel('Datapoint *').fill('SECTOR');
+    await second.getByLabel('Is *').selectOption('in');
+    await second.getByLabel('Value *').fill('Energy, Utilities');
+    await page.getByRole('button', { name: /^expression-filter/ }).waitFor();
+    await page.getByRole('button', { name: 'Remove expression-filter' }).click();
     const earlier = page.getByRole('region', { name: 'Of the last valid definition' });
     await page.getByLabel('Kind').selectOption('watchlist');
     await earlier.getByLabel('Figures of the preview').waitFor();

@@ -7,6 +7,7 @@ import { duration, monthsBefore } from '#console/words/dates.js';
 import { bytes, change, figure, percent, signClass } from '#console/words/numbers.js';
 import { differences, withValue } from '#console/words/paths.js';
 import { fileOf, placeOf } from '#console/words/places.js';
+import { scalarOf, scalarText } from '#console/words/scalars.js';
 import { parseQuantity, quantityText } from '#console/words/quantities.js';
 import { parameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
@@ -44,6 +45,21 @@ test('a quantity is read in its unit, and written so that it reads the same agai
   ]).toEqual(['5%', '10 bps', '100', '1.25']);
   for (const value of [0.05, 0.0125, 1, 0.999, 0, -0.02])
     expect(parseQuantity(quantityText(value, 'fraction'), 'fraction')).toBe(value);
+});
+
+test('a value of any kind is written so that it reads the same again, a text that looks like a number in quotes', () => {
+  expect(['12', '1.5m', '1,000', 'true', 'Technology', ' A B ', '"12"', '"'].map(scalarOf)).toEqual([
+    12,
+    1_500_000,
+    1000,
+    true,
+    'Technology',
+    'A B',
+    '12',
+    '"',
+  ]);
+  for (const value of [12, -0.5, 1e-9, true, false, 'Technology', '12', '5%', 'true', '"12"', 'a "b" c', '\\'])
+    expect(scalarOf(scalarText(value))).toBe(value);
 });
 
 test('values of a sweep are numbers in the unit of their parameter, words, and yes or no', () => {

@@ -2,10 +2,11 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
+import { Expression } from './expression.js';
 import { coded, Field, FieldGrid } from './field.js';
 import { fieldOf, isRead, type FieldSpec } from './field-spec.js';
 
-interface AnyFieldProps {
+export interface AnyFieldProps {
   readonly spec: FieldSpec;
   readonly value: Json | undefined;
   /** Of the whole document, or of this place alone. */
@@ -25,6 +26,7 @@ export function AnyField(props: AnyFieldProps) {
   const own = findings.filter(
     ({ path: one }) => one === text || (isWhole && (one.startsWith(`${text}.`) || one.startsWith(`${text}[`))),
   );
+  if (spec.kind === 'expression') return <Expression {...props} findings={own} />;
   if (spec.members === undefined) return <Field {...props} findings={own} />;
   return (
     <fieldset class="field-group">

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
 import { parseQuantity } from '../../words/quantities.js';
+import { plainText, scalarOf, scalarText } from '../../words/scalars.js';
 import type { FieldSpec } from './field-spec.js';
 import { Pairs } from './pairs.js';
 
@@ -52,7 +53,7 @@ export function FieldControl(props: ControlProps) {
           {spec.isRequired !== true && <option value="">{otherwiseText(spec)}</option>}
           {(spec.choices ?? []).map((choice) => (
             <option key={choice} value={choice}>
-              {choice.replaceAll('_', ' ')}
+              {spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
             </option>
           ))}
         </select>
@@ -64,6 +65,10 @@ export function FieldControl(props: ControlProps) {
       return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={3} />;
     case 'list':
       return <TextArea {...props} common={common} toText={listText} toValue={parseList} rows={2} />;
+    case 'scalar':
+      return <TextInput {...props} common={common} toText={scalarText} toValue={parseScalar} />;
+    case 'scalars':
+      return <TextInput {...props} common={common} toText={scalarsText} toValue={parseScalars} />;
     case 'integers':
       return <TextInput {...props} common={common} toText={listText} toValue={parseIntegers} />;
     case 'json':
@@ -126,11 +131,6 @@ function TextInput({ id, spec, value, datapoints, onChange, common, ...own }: Te
 
 const placeholderOf = ({ kind, otherwise }: FieldSpec): string =>
   kind === 'date' ? 'YYYY-MM-DD' : otherwise === undefined || otherwise === null ? '' : String(otherwise);
-
-function plainText(value: Json | undefined): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'object' ? JSON.stringify(value) : String(value);
-}
 
 type Parsed = { readonly value: Json | undefined } | undefined;
 
@@ -219,6 +219,16 @@ function parseList(text: string): Parsed {
 function parseIntegers(text: string): Parsed {
   const items = parseList(text)?.value as readonly string[] | undefined; // It reads texts.
   return { value: items?.map((item) => (/^-?\d+$/.test(item) ? Number(item) : item)) };
+}
+
+const parseScalar = (text: string): Parsed => ({ value: text.trim() === '' ? undefined : scalarOf(text) });
+
+const scalarsText = (value: Json | undefined): string =>
+  Array.isArray(value) ? (value as readonly Json[]).map(scalarText).join(', ') : scalarText(value);
+
+function parseScalars(text: string): Parsed {
+  const items = parseList(text)?.value as readonly string[] | undefined; // It reads texts.
+  return { value: items?.map(scalarOf) };
 }
 
 const jsonText = (value: Json | undefined): string =>

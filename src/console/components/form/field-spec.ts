@@ -26,6 +26,11 @@ export type FieldKind =
   /** An object, or a list of objects, with members of their own. */
   | 'object'
   | 'rows'
+  /** A condition on datapoints: a tree of comparisons. */
+  | 'expression'
+  /** A number, yes or no, or a text; or a list of them. */
+  | 'scalar'
+  | 'scalars'
   | 'json';
 
 /** One field of a form. */
@@ -37,6 +42,8 @@ export interface FieldSpec {
   /** What is taken without a value. */
   readonly otherwise?: unknown;
   readonly choices?: readonly string[];
+  /** Words for its choices, where they are no words themselves. */
+  readonly words?: Readonly<Record<string, string>>;
   /** Whether its choices are numbers. */
   readonly isNumeric?: boolean;
   /** What may be typed, besides anything else. */
@@ -100,6 +107,7 @@ const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {
 
 function kindOf({ name, type, choices, ref, format }: MemberSpec): FieldKind {
   if (choices !== null) return 'choice';
+  if (ref === 'ExpressionNode') return 'expression';
   const formatted = format === null ? undefined : FORMATS[format];
   if (formatted !== undefined) return formatted;
   if (type === 'string') return DATAPOINTS.test(name) ? 'datapoint' : 'text';

@@ -1,8 +1,9 @@
 import type { ParameterSpec } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
+import { useRef } from 'preact/hooks';
 import { FieldGrid } from '../../components/form/field.js';
 import { fieldOf, isRead, withoutUnread, type FieldSpec } from '../../components/form/field-spec.js';
-import { withValue, type Json, type Path } from '../../words/paths.js';
+import { isObject, withValue, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { DocumentField } from './document-field.js';
 import { useWorkshop } from './draft.js';
 
@@ -42,6 +43,8 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
   const { draft, known } = useWorkshop();
   const value = draft.at(within);
   const isIndex = draft.at([...within, 'kind']) === 'index';
+  /** What another kind had: it is there again when that one is chosen again. */
+  const left = useRef<JsonObject>({});
   /** Those that are stored, and the one that is named though it is gone. */
   const watchlistsOf = (named: Json | undefined) => [
     ...new Set([...known.watchlists, ...(typeof named === 'string' && named !== '' ? [named] : [])]),
@@ -64,6 +67,12 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
         return spec;
     }
   };
+  const put = (name: string, next: Json | undefined) => {
+    const written = withValue(isObject(value) ? { ...left.current, ...value } : value, [name], next) as JsonObject; // Of an object.
+    const kept = withoutUnread(fields, written) as JsonObject; // Members of the same object.
+    left.current = Object.fromEntries(Object.entries(written).filter(([own]) => !(own in kept)));
+    draft.set(within, kept);
+  };
   return (
     <FieldGrid>
       {fields
@@ -74,7 +83,7 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
             spec={specOf(parameter)}
             within={within}
             isDisabled={fixed.includes(parameter.name)}
-            onChange={(next) => draft.set(within, withoutUnread(fields, withValue(value, [parameter.name], next)))}
+            onChange={(next) => put(parameter.name, next)}
           />
         ))}
     </FieldGrid>

@@ -28,6 +28,8 @@ interface IndexTableProps {
 interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
+  /** Next effective date; null where none is known. */
+  readonly next: string | null;
   /** The last run, where it failed after the stored one was made. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
@@ -36,6 +38,11 @@ interface Row {
 export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
+  const effective = useResource('events effective', (signal) =>
+    service.value.call('listEvents', { query: { kinds: ['effective'] }, signal }),
+  );
+  // They come by date: the first of an index is the next.
+  const nextOf = new Map((effective.data?.events ?? []).toReversed().map(({ index_id: id, date }) => [id, date]));
   const failures = useFailedRuns();
   const asking = useAsking();
   const rows = indices.map((index): Row => {
@@ -43,6 +50,7 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
     return {
       index,
       asking,
+      next: nextOf.get(index.id) ?? null,
       run: byId.get(index.id) ?? null,
       failed: failed !== undefined && isLater(failed, index.run_at) ? failed : null,
     };
@@ -176,10 +184,10 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'next',
     title: 'Next',
-    help: 'First rebalance after the last date of the run; empty where that day has passed without data',
+    help: 'First effective date from today on, by the schedule of the definition',
     width: 96,
     priority: 7,
-    value: ({ run }) => comingOnly(run?.next_rebalance ?? null),
+    value: ({ next }) => next,
   },
   {
     id: 'state',
@@ -191,10 +199,6 @@ const COLUMNS: readonly Column<Row>[] = [
     show: (row) => <State {...row} />,
   },
 ];
-
-/** A day that has passed is no next one: the data ends before it. */
-const comingOnly = (date: string | null): string | null =>
-  date !== null && date >= new Date().toISOString().slice(0, 10) ? date : null;
 
 /** Never run, running, failed and why, stale and why, or up to date; with the way out of all but the last. */
 function State({ index, run, failed, asking }: Row) {

@@ -46,14 +46,15 @@ export function LevelChart({ id, run, performance }: LevelChartProps) {
   const variant = (parameter('variant') ?? 'own') as Variant;
   const isLog = parameter('scale') === 'log';
   const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
-  const unit = parameter('unit') === 'points' && others.length === 0 ? 'points' : 'rebased';
+  const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
+  const drawnIds = unit === 'points' ? [] : others;
   const range = chosenRange();
   const levels = useResource(
-    `levels ${runKey(id)} ${variant} ${others.join()}`,
+    `levels ${runKey(id)} ${variant} ${drawnIds.join()}`,
     (signal) =>
       Promise.all([
         levelsOf(id, variant, signal, shownRun()),
-        ...others.map((one) => nearestLevels(one, variant, signal)),
+        ...drawnIds.map((one) => nearestLevels(one, variant, signal)),
       ]),
     { keeps: true },
   );
@@ -76,6 +77,12 @@ export function LevelChart({ id, run, performance }: LevelChartProps) {
   return (
     <Section title="Level" aside={<Controls id={id} others={others} unit={unit} variant={variant} isLog={isLog} />}>
       {levels.trouble !== null && <p role="alert">{levels.trouble.message}</p>}
+      {unit === 'points' && (
+        <p class="quiet">
+          Points are those of {id} alone: {[...others, 'the portfolio', 'a benchmark'].join(', ')} are drawn when
+          rebased.
+        </p>
+      )}
       <Chart
         label={`Level of ${id}`}
         dates={dates}
@@ -107,7 +114,7 @@ function Controls({ id, others, unit, variant, isLog }: ControlsProps) {
         label="Unit"
         options={UNITS}
         value={unit}
-        onChoose={(chosen) => setParameters(chosen === 'points' ? { unit: chosen, with: null } : { unit: null })}
+        onChoose={(chosen) => setParameters({ unit: chosen === 'points' ? chosen : null })}
       />
       <Choice
         label="Return"
@@ -222,7 +229,7 @@ function OtherIndices({ id, others }: { readonly id: string; readonly others: re
           label="Draw another index"
           options={[{ value: '', text: '+ Index' }, ...free.map(({ index_id: one }) => ({ value: one, text: one }))]}
           value=""
-          onChoose={(one) => one !== '' && set([...others, one])}
+          onChoose={(one) => one !== '' && setParameters({ with: [...others, one].join(','), unit: null })}
         />
       )}
     </>

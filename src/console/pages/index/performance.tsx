@@ -6,6 +6,7 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Answered } from '../../components/wait.js';
+import { parameter } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -34,6 +35,7 @@ export function Performance({ id, run }: PerformanceProps) {
         {(view) => (
           <>
             <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view.metrics)} />
+            <OwnReturn run={run} />
             <LevelChart id={id} run={run} performance={view} />
             <Drawdown view={view} />
             <Section title="Returns by month" aside={`${view.start} to ${view.end}`}>
@@ -43,6 +45,18 @@ export function Performance({ id, run }: PerformanceProps) {
         )}
       </Answered>
     </div>
+  );
+}
+
+/** Said where the level is drawn in another return than the one that everything else is of. */
+function OwnReturn({ run: { return_variant: own } }: Pick<PerformanceProps, 'run'>) {
+  const drawn = parameter('variant') ?? own;
+  if (own === null || drawn === own) return null;
+  return (
+    <p class="quiet">
+      The level is drawn as {drawn} return. Figures, drawdown and returns by month are of the {own} return, which the
+      definition asks for.
+    </p>
   );
 }
 

@@ -11,7 +11,7 @@ import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { costText, count, percent } from '../../words/numbers.js';
 
-/** Every rebalance of the run, and those to come. */
+/** Every rebalance of the run, and those after it. */
 export function Rebalances({ id }: { readonly id: string }) {
   const list = useResource(`rebalances ${runKey(id)}`, (signal) =>
     service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
@@ -50,6 +50,8 @@ export function Rebalances({ id }: { readonly id: string }) {
   );
 }
 
+const today = (): string => new Date().toISOString().slice(0, 10);
+
 function Upcoming({ id, after }: { readonly id: string; readonly after: string | undefined }) {
   const schedule = useResource(after === undefined ? null : `schedule ${id} ${after}`, (signal) =>
     service.value.call('getSchedule', { params: { index_id: id }, query: { as_of: after, limit: 4 }, signal }),
@@ -57,7 +59,10 @@ function Upcoming({ id, after }: { readonly id: string; readonly after: string |
   const { upcoming = [], announcements } = schedule.data ?? {};
   if (upcoming.length === 0) return null;
   return (
-    <Section title="To come">
+    <Section
+      title="Scheduled next"
+      aside={upcoming[0]! < today() && 'after the last rebalance of the run: days that have passed wait for data'}
+    >
       <p class="upcoming">
         {upcoming.map((date) => (
           <Badge key={date} title={announcements?.[date] && `Decided on ${announcements[date]}`}>

@@ -35,12 +35,15 @@ export function variedIn(document: JsonObject, types: RuleTypes, costs: number):
   ];
 }
 
+/** Kinds of parameters that a line of a form has room for. */
+const ONE_VALUE: ReadonlySet<string> = new Set(['number', 'integer', 'boolean', 'choice', 'text', 'datapoint', 'date']);
+
 /** Parameters that are numbers, words of a list, or yes and no. */
 function ofRow(row: JsonObject, path: Path, specs: readonly TypeSpec[], name: string): readonly Varied[] {
   const spec = specs.find(({ type }) => type === row['type']);
   const params = isObject(row['params']) ? row['params'] : {};
   return (spec?.parameters ?? [])
-    .filter(({ type }) => type !== 'json')
+    .filter((parameter) => ONE_VALUE.has(fieldOf(parameter).kind))
     .map((parameter) => ({
       pointer: pointerOf([...path, 'params', parameter.name]),
       label: `${name}: ${parameter.label.toLowerCase()}`,

@@ -4,13 +4,13 @@ import { Section } from '../../components/page.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { decimal, percent } from '../../words/numbers.js';
 import type { Json } from '../../words/paths.js';
-import { patchText, pointerLabel, withUnit, type UnitOf } from './values.js';
+import { patchText, withUnit, type Told } from './values.js';
 
 interface SweepMapProps {
   readonly rows: readonly SweepRow[];
   readonly pointers: readonly string[];
   readonly rankBy: keyof BacktestMetrics;
-  readonly unitOf: UnitOf;
+  readonly told: Told;
 }
 
 const METRICS = [
@@ -22,7 +22,7 @@ const METRICS = [
 ] as const satisfies readonly (keyof BacktestMetrics)[];
 
 /** A metric over two parameters; where there are more, a cell has the best of the others by rank. */
-export function SweepMap({ rows, pointers, rankBy, unitOf }: SweepMapProps) {
+export function SweepMap({ rows, pointers, rankBy, told }: SweepMapProps) {
   const across = pointers.find((pointer) => pointer === parameter('across')) ?? pointers[0] ?? '';
   const down = pointers.find((pointer) => pointer === parameter('down')) ?? pointers[1] ?? '';
   const metric = METRICS.find((one) => one === parameter('metric')) ?? rankBy;
@@ -40,7 +40,7 @@ export function SweepMap({ rows, pointers, rankBy, unitOf }: SweepMapProps) {
       .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0));
     return fitting[0]?.metrics?.[metric] ?? null;
   };
-  const named = pointers.map((pointer) => ({ value: pointer, text: pointerLabel(pointer) }));
+  const named = pointers.map((pointer) => ({ value: pointer, text: told(pointer).label }));
   return (
     <Section
       title="Map"
@@ -78,10 +78,10 @@ export function SweepMap({ rows, pointers, rankBy, unitOf }: SweepMapProps) {
         <table>
           <thead>
             <tr>
-              {down === '' ? <td /> : <th scope="col">{`${pointerLabel(down)} \\ ${pointerLabel(across)}`}</th>}
+              {down === '' ? <td /> : <th scope="col">{`${told(down).label} \\ ${told(across).label}`}</th>}
               {columns.map((column) => (
                 <th key={column} scope="col">
-                  {textOf(rows, across, column, unitOf)}
+                  {textOf(rows, across, column, told)}
                 </th>
               ))}
             </tr>
@@ -89,7 +89,7 @@ export function SweepMap({ rows, pointers, rankBy, unitOf }: SweepMapProps) {
           <tbody>
             {lines.map((line) => (
               <tr key={line}>
-                <th scope="row">{line === '' ? pointerLabel(across) : textOf(rows, down, line, unitOf)}</th>
+                <th scope="row">{line === '' ? told(across).label : textOf(rows, down, line, told)}</th>
                 {columns.map((column) => {
                   const value = best(column, line);
                   const strength = value === null ? 0 : Math.round(((value - least) / span) * 55);
@@ -118,7 +118,7 @@ function valuesOf(rows: readonly SweepRow[], pointer: string): readonly string[]
 }
 
 /** A value of a parameter with its unit. */
-function textOf(rows: readonly SweepRow[], pointer: string, text: string, unitOf: UnitOf): string {
+function textOf(rows: readonly SweepRow[], pointer: string, text: string, told: Told): string {
   const value = rows.find(({ patch }) => pointer in patch && patchText(patch[pointer]) === text)?.patch[pointer];
-  return withUnit(value as Json, unitOf(pointer)); // Values of a patch are JSON.
+  return withUnit(value as Json, told(pointer).unit); // Values of a patch are JSON.
 }

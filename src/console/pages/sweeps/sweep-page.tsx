@@ -20,7 +20,7 @@ import type { Json, JsonObject } from '../../words/paths.js';
 import { termsText } from '../index/run-terms.js';
 import { SweepMap } from './sweep-map.js';
 import { variedIn } from './parameters.js';
-import { patchText, pointerLabel, withUnit, type UnitOf } from './values.js';
+import { patchText, pointerLabel, withUnit, type Told } from './values.js';
 import './sweeps.css';
 
 /** One sweep: the ranking, a map of two parameters, and how far to trust the best. */
@@ -67,9 +67,9 @@ async function again(request: unknown, onRefusal: OnRefusal): Promise<void> {
 }
 
 function Result({ view }: { readonly view: SweepView }) {
-  const { selection, overfitting, verdict = [], variants, refused, rows } = view;
+  const { verdict = [], rows } = view;
   const pointers = [...new Set(rows.flatMap(({ patch }) => Object.keys(patch)))];
-  const unitOf = useUnits(view.index_id);
+  const told = useTold(view.index_id);
   return (
     <>
       {verdict.length > 0 && (
@@ -79,47 +79,13 @@ function Result({ view }: { readonly view: SweepView }) {
           ))}
         </Banner>
       )}
-      <Metrics
-        label="Figures of the sweep"
-        metrics={[
-          {
-            term: 'Variants',
-            value: count(variants),
-            note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} trials`,
-          },
-          {
-            term: 'Deflated Sharpe',
-            value: percent(selection?.deflated_sharpe_ratio),
-            help: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero',
-          },
-          {
-            term: 'Overfitting',
-            value: percent(overfitting?.probability),
-            help: 'Share of the selections whose choice is no better than the median out of sample',
-          },
-          {
-            term: 'Loss out of sample',
-            value: percent(overfitting?.probability_of_loss),
-            help: 'Share whose choice has a negative Sharpe ratio out of sample',
-          },
-          {
-            term: 'Best by chance',
-            value: decimal(selection?.expected_maximum_sharpe_ratio, 4),
-            help: 'Sharpe ratio of a session that the best of as many trials is expected to show where every true one is zero',
-          },
-          {
-            term: 'Its Sharpe ratio',
-            value: decimal(selection?.sharpe_ratio, 4),
-            help: 'Of a session, of the variant ranked first',
-          },
-        ]}
-      />
-      {pointers.length > 0 && <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} unitOf={unitOf} />}
+      <Figures view={view} />
+      {pointers.length > 0 && <SweepMap rows={rows} pointers={pointers} rankBy={view.rank_by} told={told} />}
       <Section title="Ranking" aside={`by ${view.rank_by.replaceAll('_', ' ')}`}>
         <Table
           label="variants"
           name="variants"
-          columns={columnsOf(pointers, unitOf)}
+          columns={columnsOf(pointers, told)}
           rows={rows}
           keyOf={({ variant }) => String(variant)}
           sort={{ column: 'rank', direction: 'asc' }}
@@ -129,23 +95,66 @@ function Result({ view }: { readonly view: SweepView }) {
   );
 }
 
-/** Units of what a definition may vary, by pointer; null as long as it is not known, and where there is none. */
-function useUnits(id: string): UnitOf {
+function Figures({ view: { selection, overfitting, variants, refused } }: { readonly view: SweepView }) {
+  return (
+    <Metrics
+      label="Figures of the sweep"
+      metrics={[
+        {
+          term: 'Variants',
+          value: count(variants),
+          note: refused > 0 ? `${refused} refused` : `${selection?.trials ?? 0} trials`,
+        },
+        {
+          term: 'Deflated Sharpe',
+          value: percent(selection?.deflated_sharpe_ratio),
+          note: 'probability',
+          help: 'Probability that the true Sharpe ratio exceeds what the best of all trials would show if all true ones were zero',
+        },
+        {
+          term: 'Overfitting',
+          value: percent(overfitting?.probability),
+          help: 'Share of the selections whose choice is no better than the median out of sample',
+        },
+        {
+          term: 'Loss out of sample',
+          value: percent(overfitting?.probability_of_loss),
+          help: 'Share whose choice has a negative Sharpe ratio out of sample',
+        },
+        {
+          term: 'Best by chance',
+          value: decimal(selection?.expected_maximum_sharpe_ratio, 4),
+          note: 'Sharpe ratio of a session',
+          help: 'Sharpe ratio of a session that the best of as many trials is expected to show where every true one is zero',
+        },
+        {
+          term: 'First by rank',
+          value: decimal(selection?.sharpe_ratio, 4),
+          note: 'Sharpe ratio of a session',
+          help: 'Not annualised, as the figures beside it; the ranking has it annualised',
+        },
+      ]}
+    />
+  );
+}
+
+/** Names and units of what a definition may vary, by pointer; the pointer itself as long as they are not known. */
+function useTold(id: string): Told {
   const types = useResource('rule types', (signal) => service.value.call('listRuleTypes', { signal }), {
     follows: false,
   });
   const index = useResource(`index ${id}`, (signal) =>
     service.value.call('getIndex', { params: { index_id: id }, signal }),
   );
-  if (types.data === undefined || index.data === undefined) return () => null;
-  const varied = variedIn(index.data as unknown as JsonObject, types.data, 0); // A document of JSON.
-  return (pointer) => varied.find((one) => one.pointer === pointer)?.unit ?? null;
+  const isKnown = types.data !== undefined && index.data !== undefined;
+  const varied = isKnown ? variedIn(index.data as unknown as JsonObject, types.data!, 0) : []; // A document of JSON.
+  return (pointer) => varied.find((one) => one.pointer === pointer) ?? { label: pointerLabel(pointer), unit: null };
 }
 
-function columnsOf(pointers: readonly string[], unitOf: UnitOf): readonly Column<SweepRow>[] {
+function columnsOf(pointers: readonly string[], told: Told): readonly Column<SweepRow>[] {
   const varied = pointers.map((pointer): Column<SweepRow> => ({
     id: pointer.replaceAll(/\W/g, '-'),
-    title: pointerLabel(pointer),
+    title: told(pointer).label,
     help: pointer,
     width: 130,
     grow: 1,
@@ -153,7 +162,7 @@ function columnsOf(pointers: readonly string[], unitOf: UnitOf): readonly Column
       const value = patch[pointer];
       return typeof value === 'number' ? value : value === undefined ? null : patchText(value);
     },
-    show: ({ patch }) => pointer in patch && withUnit(patch[pointer] as Json, unitOf(pointer)), // Values of a patch are JSON.
+    show: ({ patch }) => pointer in patch && withUnit(patch[pointer] as Json, told(pointer).unit), // Values of a patch are JSON.
   }));
   return [
     { id: 'rank', title: 'Rank', width: 60, value: ({ rank }) => rank },

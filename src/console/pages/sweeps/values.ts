@@ -2,10 +2,13 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { Json } from '../../words/paths.js';
 import { parseQuantity, quantityText } from '../../words/quantities.js';
 
-/** The end of a pointer, for the head of a column. */
+/** The end of a pointer, for the head of a column: rules are counted from one, as in the designer. */
 export function pointerLabel(pointer: string): string {
   const steps = pointer.split('/').slice(2);
-  return steps.filter((step) => step !== 'pipeline' && step !== 'params').join(' ');
+  return steps
+    .filter((step) => step !== 'pipeline' && step !== 'params')
+    .map((step) => (/^\d+$/.test(step) ? String(Number(step) + 1) : step))
+    .join(' ');
 }
 
 /** A value that a variant sets. */
@@ -35,8 +38,8 @@ export function withUnit(value: Json | undefined, unit: string | null): string {
   return typeof value === 'number' ? quantityText(value, unit) : patchText(value);
 }
 
-/** The unit of what a pointer leads to. */
-export type UnitOf = (pointer: string) => string | null;
+/** Name and unit of what a pointer leads to. */
+export type Told = (pointer: string) => { readonly label: string; readonly unit: string | null };
 
 /** Findings about what a pointer of the grid leads to: `grid/document.pipeline.selection[0].params.count`. */
 export const findingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>

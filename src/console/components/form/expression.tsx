@@ -1,0 +1,167 @@
+import type { Finding } from '#clients/typescript/divisor.js';
+import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { Button } from '../button.js';
+import { Icon } from '../icon.js';
+import { coded, Field, FieldGrid } from './field.js';
+import type { FieldSpec } from './field-spec.js';
+
+interface NodeProps {
+  readonly value: Json | undefined;
+  readonly findings: readonly Finding[];
+  /** Where the value lies, as findings name it. */
+  readonly path: Path;
+  readonly datapoints: readonly string[];
+  onChange(value: Json | undefined): void;
+}
+
+interface ExpressionProps extends NodeProps {
+  readonly spec: FieldSpec;
+}
+
+/** A condition on the datapoints of one name: a tree of `all`, `any` and `not` over comparisons. */
+export function Expression({ spec: { label, help }, ...node }: ExpressionProps) {
+  return (
+    <fieldset class="field-group">
+      <legend>{label}</legend>
+      {help != null && <p class="field-help">{coded(help)}</p>}
+      <Node {...node} />
+    </fieldset>
+  );
+}
+
+const NODE: FieldSpec = {
+  name: 'node',
+  label: 'Condition',
+  kind: 'choice',
+  isRequired: true,
+  choices: ['comparison', 'all', 'any', 'not'],
+};
+
+const FIRST: JsonObject = { node: 'comparison', comparison: 'ge' };
+
+/** What a node becomes of another kind: its operands stay where the new one has some. */
+function ofKind(value: JsonObject, node: string): JsonObject {
+  const before = operandsOf(value);
+  const operands = before.length > 0 ? before : [value];
+  if (node === 'comparison') return before.find((one) => one['node'] === 'comparison') ?? FIRST;
+  return node === 'not' ? { node, operand: operands[0] ?? FIRST } : { node, operands };
+}
+
+function operandsOf({ operands, operand }: JsonObject): readonly JsonObject[] {
+  const all = Array.isArray(operands) ? (operands as readonly Json[]) : [operand];
+  return all.filter((one) => isObject(one));
+}
+
+function Node({ value, findings, path, datapoints, onChange }: NodeProps) {
+  const node = isObject(value) ? value : FIRST;
+  const kind = String(node['node']);
+  const at = (step: string) => findings.filter(({ path: own }) => isWithin(own, [...path, step]));
+  const own = findings.filter(({ path: one }) => one === pathText(path));
+  return (
+    <>
+      <FieldGrid>
+        <Field
+          spec={NODE}
+          value={kind}
+          findings={[...own, ...at('node')]}
+          onChange={(chosen) => onChange(ofKind(node, String(chosen)))}
+        />
+        {kind === 'comparison' &&
+          comparisonFields(node).map((spec) => (
+            <Field
+              key={spec.name}
+              spec={spec}
+              value={node[spec.name]}
+              findings={at(spec.name)}
+              datapoints={datapoints}
+              onChange={(next) => onChange({ ...node, [spec.name]: next })}
+            />
+          ))}
+      </FieldGrid>
+      {kind !== 'comparison' && <Operands {...{ findings, path, datapoints, onChange }} node={node} />}
+    </>
+  );
+}
+
+const isWithin = (path: string, outer: Path): boolean => {
+  const text = pathText(outer);
+  return path === text || path.startsWith(`${text}.`) || path.startsWith(`${text}[`);
+};
+
+/** Comparisons whose value is a list. */
+const OF_LISTS = ['in', 'between'];
+
+const comparisonFields = ({ comparison }: JsonObject): readonly FieldSpec[] => [
+  { name: 'field', label: 'Datapoint', kind: 'node', isRequired: true },
+  {
+    name: 'comparison',
+    label: 'Is',
+    kind: 'choice',
+    isRequired: true,
+    choices: ['ge', 'gt', 'le', 'lt', 'eq', 'ne', ...OF_LISTS],
+    words: {
+      ge: 'at least',
+      gt: 'above',
+      le: 'at most',
+      lt: 'below',
+      eq: 'equal to',
+      ne: 'not equal to',
+      in: 'one of',
+      between: 'between',
+    },
+  },
+  {
+    name: 'value',
+    label: comparison === 'between' ? 'Low, high' : 'Value',
+    kind: OF_LISTS.includes(String(comparison)) ? 'scalars' : 'scalar',
+    isRequired: true,
+  },
+];
+
+interface OperandsProps extends Omit<NodeProps, 'value'> {
+  readonly node: JsonObject;
+}
+
+/** The conditions that one is made of. */
+function Operands({ node, path, onChange, ...shared }: OperandsProps) {
+  const operands = operandsOf(node);
+  const put = (next: readonly JsonObject[]) => onChange({ ...node, operands: next });
+  if (node['node'] === 'not')
+    return (
+      <div class="field-row" role="group" aria-label="What must fail">
+        <Node
+          {...shared}
+          value={operands[0]}
+          path={[...path, 'operand']}
+          onChange={(operand) => onChange({ ...node, operand })}
+        />
+      </div>
+    );
+  return (
+    <>
+      {operands.map((operand, at) => (
+        <div key={at} class="field-row" role="group" aria-label={`Condition ${at + 1}`}>
+          <div>
+            <Node
+              {...shared}
+              value={operand}
+              path={[...path, 'operands', at]}
+              onChange={(next) => put(operands.map((other, i) => (i === at && isObject(next) ? next : other)))}
+            />
+          </div>
+          <Button
+            kind="bare"
+            aria-label={`Remove condition ${at + 1}`}
+            disabled={operands.length === 1}
+            onClick={() => put(operands.filter((_, i) => i !== at))}
+          >
+            <Icon name="close" />
+          </Button>
+        </div>
+      ))}
+      <Button onClick={() => put([...operands, FIRST])}>
+        <Icon name="plus" /> Add a condition
+      </Button>
+    </>
+  );
+}

@@ -1,0 +1,30 @@
+import type { Json } from './paths.js';
+import { parseQuantity } from './quantities.js';
+
+/** Values of one line: a number, yes or no, or a text. */
+
+/** A value as it is typed; an object as JSON. */
+export function plainText(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** The same, of which a text that would be read as something else stands in quotes: `"10"`. */
+export const scalarText = (value: Json | undefined): string =>
+  typeof value === 'string' && scalarOf(value) !== value ? JSON.stringify(value) : plainText(value);
+
+/** Numbers as people type them, `true` and `false`; anything else is a text, in quotes where it looks like one of them. */
+export function scalarOf(typed: string): Json {
+  const text = typed.trim();
+  if (text === 'true' || text === 'false') return text === 'true';
+  return unquoted(text) ?? parseQuantity(text, null) ?? text;
+}
+
+function unquoted(text: string): string | undefined {
+  try {
+    const read: unknown = text.startsWith('"') ? JSON.parse(text) : undefined;
+    return typeof read === 'string' ? read : undefined;
+  } catch {
+    return undefined; // No whole text in quotes.
+  }
+}

@@ -43,3 +43,9 @@ export const whichRun = {
     description: 'Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.',
   }),
 };
+
+/** The run whose definition is decided. */
+export const definitionRun = RunKey.optional().meta({
+  description:
+    'Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given.',
+});

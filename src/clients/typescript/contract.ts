@@ -4514,6 +4514,8 @@ export interface PreviewRequest {
   readonly as_of?: string | null | undefined;
   /** Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number. */
   readonly as_known_on?: number | string | undefined;
+  /** Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given. */
+  readonly run_id?: string | undefined;
 }
 
 export interface PreviewResponse {
@@ -7849,7 +7851,7 @@ export interface Operations {
   };
   /** The chain behind one weight. */
   explainName: {
-    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string; readonly identifier: string }; readonly query?: { readonly as_of?: string | undefined; readonly run_id?: string | undefined } | undefined };
     answer: IndexExplanation;
   };
   /** The definition in numbered English sentences. */

@@ -3,6 +3,7 @@ import { AsKnownOn } from '#domain/documents/as-known-on.js';
 import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { IsoDate } from '#domain/shape.js';
 import { Finding } from '../common.js';
+import { definitionRun } from '../run-state.js';
 import { IndexDocumentBody } from './definition.js';
 
 export const PreviewRequest = z
@@ -11,6 +12,7 @@ export const PreviewRequest = z
       description: 'Decision date; default the base date of the index, or the first rebalance of a derived one.',
     }),
     as_known_on: AsKnownOn,
+    run_id: definitionRun,
   })
   .meta({ id: 'PreviewRequest' });
 

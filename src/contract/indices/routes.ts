@@ -4,6 +4,7 @@ import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { routes } from '../route.js';
+import { definitionRun } from '../run-state.js';
 import { asKnownErrors } from '../stores/data-versions.js';
 import {
   SavedIndex,
@@ -144,7 +145,7 @@ export const indexRoutes = routes({
     params: indexPath,
     body: { schema: PreviewRequest, optional: true, example: { as_of: '2020-06-19' } },
     success: { status: 200, description: 'The composition and how it came about.', schema: PreviewResponse },
-    errors: [...asKnownErrors, 'INDEX_NOT_FOUND', ...compositionErrors],
+    errors: [...asKnownErrors, 'INDEX_NOT_FOUND', 'RUN_NOT_FOUND', ...compositionErrors],
   },
   explainName: {
     method: 'GET',
@@ -157,9 +158,12 @@ export const indexRoutes = routes({
       'What has happened to the name since stands in `entered`, `left` and `order`. ' +
       "On a derived index the chain behind the parent's weight comes first (`derivation.source`), then every constraint row the name stands in and what held it: `solved_weight * scale / stayed` is the applied weight.",
     params: z.strictObject({ index_id: Id, identifier: AssetIdentifier }),
-    query: z.strictObject({ as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }) }),
+    query: z.strictObject({
+      as_of: IsoDate.optional().meta({ description: 'Default the latest date of the store.' }),
+      run_id: definitionRun,
+    }),
     success: { status: 200, description: 'The explanation.', schema: IndexExplanation },
-    errors: ['INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'IDENTIFIER_NOT_FOUND', ...compositionErrors],
+    errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND', 'DOCUMENT_UNREADABLE', 'IDENTIFIER_NOT_FOUND', ...compositionErrors],
   },
   getMethodology: {
     method: 'GET',

@@ -41,7 +41,7 @@ export function indexHandlers(
     }),
     explainName: async ({ params, query, signal }) => ({
       bytes: await questions.explain(
-        { indexId: params.index_id, identifier: params.identifier, asOf: query.as_of },
+        { indexId: params.index_id, identifier: params.identifier, asOf: query.as_of, runId: query.run_id },
         signal,
       ),
     }),

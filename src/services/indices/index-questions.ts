@@ -19,13 +19,19 @@ import type { Markets } from '#market/serving/markets.js';
 import { headOf } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
-import { modelFiles } from '../risk/used-models.js';
+import type { ModelFiles } from '#jobs/tasks/indices.js';
+import { modelFiles, runModelFiles } from '../risk/used-models.js';
+import { requireRun } from '../runs/run-documents.js';
+import { storedPlan, withDefaults } from '../runs/stored-plans.js';
 import { findIndex, requireIndex, storedIndices } from './stored-indices.js';
 import { withHead } from '../runs/stamped-json.js';
 import { withWatchlist } from './watchlist-universes.js';
 
-interface PreviewedDocument {
+/** A definition with every document it reaches and the stored risk models that they use. */
+interface Definition {
   readonly document: IndexDocument;
+  readonly documents: Readonly<Record<string, IndexDocument>>;
+  readonly models?: ModelFiles;
   /** Of a stored index. */
   readonly version: number | null;
 }
@@ -56,6 +62,7 @@ export interface IndexQuestions {
 
 interface PreviewTerms {
   readonly as_of: string | null;
+  readonly run_id?: string | undefined;
   readonly as_known_on?: AsKnownOn | undefined;
 }
 
@@ -68,11 +75,13 @@ export interface ExplainQuestion {
   readonly indexId: string;
   readonly identifier: string;
   readonly asOf: string | undefined;
+  /** The run whose definition is explained; the stored one unless given. */
+  readonly runId: string | undefined;
 }
 
 export interface IndexQuestionsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'file'>;
+  readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at'>;
@@ -120,11 +129,20 @@ export function createIndexQuestions({
     return head?.etag === etag ? head.latest : null;
   }
 
-  async function preview({ document, version }: PreviewedDocument, terms: PreviewTerms, signal: AbortSignal): Json {
+  /** The definition that a run was made from, as it was. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+  async function definitionOfRun(subject: string, id: string): Promise<Definition> {
+    const run = await requireRun(documents, { subject, id });
+    const { indexId, documents: all, models } = withDefaults(await storedPlan(artifacts, run));
+    const files = await runModelFiles(artifacts, models, run.artifacts.models);
+    return { document: all[indexId]!, documents: all, ...files, version: run.index_version ?? null };
+  }
+
+  async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
+    const { document, version, ...all } = definition;
     assertDecides(document);
     const { handle, market } = (await dataVersions.at(terms.as_known_on)).served;
     await onMarket(document, market);
-    const question = { market: handle, ...(await reached(document)), indexId: document.id, asOf: terms.as_of };
+    const question = { market: handle, ...all, indexId: document.id, asOf: terms.as_of };
     const { bytes } = await jobs.query('preview', question, signal);
     return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
   }
@@ -134,14 +152,15 @@ export function createIndexQuestions({
       const { document: stored, etag } = await requireIndex(documents, indexId);
       const version = await versionOf(indexId, etag);
       const terms = request();
+      if (terms.run_id !== undefined) return preview(await definitionOfRun(indexId, terms.run_id), terms, signal);
       const { document } = await checked(stored);
-      return preview({ document, version }, terms, signal);
+      return preview({ document, version, ...(await reached(document)) }, terms, signal);
     },
     async previewDocument(body, signal) {
       const { value, findings } = checkShape(DocumentQuestion, body);
       if (value === undefined) throw refuseWithFindings('body', findings);
       const { document } = await checked(value.document);
-      return preview({ document, version: null }, value, signal);
+      return preview({ document, version: null, ...(await reached(document)) }, value, signal);
     },
     async whatIf(body, signal) {
       const { value, findings } = checkShape(WhatIfQuestion, body);
@@ -171,15 +190,25 @@ export function createIndexQuestions({
       );
       return bytes;
     },
-    async explain({ indexId, identifier, asOf }, signal) {
-      const { document } = await requireIndex(documents, indexId);
+    async explain({ indexId, identifier, asOf, runId }, signal) {
+      const stored = await requireIndex(documents, indexId);
+      const ofRun = runId === undefined ? undefined : await definitionOfRun(indexId, runId);
+      const { document } = ofRun ?? stored;
       assertDecides(document);
       const { handle, market } = markets.require();
       if (!market.identifiers.includes(identifier))
         throw new Refusal('IDENTIFIER_NOT_FOUND', `The served store does not hold ${identifier}.`, { identifier });
-      await checked(document);
+      if (ofRun === undefined) await checked(document);
       await onMarket(document, market);
-      const question = { market: handle, ...(await reached(document)), indexId, identifier, asOf: asOf ?? null };
+      const { documents: all, models } = ofRun ?? (await reached(document));
+      const question = {
+        market: handle,
+        documents: all,
+        ...(models === undefined ? {} : { models }),
+        indexId,
+        identifier,
+        asOf: asOf ?? null,
+      };
       const { bytes } = await jobs.query('explain', question, signal);
       return bytes;
     },

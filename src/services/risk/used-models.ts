@@ -58,6 +58,19 @@ export async function modelFiles(
   return { models: Object.fromEntries(await Promise.all(files)) };
 }
 
+/** Planned models with the files that a run kept of them, for a question that is answered at once. */
+export async function runModelFiles(
+  artifacts: Pick<ArtifactStore, 'file'>,
+  planned: PlannedModels | undefined,
+  kept: Readonly<Record<string, ArtifactRef>> = {},
+): Promise<{ readonly models?: ModelFiles }> {
+  if (planned === undefined) return {};
+  const files = Object.entries(planned).map(
+    async ([id, model]) => [id, { path: await artifacts.file(kept[id]!), ...contentOf(model) }] as const,
+  );
+  return { models: Object.fromEntries(await Promise.all(files)) };
+}
+
 async function modelFile(
   artifacts: Pick<ArtifactStore, 'file'>,
   document: RiskModelDocument,

@@ -207,12 +207,13 @@ class Operations:
         """Composes a stored definition on one date."""
         return cast("c.PreviewResponse", self._transport.json("POST", f"/indices/{word(index_id)}/preview", body=body))
 
-    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None) -> c.IndexExplanation:
+    def explain_name(self, index_id: str, identifier: str, *, as_of: Optional[c.Date] = None, run_id: Optional[str] = None) -> c.IndexExplanation:
         """The chain behind one weight.
 
         :param as_of: Default the latest date of the store.
+        :param run_id: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given.
         """
-        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of}))
+        return cast("c.IndexExplanation", self._transport.json("GET", f"/indices/{word(index_id)}/explain/{word(identifier)}", query={"as_of": as_of, "run_id": run_id}))
 
     def get_methodology(self, index_id: str) -> c.Methodology:
         """The definition in numbered English sentences."""

@@ -5032,6 +5032,8 @@ class PreviewRequest(t.TypedDict, total=False):
     as_of: t.Optional[Date]
     #: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
     as_known_on: t.Union[int, str]
+    #: Id of a run: its definition is taken, with every document and risk model as the run had them, on the data that is served; the definition as it is stored unless given.
+    run_id: str
 
 
 class _PreviewResponse(t.TypedDict):

@@ -18,6 +18,24 @@ export interface Column<R> {
   show?(row: R): ComponentChildren;
 }
 
+/** A column of numbers: one value, and how it is written. */
+interface NumericColumn<R, V extends number | null> extends Omit<Column<R>, 'align' | 'value' | 'show'> {
+  of(row: R): V;
+  write(value: V): ComponentChildren;
+}
+
+/** Numbers stand at the right, and are sorted by what is written. */
+export const numeric = <R, V extends number | null = number | null>({
+  of,
+  write,
+  ...column
+}: NumericColumn<R, V>): Column<R> => ({
+  ...column,
+  align: 'right',
+  value: of,
+  show: (row) => write(of(row)),
+});
+
 export interface Sort {
   readonly column: string;
   readonly direction: 'asc' | 'desc';

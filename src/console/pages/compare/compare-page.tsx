@@ -11,7 +11,7 @@ import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
@@ -266,58 +266,46 @@ const COLUMNS: readonly Column<Row>[] = [
       </>
     ),
   },
-  {
+  numeric({
     id: 'total',
     title: 'Total',
     help: 'Of the portfolio after costs; the line of an index on its own page is before them',
     width: 92,
-    align: 'right',
-    value: ({ entry }) => entry.total_return,
-    show: ({ entry }) => signed(entry.total_return),
-  },
-  {
+    of: ({ entry }) => entry.total_return,
+    write: signed,
+  }),
+  numeric({
     id: 'annual',
     title: 'Annualised',
     width: 96,
     priority: 2,
-    align: 'right',
-    value: ({ performance }) => performance?.metrics.annualised_return ?? null,
-    show: ({ performance }) => signed(performance?.metrics.annualised_return),
-  },
-  {
-    id: 'volatility',
-    title: 'Volatility',
-    width: 88,
-    align: 'right',
-    value: ({ entry }) => entry.volatility,
-    show: ({ entry }) => percent(entry.volatility),
-  },
-  {
+    of: ({ performance }) => performance?.metrics.annualised_return ?? null,
+    write: signed,
+  }),
+  numeric({ id: 'volatility', title: 'Volatility', width: 88, of: ({ entry }) => entry.volatility, write: percent }),
+  numeric({
     id: 'sharpe',
     title: 'Sharpe',
     width: 76,
     priority: 3,
-    align: 'right',
-    value: ({ entry }) => entry.sharpe_ratio,
-    show: ({ entry }) => decimal(entry.sharpe_ratio),
-  },
-  {
+    of: ({ entry }) => entry.sharpe_ratio,
+    write: decimal,
+  }),
+  numeric({
     id: 'drawdown',
     title: 'Max drawdown',
     width: 116,
     priority: 4,
-    align: 'right',
-    value: ({ entry }) => entry.max_drawdown,
-    show: ({ entry }) => percent(entry.max_drawdown),
-  },
-  {
+    of: ({ entry }) => entry.max_drawdown,
+    write: percent,
+  }),
+  numeric({
     id: 'error',
     title: 'Tracking error',
     help: 'Of the portfolio after costs to the index that its own run follows, not to the others here',
     width: 112,
     priority: 5,
-    align: 'right',
-    value: ({ performance }) => performance?.metrics.tracking_error ?? null,
-    show: ({ performance }) => percent(performance?.metrics.tracking_error),
-  },
+    of: ({ performance }) => performance?.metrics.tracking_error ?? null,
+    write: percent,
+  }),
 ];

@@ -4,7 +4,7 @@ import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -87,27 +87,18 @@ const COLUMNS: readonly Column<DataStore>[] = [
     ),
   },
   { id: 'kind', title: 'Kind', width: 92, priority: 6, value: ({ kind }) => kind },
-  {
-    id: 'names',
-    title: 'Names',
-    width: 76,
-    priority: 3,
-    align: 'right',
-    value: ({ identifiers }) => identifiers,
-    show: ({ identifiers }) => count(identifiers),
-  },
+  numeric({ id: 'names', title: 'Names', width: 76, priority: 3, of: ({ identifiers }) => identifiers, write: count }),
   { id: 'start', title: 'From', width: 96, priority: 5, value: ({ start }) => start },
   { id: 'end', title: 'To', width: 96, priority: 2, value: ({ end }) => end },
-  {
+  numeric({
     id: 'size',
     title: 'Size',
     help: 'On disk',
     width: 84,
     priority: 8,
-    align: 'right',
-    value: (store) => store.size_bytes,
-    show: (store) => bytes(store.size_bytes),
-  },
+    of: (store) => store.size_bytes,
+    write: bytes,
+  }),
   {
     id: 'read',
     title: 'Read',

@@ -5,7 +5,7 @@ import { Badge } from '../../components/badge.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered, Wait } from '../../components/wait.js';
 import { attempt, type OnRefusal } from '../../state/actions.js';
 import { go, parameter, setParameters } from '../../state/place.js';
@@ -192,15 +192,14 @@ function columnsOf(
       value: ({ kind }) => KINDS[kind],
       show: ({ kind }) => <Badge kind="warning">{KINDS[kind]}</Badge>,
     },
-    {
+    numeric({
       id: 'confidence',
       title: 'Certain',
       help: 'How certain the doctor is',
       width: 80,
-      align: 'right',
-      value: ({ confidence }) => confidence,
-      show: ({ confidence }) => percent(confidence, 0),
-    },
+      of: ({ confidence }) => confidence,
+      write: (value) => percent(value, 0),
+    }),
     {
       id: 'message',
       title: 'What',

@@ -10,7 +10,7 @@ import { Metrics, type Metric } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { VersionHistory } from '../../components/versions/version-history.js';
 import { may } from '../../state/principal.js';
 import { changed, useResource } from '../../state/resource.js';
@@ -89,14 +89,7 @@ const BASES: Readonly<Record<DataStore['adjustment'], string>> = {
 
 const FILE_COLUMNS: readonly Column<NonNullable<DataStore['files']>[number]>[] = [
   { id: 'label', title: 'File', width: 160, grow: 1, value: ({ label }) => label },
-  {
-    id: 'bytes',
-    title: 'Size',
-    width: 100,
-    align: 'right',
-    value: ({ bytes: size }) => size,
-    show: ({ bytes: size }) => bytes(size),
-  },
+  numeric({ id: 'bytes', title: 'Size', width: 100, of: ({ bytes: size }) => size, write: bytes }),
   {
     id: 'sha256',
     title: 'SHA-256',

@@ -7,7 +7,7 @@ import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { health, isFollowing, liveJobs, lookAround } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
@@ -114,12 +114,5 @@ type Limit = readonly [name: string, value: number];
 
 const LIMITS: readonly Column<Limit>[] = [
   { id: 'name', title: 'Limit', width: 200, grow: 1, value: ([name]) => name, show: ([name]) => <code>{name}</code> },
-  {
-    id: 'value',
-    title: 'Value',
-    width: 140,
-    align: 'right',
-    value: ([, value]) => value,
-    show: ([, value]) => figure(value),
-  },
+  numeric({ id: 'value', title: 'Value', width: 140, of: ([, value]) => value, write: figure }),
 ];

@@ -7,7 +7,7 @@ import { Problem } from '../../components/problem.js';
 import { Progress } from '../../components/progress.js';
 import { Sparkline } from '../../components/sparkline.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { isLater, useFailedRuns } from '../../state/failed-runs.js';
 import { liveJobs } from '../../state/live.js';
 import { may } from '../../state/principal.js';
@@ -145,25 +145,23 @@ const COLUMNS: readonly Column<Row>[] = [
     priority: 3,
     value: ({ run }) => run?.end ?? null,
   },
-  {
+  numeric({
     id: 'day',
     title: 'Day',
     help: 'Return of the last session',
     width: 72,
     priority: 3,
-    align: 'right',
-    value: ({ run }) => run?.day_return ?? null,
-    show: ({ run }) => signed(run?.day_return),
-  },
-  {
+    of: ({ run }) => run?.day_return ?? null,
+    write: signed,
+  }),
+  numeric({
     id: 'ytd',
     title: 'YTD',
     help: 'Return since the end of the calendar year before',
     width: 80,
-    align: 'right',
-    value: ({ run }) => run?.year_to_date ?? null,
-    show: ({ run }) => signed(run?.year_to_date),
-  },
+    of: ({ run }) => run?.year_to_date ?? null,
+    write: signed,
+  }),
   {
     id: 'volatility',
     title: 'Volatility',

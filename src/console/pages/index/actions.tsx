@@ -6,7 +6,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
@@ -143,16 +143,15 @@ const COLUMNS: readonly Column<IndexAction>[] = [
       </>
     ),
   },
-  {
+  numeric({
     id: 'value',
     title: 'Value',
     help: 'Cash a share, multiplier of shares, or ratio, by the action',
     width: 90,
     priority: 3,
-    align: 'right',
-    value: ({ value }) => value,
-    show: ({ value }) => figure(value),
-  },
+    of: ({ value }) => value,
+    write: figure,
+  }),
   {
     id: 'announced',
     title: 'Announced',
@@ -160,26 +159,24 @@ const COLUMNS: readonly Column<IndexAction>[] = [
     priority: 6,
     value: ({ announced }) => announced,
   },
-  {
+  numeric({
     id: 'before',
     title: 'Weight before',
     help: 'At the close before; of a coming one on the last date of the run',
     width: 108,
     priority: 4,
-    align: 'right',
-    value: (row) => row.weight_before,
-    show: (row) => percent(row.weight_before, 4),
-  },
-  {
+    of: (row) => row.weight_before,
+    write: (value) => percent(value, 4),
+  }),
+  numeric({
     id: 'after',
     title: 'Weight after',
     help: 'At the close of its session; pro forma of a coming one',
     width: 100,
     priority: 2,
-    align: 'right',
-    value: (row) => row.weight_after,
-    show: (row) => percent(row.weight_after, 4),
-  },
+    of: (row) => row.weight_after,
+    write: (value) => percent(value, 4),
+  }),
   {
     id: 'shares',
     title: 'Index shares',

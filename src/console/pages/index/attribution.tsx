@@ -11,7 +11,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chosenRange } from '../../state/range.js';
@@ -162,23 +162,21 @@ function stepsOf({
 
 const GROUP_COLUMNS: readonly Column<GroupAttributionRow>[] = [
   { id: 'group', title: 'Group', width: 120, grow: 2, value: ({ group }) => group },
-  {
+  numeric({
     id: 'weight',
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
-    align: 'right',
-    value: ({ average_weight: weight }) => weight,
-    show: ({ average_weight: weight }) => percent(weight),
-  },
-  {
+    of: ({ average_weight: weight }) => weight,
+    write: percent,
+  }),
+  numeric({
     id: 'contribution',
     title: 'Contribution',
     width: 104,
-    align: 'right',
-    value: ({ contribution }) => contribution,
-    show: ({ contribution }) => signed(contribution),
-  },
+    of: ({ contribution }) => contribution,
+    write: signed,
+  }),
 ];
 
 const EFFECT_COLUMNS: readonly Column<GroupAttributionRow>[] = (
@@ -202,31 +200,28 @@ const NAME_COLUMNS: readonly Column<ContributionPayload>[] = [
     value: ({ asset_id: name }) => name,
     show: ({ asset_id: name }) => <strong>{name}</strong>,
   },
-  {
+  numeric({
     id: 'weight',
     title: 'Weight',
     help: 'Mean weight at the beginning of the sessions',
     width: 84,
-    align: 'right',
-    value: ({ average_weight: weight }) => weight,
-    show: ({ average_weight: weight }) => percent(weight),
-  },
-  {
+    of: ({ average_weight: weight }) => weight,
+    write: percent,
+  }),
+  numeric({
     id: 'return',
     title: 'Return',
     help: 'Of the name over the sessions it was held',
     width: 92,
     priority: 2,
-    align: 'right',
-    value: ({ total_return: own }) => own,
-    show: ({ total_return: own }) => signed(own),
-  },
-  {
+    of: ({ total_return: own }) => own,
+    write: signed,
+  }),
+  numeric({
     id: 'contribution',
     title: 'Contribution',
     width: 104,
-    align: 'right',
-    value: ({ contribution }) => contribution,
-    show: ({ contribution }) => signed(contribution),
-  },
+    of: ({ contribution }) => contribution,
+    write: signed,
+  }),
 ];

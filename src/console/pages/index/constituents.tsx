@@ -4,7 +4,7 @@ import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useNames, type NameFacts } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
@@ -52,6 +52,7 @@ export function Constituents({ id, run }: ConstituentsProps) {
           id={id}
           identifier={open}
           asOf={weights.data?.as_of ?? on}
+          stale={run.stale}
           onClose={() => setParameters({ name: null })}
         />
       )}
@@ -138,43 +139,33 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   { id: 'name', title: 'Company', width: 120, grow: 2, priority: 4, value: ({ facts }) => facts?.name ?? null },
   { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 3, value: ({ facts }) => facts?.sector ?? null },
-  {
-    id: 'weight',
-    title: 'Weight',
-    width: 80,
-    align: 'right',
-    value: ({ weight }) => weight,
-    show: ({ weight }) => percent(weight),
-  },
-  {
+  numeric({ id: 'weight', title: 'Weight', width: 80, of: ({ weight }) => weight, write: percent }),
+  numeric({
     id: 'decided',
     title: 'Decided',
     help: 'Weight at the rebalance',
     width: 80,
     priority: 2,
-    align: 'right',
-    value: ({ decided_weight: decided }) => decided,
-    show: ({ decided_weight: decided }) => percent(decided),
-  },
-  {
+    of: ({ decided_weight: decided }) => decided,
+    write: percent,
+  }),
+  numeric({
     id: 'drift',
     title: 'Drift',
     help: 'Weight less that at the rebalance',
     width: 80,
-    align: 'right',
-    value: ({ delta_since_rebalance: delta }) => delta,
-    show: ({ delta_since_rebalance: delta }) => signed(delta),
-  },
-  {
+    of: ({ delta_since_rebalance: delta }) => delta,
+    write: signed,
+  }),
+  numeric({
     id: 'risk',
     title: 'Risk',
     help: 'Contribution to the annualised volatility',
     width: 76,
     priority: 5,
-    align: 'right',
-    value: ({ risk_contribution: risk }) => risk,
-    show: ({ risk_contribution: risk }) => percent(risk),
-  },
+    of: ({ risk_contribution: risk }) => risk,
+    write: percent,
+  }),
   {
     id: 'cap',
     title: 'Cap',

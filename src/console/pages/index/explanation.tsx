@@ -1,4 +1,4 @@
-import type { ExplainedRule, IndexExplanation } from '#clients/typescript/divisor.js';
+import type { ExplainedRule, IndexExplanation, StaleState } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
@@ -7,27 +7,49 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { change, decimal, figure, percent } from '../../words/numbers.js';
+import { useDefinitionRun } from './definition-run.js';
 import './explanation.css';
 
 interface ExplanationProps {
   readonly id: string;
   readonly identifier: string;
   readonly asOf: string;
+  /** Of the run that is shown. */
+  readonly stale: StaleState | null;
   readonly onClose: () => void;
 }
 
 /** Why a name has the weight it has, or none: every rule, the formula, the cap. */
-export function Explanation({ id, identifier, asOf, onClose }: ExplanationProps) {
-  const chain = useResource(`explain ${id} ${identifier} ${asOf}`, (signal) =>
-    service.value.call('explainName', { params: { index_id: id, identifier }, query: { as_of: asOf }, signal }),
+export function Explanation({ id, identifier, asOf, stale, onClose }: ExplanationProps) {
+  const run = useDefinitionRun(id, stale);
+  const chain = useResource(run === null ? null : `explain ${id} ${identifier} ${asOf} ${run.run_id ?? ''}`, (signal) =>
+    service.value.call('explainName', {
+      params: { index_id: id, identifier },
+      query: { as_of: asOf, ...run },
+      signal,
+    }),
   );
   return (
     <SidePanel title={`${identifier} in ${id}`} onClose={onClose}>
       <Answered resource={chain} what="the explanation">
-        {(explained) => <Chain explained={explained} />}
+        {(explained) => (
+          <>
+            <OfRun stale={stale} />
+            <Chain explained={explained} />
+          </>
+        )}
       </Answered>
     </SidePanel>
   );
+}
+
+/** Said where the run is not what would be decided now. */
+export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
+  const parts = [
+    stale?.definition === true && 'by the definition of the run, which has changed since',
+    stale?.data === true && 'on the data that is served now, which is not that of the run',
+  ].filter(Boolean);
+  return parts.length === 0 ? null : <p class="quiet">Decided {parts.join(', ')}.</p>;
 }
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {

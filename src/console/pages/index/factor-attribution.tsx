@@ -3,7 +3,7 @@ import { Choice } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { signed } from '../../components/signed.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { chosenRange } from '../../state/range.js';
@@ -83,23 +83,21 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
 
 const COLUMNS: readonly Column<Row>[] = [
   { id: 'factor', title: 'Factor', width: 200, grow: 1, value: ({ name }) => name },
-  {
+  numeric({
     id: 'exposure',
     title: 'Average exposure',
     help: 'Mean exposure of the weights held: of a sector its weight, of a style in standard deviations',
     width: 130,
     priority: 2,
-    align: 'right',
-    value: ({ exposure }) => exposure,
-    show: ({ exposure }) => decimal(exposure, 3),
-  },
-  {
+    of: ({ exposure }) => exposure,
+    write: (value) => decimal(value, 3),
+  }),
+  numeric({
     id: 'contribution',
     title: 'Contribution',
     help: 'Exposure times return of the factor, linked over the range',
     width: 110,
-    align: 'right',
-    value: ({ contribution }) => contribution,
-    show: ({ contribution }) => signed(contribution),
-  },
+    of: ({ contribution }) => contribution,
+    write: signed,
+  }),
 ];

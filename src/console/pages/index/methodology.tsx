@@ -2,6 +2,7 @@ import type { IndexDocument, StoredStrategy } from '#clients/typescript/divisor.
 import { JsonDocument } from '../../components/json-document.js';
 import { Section } from '../../components/page.js';
 import { Answered } from '../../components/wait.js';
+import { parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 
@@ -13,6 +14,9 @@ export function Methodology({ index }: { readonly index: IndexDocument }) {
   );
   return (
     <div class="index-part">
+      {parameter('run_id') !== null && (
+        <p class="quiet">The definition as it is stored now, whichever run is looked at elsewhere.</p>
+      )}
       <Answered resource={words} what="the methodology">
         {({ sentences }) => (
           <ol class="methodology">

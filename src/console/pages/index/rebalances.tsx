@@ -3,7 +3,7 @@ import { Badge } from '../../components/badge.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -89,14 +89,7 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     priority: 3,
     value: (row) => row.decision_date,
   },
-  {
-    id: 'names',
-    title: 'Names',
-    width: 72,
-    align: 'right',
-    value: (row) => row.constituents,
-    show: (row) => count(row.constituents),
-  },
+  numeric({ id: 'names', title: 'Names', width: 72, of: (row) => row.constituents, write: count }),
   {
     id: 'added',
     title: 'Added',
@@ -124,23 +117,14 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     show: (row) =>
       isFirst(row) ? <span title="First composition: nothing was held before">first</span> : percent(row.turnover),
   },
-  {
+  numeric({
     id: 'cost',
     title: 'Cost',
     help: 'Of the value at the close before, in basis points; none where the run was made without costs',
     width: 92,
     priority: 4,
-    align: 'right',
-    value: (row) => row.cost_fraction,
-    show: (row) => costText(row.cost_fraction),
-  },
-  {
-    id: 'capped',
-    title: 'At cap',
-    width: 72,
-    priority: 5,
-    align: 'right',
-    value: (row) => row.capped,
-    show: (row) => count(row.capped),
-  },
+    of: (row) => row.cost_fraction,
+    write: costText,
+  }),
+  numeric({ id: 'capped', title: 'At cap', width: 72, priority: 5, of: (row) => row.capped, write: count }),
 ];

@@ -9,7 +9,7 @@ import { ExportMenu } from '../../components/export-menu.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
@@ -270,22 +270,20 @@ const CHECK_COLUMNS: readonly Column<Check>[] = [
     value: ({ meaning }) => meaning,
     show: ({ meaning }) => <span title={meaning}>{meaning}</span>,
   },
-  {
+  numeric({
     id: 'residual',
     title: 'Residual',
     width: 110,
     priority: 2,
-    align: 'right',
-    value: ({ residual }) => residual,
-    show: ({ residual }) => figure(residual),
-  },
-  {
+    of: ({ residual }) => residual,
+    write: figure,
+  }),
+  numeric({
     id: 'tolerance',
     title: 'Tolerance',
     width: 110,
     priority: 3,
-    align: 'right',
-    value: ({ tolerance }) => tolerance,
-    show: ({ tolerance }) => figure(tolerance),
-  },
+    of: ({ tolerance }) => tolerance,
+    write: figure,
+  }),
 ];

@@ -3,7 +3,7 @@ import { Badge } from '../../components/badge.js';
 import { Select } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
@@ -165,14 +165,13 @@ const columnsOf = (id: string): readonly Column<StoredRun>[] => [
       <span class={`number ${signClass(metrics?.total_return)}`}>{change(metrics?.total_return)}</span>
     ),
   },
-  {
+  numeric({
     id: 'volatility',
     title: 'Volatility',
     help: 'Annualised standard deviation of daily returns',
     width: 84,
     priority: 6,
-    align: 'right',
-    value: ({ metrics }) => metrics?.volatility ?? null,
-    show: ({ metrics }) => percent(metrics?.volatility),
-  },
+    of: ({ metrics }) => metrics?.volatility ?? null,
+    write: percent,
+  }),
 ];

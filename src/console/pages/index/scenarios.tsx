@@ -8,7 +8,7 @@ import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { parameter, setParameters } from '../../state/place.js';
@@ -183,24 +183,16 @@ function Opened({ result, by }: { readonly result: ScenarioResult | undefined; r
 
 const COLUMNS: readonly Column<ScenarioResult>[] = [
   { id: 'name', title: 'Scenario', width: 130, grow: 2, value: ({ name }) => name },
-  {
-    id: 'return',
-    title: 'Return',
-    width: 90,
-    align: 'right',
-    value: (row) => row.return,
-    show: (row) => signed(row.return),
-  },
-  {
+  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
+  numeric({
     id: 'covered',
     title: 'Covered',
     help: 'Weight with a return of its own',
     width: 90,
     priority: 3,
-    align: 'right',
-    value: (row) => row.covered_weight,
-    show: (row) => percent(row.covered_weight),
-  },
+    of: (row) => row.covered_weight,
+    write: percent,
+  }),
   {
     id: 'worst',
     title: 'Worst session',
@@ -209,52 +201,35 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
     value: (row) => row.worst_session?.return ?? null,
     show: ({ worst_session: worst }) => worst && `${change(worst.return)} on ${worst.date}`,
   },
-  {
+  numeric({
     id: 'fit',
     title: 'R²',
     help: 'Of the regression on what is shocked',
     width: 72,
     priority: 4,
-    align: 'right',
-    value: (row) => row.r_squared,
-    show: (row) => decimal(row.r_squared),
-  },
+    of: (row) => row.r_squared,
+    write: decimal,
+  }),
 ];
 
 const NAMES: readonly Column<ScenarioResult['by_name'][number]>[] = [
   { id: 'name', title: 'Name', width: 100, grow: 1, value: ({ identifier }) => identifier },
-  {
-    id: 'weight',
-    title: 'Weight',
-    width: 84,
-    align: 'right',
-    value: ({ weight }) => weight,
-    show: ({ weight }) => percent(weight),
-  },
-  {
-    id: 'return',
-    title: 'Return',
-    width: 90,
-    align: 'right',
-    value: (row) => row.return,
-    show: (row) => signed(row.return),
-  },
-  {
+  numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
+  numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
+  numeric({
     id: 'contribution',
     title: 'Contribution',
     width: 104,
-    align: 'right',
-    value: ({ contribution }) => contribution,
-    show: ({ contribution }) => signed(contribution),
-  },
-  {
+    of: ({ contribution }) => contribution,
+    write: signed,
+  }),
+  numeric({
     id: 'error',
     title: 'Error',
     help: 'Standard error of a response by regression',
     width: 84,
     priority: 2,
-    align: 'right',
-    value: (row) => row.standard_error,
-    show: (row) => percent(row.standard_error),
-  },
+    of: (row) => row.standard_error,
+    write: percent,
+  }),
 ];

@@ -10,7 +10,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { parameter, setParameters, withQuery } from '../../state/place.js';
@@ -231,15 +231,14 @@ type Action = CorporateActionsResponse['actions'][number];
 const ACTION_COLUMNS: readonly Column<Action>[] = [
   { id: 'date', title: 'Ex date', width: 100, value: (row) => row.ex_date },
   { id: 'type', title: 'Action', width: 130, grow: 1, value: ({ type }) => wordOf(type) },
-  {
+  numeric({
     id: 'value',
     title: 'Value',
     help: 'Cash per share, or shares for one',
     width: 90,
-    align: 'right',
-    value: ({ value }) => value,
-    show: ({ value }) => figure(value),
-  },
+    of: ({ value }) => value,
+    write: figure,
+  }),
   { id: 'pay', title: 'Paid', width: 100, priority: 2, value: (row) => row.pay_date },
   { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },
   { id: 'related', title: 'Other name', width: 100, priority: 4, value: ({ related }) => related },

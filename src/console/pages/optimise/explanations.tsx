@@ -1,7 +1,7 @@
 import type { ConstraintCost, NextName, OptimisationRunResult, SensitivityRow } from '#clients/typescript/divisor.js';
 import { Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { nameAddress } from '../../words/addresses.js';
 import { figure, percent } from '../../words/numbers.js';
 import type { Changes } from './measures.js';
@@ -96,15 +96,14 @@ const sensitivityColumns = (
     show: ({ index, from, to }) =>
       fractions.has(index) ? `${percent(from)} → ${percent(to)}` : `${figure(from)} → ${figure(to)}`,
   },
-  {
+  numeric({
     id: 'effect',
     title: 'Effect',
     help: 'Change of the objective, in the measure of the sentences below',
     width: 100,
-    align: 'right',
-    value: ({ effect }) => effect,
-    show: ({ effect }) => step(effect),
-  },
+    of: ({ effect }) => effect,
+    write: step,
+  }),
   {
     id: 'price',
     title: 'Shadow price',
@@ -129,16 +128,15 @@ const costColumns = ({ cost, level }: Changes): readonly Column<ConstraintCost>[
     value: ({ cost }) => cost,
     show: (row) => cost(row.objective_without),
   },
-  {
+  numeric({
     id: 'without',
     title: 'Without it',
     help: 'The objective without the row; of a variance the root',
     width: 116,
     priority: 2,
-    align: 'right',
-    value: (row) => row.objective_without,
-    show: (row) => level(row.objective_without),
-  },
+    of: (row) => row.objective_without,
+    write: level,
+  }),
 ];
 
 const nameColumns = ({ slope }: Changes): readonly Column<NextName>[] => [
@@ -152,23 +150,21 @@ const nameColumns = ({ slope }: Changes): readonly Column<NextName>[] => [
     value: ({ marginal }) => marginal,
     show: ({ marginal }) => `${slope(marginal * 0.01)} per 1%`,
   },
-  {
+  numeric({
     id: 'expected',
     title: 'Expected return',
     help: 'Annualised, by the model of the run',
     width: 126,
     priority: 2,
-    align: 'right',
-    value: (row) => row.expected_return,
-    show: (row) => percent(row.expected_return),
-  },
-  {
+    of: (row) => row.expected_return,
+    write: percent,
+  }),
+  numeric({
     id: 'entry',
     title: 'Enters from',
     help: 'Expected return from which on it is held',
     width: 110,
-    align: 'right',
-    value: (row) => row.entry_return,
-    show: (row) => percent(row.entry_return),
-  },
+    of: (row) => row.entry_return,
+    write: percent,
+  }),
 ];

@@ -6,7 +6,7 @@ import { JobState } from '../../components/job-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { jobOf } from '../../state/live.js';
@@ -254,40 +254,18 @@ const WEIGHTS: readonly Column<WeightRow>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  {
-    id: 'index',
-    title: 'Index',
-    width: 84,
-    align: 'right',
-    value: (row) => row.index_weight,
-    show: (row) => percent(row.index_weight),
-  },
-  {
-    id: 'weight',
-    title: 'Weight',
-    width: 84,
-    align: 'right',
-    value: ({ weight }) => weight,
-    show: ({ weight }) => percent(weight),
-  },
-  {
-    id: 'active',
-    title: 'Active',
-    width: 84,
-    align: 'right',
-    value: (row) => row.active_weight,
-    show: (row) => signed(row.active_weight),
-  },
-  {
+  numeric({ id: 'index', title: 'Index', width: 84, of: (row) => row.index_weight, write: percent }),
+  numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
+  numeric({ id: 'active', title: 'Active', width: 84, of: (row) => row.active_weight, write: signed }),
+  numeric({
     id: 'risk',
     title: 'Risk',
     help: 'Contribution to the tracking error',
     width: 84,
     priority: 2,
-    align: 'right',
-    value: (row) => row.risk_contribution,
-    show: (row) => percent(row.risk_contribution, 3),
-  },
+    of: (row) => row.risk_contribution,
+    write: (value) => percent(value, 3),
+  }),
   {
     id: 'bound',
     title: 'Bound',

@@ -7,7 +7,7 @@ import { Problem } from '../../components/problem.js';
 import { DateInput } from '../../components/range-bar.js';
 import { RiskWindow } from '../../components/risk-window.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
@@ -164,22 +164,8 @@ const MOVES: readonly Column<Move>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  {
-    id: 'index',
-    title: 'Index',
-    width: 76,
-    align: 'right',
-    value: (row) => row.source_weight,
-    show: (row) => percent(row.source_weight),
-  },
-  {
-    id: 'solved',
-    title: 'Solved',
-    width: 76,
-    align: 'right',
-    value: (row) => row.solved_weight,
-    show: (row) => percent(row.solved_weight),
-  },
+  numeric({ id: 'index', title: 'Index', width: 76, of: (row) => row.source_weight, write: percent }),
+  numeric({ id: 'solved', title: 'Solved', width: 76, of: (row) => row.solved_weight, write: percent }),
   {
     id: 'delta',
     title: 'Active',

@@ -10,7 +10,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import { inCurrency, type Column } from '../../components/table/columns.js';
+import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useAddressedObject } from '../../state/addressed.js';
 import { attempt } from '../../state/actions.js';
@@ -33,22 +33,27 @@ interface OrdersProps {
   readonly currency: string;
   /** Session whose closes price the orders. */
   readonly asOf: string;
+  /** Whether the definition is another than that of the run that is shown. */
+  readonly isChanged: boolean;
 }
 
 /** The orders that bring accounts to the index as of this rebalance; nothing is stored. */
-export function Orders({ id, asOf, currency }: OrdersProps) {
+export function Orders({ isChanged, ...pack }: OrdersProps) {
   const [isOpen, setOpen] = useState(parameter('orders') !== null);
   return (
     <details class="designer-part" open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <h2>Orders of accounts</h2>
       </summary>
-      {isOpen && <Pack id={id} asOf={asOf} currency={currency} />}
+      {isOpen && isChanged && (
+        <p class="quiet">Orders follow the definition as it is stored now, not that of the run.</p>
+      )}
+      {isOpen && <Pack {...pack} />}
     </details>
   );
 }
 
-function Pack({ id, asOf, currency }: OrdersProps) {
+function Pack({ id, asOf, currency }: Omit<OrdersProps, 'isChanged'>) {
   const [asked, setAsked] = useAddressedObject('orders', FIRST);
   const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service says what is wrong with it.
   const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
@@ -111,7 +116,7 @@ const FORMATS = [
   { text: 'JSON', ending: 'json', media: 'application/json' },
 ] as const;
 
-interface FilesProps extends Omit<OrdersProps, 'currency'> {
+interface FilesProps extends Omit<OrdersProps, 'currency' | 'isChanged'> {
   readonly body: RebalancePackRequest;
 }
 
@@ -279,68 +284,28 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
 const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
   { id: 'name', title: 'Name', width: 72, grow: 1, value: ({ identifier }) => identifier },
   { id: 'side', title: 'Side', width: 52, value: ({ side }) => side },
-  {
-    id: 'shares',
-    title: 'Shares',
-    width: 72,
-    align: 'right',
-    value: ({ shares }) => shares,
-    show: ({ shares }) => count(shares),
-  },
-  {
-    id: 'value',
-    title: 'Value',
-    width: 100,
-    align: 'right',
-    value: ({ value }) => value,
-    show: ({ value }) => decimal(value),
-  },
-  {
-    id: 'before',
-    title: 'Before',
-    width: 80,
-    priority: 4,
-    align: 'right',
-    value: (row) => row.weight_before,
-    show: (row) => percent(row.weight_before),
-  },
-  {
-    id: 'target',
-    title: 'Target',
-    width: 80,
-    priority: 3,
-    align: 'right',
-    value: (row) => row.weight_target,
-    show: (row) => percent(row.weight_target),
-  },
-  {
-    id: 'after',
-    title: 'After',
-    width: 80,
-    priority: 5,
-    align: 'right',
-    value: (row) => row.weight_after,
-    show: (row) => percent(row.weight_after),
-  },
-  {
+  numeric({ id: 'shares', title: 'Shares', width: 72, of: ({ shares }) => shares, write: count }),
+  numeric({ id: 'value', title: 'Value', width: 100, of: ({ value }) => value, write: decimal }),
+  numeric({ id: 'before', title: 'Before', width: 80, priority: 4, of: (row) => row.weight_before, write: percent }),
+  numeric({ id: 'target', title: 'Target', width: 80, priority: 3, of: (row) => row.weight_target, write: percent }),
+  numeric({ id: 'after', title: 'After', width: 80, priority: 5, of: (row) => row.weight_after, write: percent }),
+  numeric({
     id: 'days',
     title: 'Days',
     help: 'To trade at the participation asked for',
     width: 72,
     priority: 2,
-    align: 'right',
-    value: (row) => row.days_to_trade,
-    show: (row) => decimal(row.days_to_trade),
-  },
-  {
+    of: (row) => row.days_to_trade,
+    write: decimal,
+  }),
+  numeric({
     id: 'cost',
     title: 'Cost',
     help: 'Expected',
     width: 92,
     priority: 6,
-    align: 'right',
-    value: ({ cost }) => cost,
-    show: ({ cost }) => decimal(cost),
-  },
+    of: ({ cost }) => cost,
+    write: decimal,
+  }),
   { id: 'reason', title: 'Why', width: 84, priority: 7, value: ({ reason }) => reason },
 ];

@@ -1,6 +1,5 @@
 import type { RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
-import { Banner } from '../../components/banner.js';
 import { LinkButton } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
@@ -8,7 +7,7 @@ import { Funnel } from '../../components/funnel.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { inCurrency, type Column } from '../../components/table/columns.js';
+import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { useNames } from '../../state/names.js';
@@ -20,7 +19,9 @@ import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { costText } from '../../words/numbers.js';
 import { count, counted, decimal, percent, signClass } from '../../words/numbers.js';
-import { Explanation } from '../index/explanation.js';
+import { useDefinitionRun } from '../index/definition-run.js';
+import { Explanation, OfRun } from '../index/explanation.js';
+import { rowWords } from '../optimise/measures.js';
 import '../designer/designer.css';
 import { Orders } from './orders.js';
 
@@ -55,13 +56,19 @@ export function RebalancePage({ params }: PageProps) {
             <Names view={rebalance} open={open} currency={index?.currency ?? ''} />
             <Notes view={rebalance} currency={index?.currency ?? ''} />
             {index !== undefined && (
-              <Orders id={id} currency={index.currency} asOf={rebalance.decision_date ?? rebalance.date} />
+              <Orders
+                id={id}
+                currency={index.currency}
+                asOf={rebalance.decision_date ?? rebalance.date}
+                isChanged={rebalance.stale?.definition === true}
+              />
             )}
             {open !== null && (
               <Explanation
                 id={id}
                 identifier={open}
                 asOf={rebalance.date}
+                stale={rebalance.stale}
                 onClose={() => setParameters({ name: null })}
               />
             )}
@@ -105,19 +112,18 @@ function Figures({ view }: { readonly view: RebalanceView }) {
   );
 }
 
-/** How the names were found, by the definition as it stands. */
+/** How the names were found, by the definition of the run. */
 function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView }) {
   const asOf = view.decision_date ?? view.date;
-  const preview = useResource(`preview ${id} ${asOf}`, (signal) =>
-    service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf }, signal }),
+  const run = useDefinitionRun(id, view.stale);
+  const preview = useResource(run === null ? null : `preview ${id} ${asOf} ${run.run_id ?? ''}`, (signal) =>
+    service.value.call('previewIndex', { params: { index_id: id }, body: { as_of: asOf, ...run }, signal }),
   );
   // A strategy has no rules of its own: it holds what its index decided.
   if (preview.data === undefined && preview.trouble?.code === 'INDEX_NOT_FOUND') return null;
   return (
     <Section title="How the names were found" aside={`decided on ${asOf}`}>
-      {view.stale?.definition === true && (
-        <Banner kind="warning" title="The definition has changed since this run: below is what it would decide now" />
-      )}
+      <OfRun stale={view.stale} />
       <Answered resource={preview} what="the rules, name by name">
         {({ steps, assets, solve, findings }) => (
           <>
@@ -125,7 +131,7 @@ function Rules({ id, view }: { readonly id: string; readonly view: RebalanceView
             {solve !== null && (
               <p>
                 Optimised from <a href={indexAddress(solve.source_index_id)}>{solve.source_index_id}</a>, its rebalance
-                of {solve.rebalance_date}; binding: {solve.binding.join(', ') || 'nothing'}.
+                of {solve.rebalance_date}; binding: {solve.binding.map(rowWords).join('; ') || 'nothing'}.
               </p>
             )}
             {findings.length > 0 && <Findings findings={findings} />}
@@ -221,31 +227,9 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   { id: 'company', title: 'Company', width: 110, grow: 2, priority: 6, value: ({ company }) => company },
   { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 5, value: ({ sector }) => sector },
-  {
-    id: 'before',
-    title: 'Before',
-    width: 76,
-    align: 'right',
-    value: ({ before }) => before,
-    show: ({ before }) => weight(before),
-  },
-  {
-    id: 'after',
-    title: 'After',
-    width: 76,
-    align: 'right',
-    value: ({ after }) => after,
-    show: ({ after }) => weight(after),
-  },
-  {
-    id: 'change',
-    title: 'Change',
-    width: 80,
-    priority: 2,
-    align: 'right',
-    value: ({ change: moved }) => moved,
-    show: ({ change: moved }) => signed(moved),
-  },
+  numeric({ id: 'before', title: 'Before', width: 76, of: ({ before }) => before, write: weight }),
+  numeric({ id: 'after', title: 'After', width: 76, of: ({ after }) => after, write: weight }),
+  numeric({ id: 'change', title: 'Change', width: 80, priority: 2, of: ({ change: moved }) => moved, write: signed }),
   {
     id: 'uncapped',
     title: 'Uncapped',
@@ -266,16 +250,15 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ trade }) => trade,
     show: ({ trade }) => (trade === 0 ? '–' : <span class={signClass(trade)}>{decimal(trade, 0)}</span>),
   },
-  {
+  numeric({
     id: 'price',
     title: 'Price',
     help: 'As stored, in the currency of the name',
     width: 90,
     priority: 7,
-    align: 'right',
-    value: ({ price }) => price,
-    show: ({ price }) => decimal(price),
-  },
+    of: ({ price }) => price,
+    write: decimal,
+  }),
 ];
 
 /** Trades at old prices, and orders that were not filled. */

@@ -8,14 +8,15 @@ import { GuideLink } from '../../components/guide-link.js';
 import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
-import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { addressOf, parameter, setParameters, withQuery } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { templateAddress } from '../../words/addresses.js';
+import { moment } from '../../words/dates.js';
 import { jobIdent } from '../../words/jobs.js';
 import { count } from '../../words/numbers.js';
 import { Render } from './render.js';
@@ -53,6 +54,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   const isBuiltIn = template !== undefined && builtIn.includes(template);
   const asked = parameter('index');
   const index = asked !== null && ids.includes(asked) ? asked : ids[0];
+  const run = isBuiltIn && asked === index ? parameter('run_id') : null;
   if (template === undefined) return null;
   if (runs.data !== undefined && ids.length === 0)
     return (
@@ -61,7 +63,11 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
       </EmptyState>
     );
   const render = async (onRefusal: OnRefusal) => {
-    const body = { template_id: template, index_id: isBuiltIn ? (index ?? null) : null };
+    const body = {
+      template_id: template,
+      index_id: isBuiltIn ? (index ?? null) : null,
+      ...(run === null || index === undefined ? {} : { run_ids: { [index]: run } }),
+    };
     const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
     if (job !== undefined) setParameters({ render: jobIdent(job) });
   };
@@ -83,13 +89,28 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
           isLabelShown
           options={ids.map((id) => ({ value: id, text: id }))}
           value={index}
-          onChoose={(chosen) => setParameters({ index: chosen })}
+          onChoose={(chosen) => setParameters({ index: chosen, run_id: null })}
         />
       )}
       <ActionButton kind="main" disabled={isBuiltIn && index === undefined} act={render}>
         Render
       </ActionButton>
+      {run !== null && index !== undefined && <OfRun index={index} run={run} />}
     </section>
+  );
+}
+
+/** Said where another run than the newest is shown. */
+function OfRun({ index, run }: { readonly index: string; readonly run: string }) {
+  const list = useResource(`runs ${index}`, (signal) =>
+    service.value.call('listRuns', { params: { index_id: index }, signal }),
+  );
+  const at = list.data?.runs.find(({ run_id: one }) => one === run)?.run_at ?? null;
+  return (
+    <p class="quiet">
+      Of the run {at === null ? run : `of ${moment(at)}`}, not the newest.{' '}
+      <a href={withQuery({ run_id: null })}>Of the newest</a>
+    </p>
   );
 }
 
@@ -168,14 +189,6 @@ const TEMPLATE_COLUMNS: readonly Column<TemplateRow>[] = [
     ),
   },
   { id: 'name', title: 'Title', width: 160, grow: 2, priority: 2, value: ({ name }) => name },
-  {
-    id: 'blocks',
-    title: 'Blocks',
-    width: 80,
-    align: 'right',
-    priority: 3,
-    value: ({ blocks }) => blocks,
-    show: ({ blocks }) => count(blocks),
-  },
+  numeric({ id: 'blocks', title: 'Blocks', width: 80, priority: 3, of: ({ blocks }) => blocks, write: count }),
   { id: 'page', title: 'Page', width: 110, priority: 4, value: ({ page }) => page },
 ];

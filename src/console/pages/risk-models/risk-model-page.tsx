@@ -11,7 +11,7 @@ import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { attempt, start } from '../../state/actions.js';
@@ -217,12 +217,5 @@ function Partners({
 
 const COLUMNS: readonly Column<Name>[] = [
   { id: 'name', title: 'Name', width: 90, grow: 1, value: ({ identifier }) => identifier },
-  {
-    id: 'volatility',
-    title: 'Volatility',
-    width: 100,
-    align: 'right',
-    value: ({ volatility }) => volatility,
-    show: ({ volatility }) => percent(volatility),
-  },
+  numeric({ id: 'volatility', title: 'Volatility', width: 100, of: ({ volatility }) => volatility, write: percent }),
 ];

@@ -8,7 +8,7 @@ import { SchemaForm } from '../../components/form/schema-form.js';
 import { Page, Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { JobStatus } from '#clients/typescript/divisor.js';
 import { useAddressedObject } from '../../state/addressed.js';
@@ -138,33 +138,24 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ model_id: id }) => id,
     show: ({ model_id: id }) => <strong>{id}</strong>,
   },
-  {
-    id: 'names',
-    title: 'Names',
-    width: 84,
-    align: 'right',
-    value: ({ assets }) => assets,
-    show: ({ assets }) => count(assets),
-  },
-  {
+  numeric({ id: 'names', title: 'Names', width: 84, of: ({ assets }) => assets, write: count }),
+  numeric({
     id: 'observations',
     title: 'Observations',
     help: 'Sessions used after dropping incomplete ones',
     width: 110,
     priority: 2,
-    align: 'right',
-    value: ({ observations }) => observations,
-    show: ({ observations }) => count(observations),
-  },
-  {
+    of: ({ observations }) => observations,
+    write: count,
+  }),
+  numeric({
     id: 'correlation',
     title: 'Correlation',
     help: 'Mean of the pairs',
     width: 100,
-    align: 'right',
-    value: (row) => row.average_correlation,
-    show: (row) => decimal(row.average_correlation),
-  },
+    of: (row) => row.average_correlation,
+    write: decimal,
+  }),
   {
     id: 'definite',
     title: 'Definite',

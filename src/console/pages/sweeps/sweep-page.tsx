@@ -4,7 +4,7 @@ import { JobState } from '../../components/job-state.js';
 import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { start, type OnRefusal } from '../../state/actions.js';
@@ -180,14 +180,13 @@ function columnsOf(pointers: readonly string[], told: Told): readonly Column<Swe
 }
 
 const METRICS: readonly Column<SweepRow>[] = [
-  {
+  numeric({
     id: 'sharpe',
     title: 'Sharpe',
     width: 76,
-    align: 'right',
-    value: ({ metrics }) => metrics?.sharpe_ratio ?? null,
-    show: ({ metrics }) => decimal(metrics?.sharpe_ratio, 3),
-  },
+    of: ({ metrics }) => metrics?.sharpe_ratio ?? null,
+    write: (value) => decimal(value, 3),
+  }),
   {
     id: 'annual',
     title: 'Annualised',
@@ -199,32 +198,29 @@ const METRICS: readonly Column<SweepRow>[] = [
       <span class={signClass(metrics?.annualised_return)}>{change(metrics?.annualised_return)}</span>
     ),
   },
-  {
+  numeric({
     id: 'volatility',
     title: 'Volatility',
     width: 88,
     priority: 3,
-    align: 'right',
-    value: ({ metrics }) => metrics?.volatility ?? null,
-    show: ({ metrics }) => percent(metrics?.volatility),
-  },
-  {
+    of: ({ metrics }) => metrics?.volatility ?? null,
+    write: percent,
+  }),
+  numeric({
     id: 'drawdown',
     title: 'Drawdown',
     width: 90,
     priority: 4,
-    align: 'right',
-    value: ({ metrics }) => metrics?.max_drawdown ?? null,
-    show: ({ metrics }) => percent(metrics?.max_drawdown),
-  },
-  {
+    of: ({ metrics }) => metrics?.max_drawdown ?? null,
+    write: percent,
+  }),
+  numeric({
     id: 'dsr',
     title: 'Deflated',
     help: 'Deflated Sharpe ratio',
     width: 84,
     priority: 5,
-    align: 'right',
-    value: (row) => row.deflated_sharpe_ratio,
-    show: (row) => percent(row.deflated_sharpe_ratio),
-  },
+    of: (row) => row.deflated_sharpe_ratio,
+    write: percent,
+  }),
 ];

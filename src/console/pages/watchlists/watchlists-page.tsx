@@ -5,7 +5,7 @@ import { EmptyState } from '../../components/empty-state.js';
 import { Icon } from '../../components/icon.js';
 import { Page } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import type { Column } from '../../components/table/columns.js';
+import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -49,14 +49,7 @@ export function WatchlistsPage() {
 const COLUMNS: readonly Column<Watchlist>[] = [
   { id: 'id', title: 'Id', width: 120, grow: 1, value: (row) => row.watchlist_id },
   { id: 'name', title: 'Title', width: 140, grow: 2, priority: 2, value: ({ name }) => name },
-  {
-    id: 'names',
-    title: 'Names',
-    width: 76,
-    align: 'right',
-    value: ({ identifiers }) => identifiers.length,
-    show: ({ identifiers }) => count(identifiers.length),
-  },
+  numeric({ id: 'names', title: 'Names', width: 76, of: ({ identifiers }) => identifiers.length, write: count }),
   {
     id: 'unknown',
     title: 'Unknown',

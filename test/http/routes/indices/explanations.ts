@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { StoredRuns } from '#contract/analytics/runs.js';
 import type { IndexExplanation } from '#contract/indices/explanation.js';
+import type { PreviewResponse } from '#contract/indices/preview.js';
 import { service, CLOSES, SHARES, document, refused } from './set-up.js';
 
 export function describeExplanations(): void {
@@ -83,6 +85,39 @@ export function describeExplanations(): void {
           distance: 50,
         }),
       ]);
+    });
+
+    test('of a run everything is decided by its definition and what that reached, whatever became of them', async () => {
+      const top = (count: number) => ({
+        selection: [{ id: 'top', type: 'TopN', params: { field: 'CLOSE', count } }],
+      });
+      const all = document('RUN-ALL', {}, top(4));
+      const few = document('RUN-FEW', { universe: { kind: 'index', id: 'RUN-ALL' } }, top(3));
+      await service.ok('PUT', '/indices/RUN-ALL', all);
+      await service.ok('PUT', '/indices/RUN-FEW', few);
+      expect((await service.job('/analytics/RUN-FEW/backtest')).error).toBeNull();
+      const { runs } = await service.ok<StoredRuns>('GET', '/analytics/RUN-FEW/runs');
+      const run = runs[0]!.run_id;
+      const asked = { as_of: '2024-01-08' };
+      const told = async (which: { run_id?: string }) => ({
+        ...(await service.ok<PreviewResponse>('POST', '/indices/RUN-FEW/preview', { ...asked, ...which })),
+        why: await service.ok<IndexExplanation>(
+          'GET',
+          `/indices/RUN-FEW/explain/B?${new URLSearchParams({ ...asked, ...which })}`,
+        ),
+      });
+      const before = await told({});
+      await service.ok('PUT', '/indices/RUN-ALL', { ...all, ...document('RUN-ALL', {}, top(2)) });
+      await service.ok('PUT', '/indices/RUN-FEW', { ...few, ...document('RUN-FEW', {}, top(1)) });
+      const now = await told({});
+      const sizes = ({ assets, weights }: PreviewResponse) => [assets.length, Object.keys(weights).length];
+      expect([sizes(before), sizes(now)]).toEqual([
+        [4, 3],
+        [2, 1],
+      ]);
+      expect(await told({ run_id: run })).toEqual(before);
+      for (const path of ['explain/B?run_id=0123456789abcdef', 'explain/B?run_id=newest'])
+        expect((await refused('GET', `/indices/RUN-FEW/${path}`)).status).toBe(path.endsWith('newest') ? 422 : 404);
     });
 
     test('dates before the index, and names the store does not hold, are refused', async () => {

@@ -8,7 +8,7 @@ import { Metrics } from '../../../components/metrics.js';
 import { Section } from '../../../components/page.js';
 import { Problem } from '../../../components/problem.js';
 import { Table } from '../../../components/table/table.js';
-import type { Column } from '../../../components/table/columns.js';
+import { numeric, type Column } from '../../../components/table/columns.js';
 import { Answered } from '../../../components/wait.js';
 import { attempt } from '../../../state/actions.js';
 import { saveFile } from '../../../state/files.js';
@@ -137,41 +137,10 @@ const COLUMNS: readonly Column<PublicationEntry>[] = [
     value: ({ kind }) => kind,
     show: ({ kind }) => <Badge kind={kind === 'restatement' ? 'warning' : 'plain'}>{kind}</Badge>,
   },
-  {
-    id: 'price',
-    title: 'Price',
-    width: 100,
-    priority: 3,
-    align: 'right',
-    value: (row) => row.price,
-    show: (row) => level(row.price),
-  },
-  {
-    id: 'total',
-    title: 'Total',
-    width: 100,
-    align: 'right',
-    value: (row) => row.total,
-    show: (row) => level(row.total),
-  },
-  {
-    id: 'net',
-    title: 'Net',
-    width: 100,
-    priority: 5,
-    align: 'right',
-    value: (row) => row.net,
-    show: (row) => level(row.net),
-  },
-  {
-    id: 'divisor',
-    title: 'Divisor',
-    width: 120,
-    priority: 7,
-    align: 'right',
-    value: ({ divisor }) => divisor,
-    show: ({ divisor }) => figure(divisor),
-  },
+  numeric({ id: 'price', title: 'Price', width: 100, priority: 3, of: (row) => row.price, write: level }),
+  numeric({ id: 'total', title: 'Total', width: 100, of: (row) => row.total, write: level }),
+  numeric({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: level }),
+  numeric({ id: 'divisor', title: 'Divisor', width: 120, priority: 7, of: ({ divisor }) => divisor, write: figure }),
   { id: 'at', title: 'Published', width: 136, priority: 6, value: ({ at }) => at, show: ({ at }) => moment(at) },
   {
     id: 'reason',

@@ -1,0 +1,19 @@
+import type { StaleState } from '#clients/typescript/divisor.js';
+import { parameter } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { newestRun } from './run-terms.js';
+
+/**
+ * The run whose definition decides what is shown, for questions about single decisions: none where the stored definition
+ * is that of the run.
+ * @param stale of the run that is shown
+ * @returns null while it is not known
+ */
+export function useDefinitionRun(id: string, stale: StaleState | null): { readonly run_id?: string } | null {
+  const named = parameter('run_id');
+  const isOld = named === null && stale?.definition === true;
+  const newest = useResource(isOld ? `newest run ${id} of its definition` : null, (signal) => newestRun(id, signal));
+  if (named !== null) return { run_id: named };
+  if (!isOld) return {};
+  return newest.data == null ? null : { run_id: newest.data.run_id };
+}

@@ -5,7 +5,14 @@ import { civilOf, type Day } from '#domain/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
 import { datesWithin, type AskedWindow, type Span } from '../run-window.js';
 import { activeShareMaker, CONCENTRATION, CONCENTRATION_WIDTH, concentrationMaker } from './concentration-series.js';
-import { complete, shownFigure, type FiguresMaker, type KeepFigures, type Shown } from './dated-figures.js';
+import {
+  complete,
+  shownFigure,
+  type DatedFigures,
+  type FiguresMaker,
+  type KeepFigures,
+  type Shown,
+} from './dated-figures.js';
 import {
   FIELD_WIDTH,
   fieldMaker,
@@ -102,7 +109,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     effective: Float64Array.from(herfindahl, (value) => (value === 0 ? 0 : 1 / value)),
     largest: shownFigure(concentration, CONCENTRATION.largest, shown),
     activeShare: active && shownFigure(active, 0, shown),
-    turnover: turnovers(columns, { positions, from: span.from }),
+    turnover: sumsSince(tradedOn(columns, input.keep(['turnover'], sized(of, 1))), shown, span.from),
   };
 }
 
@@ -185,27 +192,27 @@ function spanOf(day: Day, interval: 'weekly' | 'monthly'): number {
   return 12 * year + month;
 }
 
-interface Traded {
-  /** Positions of the dates that are reported. */
-  readonly positions: Int32Array;
-  /** First date of the window. */
-  readonly from: number;
-}
-
-/** One-way turnover of the portfolio's trades since the date before; its first purchase is none. */
-function turnovers(columns: RunColumns, { positions, from }: Traded): Float64Array {
+/** One-way turnover of the portfolio's trades on each date; its first purchase is none. @cost reads the events once */
+function tradedOn(columns: RunColumns, { values, known }: DatedFigures): Float64Array {
+  if (known[0] === 1) return values;
   const width = columns.header.names.length;
-  const turnover = new Float64Array(positions.length);
   const [was, is] = [new Float64Array(width), new Float64Array(width)];
-  let k = 0;
   columns.i32('eventAt').forEach((at, event) => {
-    if (at < from || at === 0 || at > positions.at(-1)!) return;
-    while (positions[k]! < at) k++;
+    if (at <= 0) return;
     columns.fill('before', event * width, was);
     columns.fill('weights', at * width, is);
-    turnover[k]! += movedBetween(was, is) / 2;
+    values[at]! += movedBetween(was, is) / 2;
   });
-  return turnover;
+  known.fill(1);
+  return values;
+}
+
+/** Sums since the date before. @param from first date of the window */
+function sumsSince(values: Float64Array, { positions }: Shown, from: number): Float64Array {
+  const sums = new Float64Array(positions.length);
+  let at = from;
+  for (let k = 0; k < sums.length; k++) for (; at <= positions[k]!; at++) sums[k]! += values[at]!;
+  return sums;
 }
 
 function movedBetween(was: Float64Array, is: Float64Array): number {

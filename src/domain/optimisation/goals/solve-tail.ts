@@ -10,9 +10,14 @@ import { tailProgram, type TailSet } from './tail-program.js';
 export interface TailAnswer {
   readonly program: Program;
   readonly answer: ProgramAnswer;
+  /** The average over all scenarios, costs aside. */
+  readonly value: number;
   /** What no weights within the rows can better, costs aside: the average that the forces prove. */
   readonly bound: number;
 }
+
+/** The same for a set of scenarios. */
+type SetAnswer = Omit<TailAnswer, 'value'>;
 
 export interface TailTerms {
   readonly goal: TailGoal;
@@ -62,7 +67,7 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
     const { x } = found.answer.point;
     const outcomes = outcomesAt(goal, x);
     const average = tailAverage(outcomes, size);
-    if (average - found.bound <= CLOSED * Math.max(Math.abs(average), unit)) return found;
+    if (average - found.bound <= CLOSED * Math.max(Math.abs(average), unit)) return { ...found, value: average };
     const grown: TailSet = {
       scenarios: union(set.scenarios, worst(outcomes, Math.ceil(1.5 * size) + rows.n)),
       peaks: union(set.peaks, peaksAt(goal, x, worst(outcomes, Math.ceil(size) + 1))),
@@ -73,7 +78,7 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
   return undefined;
 }
 
-function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): TailAnswer | undefined {
+function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
   for (const times of UNITS) {
     const found = solveSet(solver, terms, set, times * unit);
     if (found !== undefined) return found;
@@ -81,7 +86,7 @@ function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: numb
   return undefined;
 }
 
-function solveSet(solver: Solver, { goal, rows }: TailTerms, set: TailSet, unit: number): TailAnswer | undefined {
+function solveSet(solver: Solver, { goal, rows }: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
   const { program, rowsBefore } = tailProgram(goal, rows, set, unit);
   const answer = solver.solve(program, { effort: 'thorough' });
   if (answer.status === 'failed') return undefined;

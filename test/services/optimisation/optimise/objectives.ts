@@ -230,6 +230,16 @@ export function describeObjectives(): void {
       }
     });
 
+    test('of the worst losses is previewed as its run has it, on as many sessions as it asks for', async () => {
+      const body = { objective: { type: 'min_cvar', confidence: 0.9, scenarios: 250 }, costs: { linear_bps: 20 } };
+      expect((await derive('TAIL', body)).status).toBe(200);
+      const { rebalances } = await backtest('TAIL');
+      const { date: day, weights } = rebalances.at(-1)!;
+      const { body: preview } = await service.ask<PreviewResponse>('POST', '/indices/TAIL/preview', { as_of: day });
+      for (const [name, weight] of Object.entries(weights))
+        expect(Math.abs((preview.weights[name] ?? 0) - weight)).toBeLessThan(1e-12);
+    });
+
     test('with costs beyond all gain keeps what its weights have become', async () => {
       expect((await derive('KEPT', { objective: 'min_variance', costs: { linear_bps: 9000 } })).status).toBe(200);
       const { rebalances } = await backtest('KEPT');

@@ -60,7 +60,7 @@ async function soundMarket(
 }
 
 /** Values that two contents have otherwise. */
-export const dataDifference: Task<'data-difference'> = async ({ before, after, from, to, limit }) => {
-  const view = { from, to, ...differenceOf(openedMarket(before), openedMarket(after), limit) };
+export const dataDifference: Task<'data-difference'> = async ({ before, after, from, to, ...terms }) => {
+  const view = { from, to, ...differenceOf(openedMarket(before), openedMarket(after), terms) };
   return { bytes: new TextEncoder().encode(JSON.stringify(dataDifferenceView(view))) };
 };

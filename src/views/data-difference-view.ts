@@ -6,10 +6,18 @@ interface VersionsDifference {
   readonly to: number;
   readonly cells: number;
   readonly rows: { readonly added: number; readonly changed: number; readonly removed: number };
+  readonly appended: DataDifferenceView['appended'];
   readonly changes: readonly Readonly<DataDifferenceView['changes'][number]>[];
 }
 
-export function dataDifferenceView({ from, to, cells, rows, changes }: VersionsDifference): DataDifferenceView {
+export function dataDifferenceView({
+  from,
+  to,
+  cells,
+  rows,
+  appended,
+  changes,
+}: VersionsDifference): DataDifferenceView {
   return {
     from,
     to,
@@ -17,6 +25,7 @@ export function dataDifferenceView({ from, to, cells, rows, changes }: VersionsD
     rows_added: rows.added,
     rows_changed: rows.changed,
     rows_removed: rows.removed,
+    appended,
     changes: [...changes],
   };
 }

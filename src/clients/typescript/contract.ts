@@ -1297,7 +1297,18 @@ export interface DataDifference {
   readonly rows_changed: number;
   /** Rows that are gone. */
   readonly rows_removed: number;
-  /** The first of those values, by date. */
+  /** Bars of sessions after the last one of the first version; null without any. */
+  readonly appended: {
+    /** Sessions that came. */
+    readonly sessions: number;
+    /** Bars of them; they are among rows_added. */
+    readonly rows: number;
+    /** The first of them, YYYY-MM-DD. */
+    readonly start: string;
+    /** The last of them, YYYY-MM-DD. */
+    readonly end: string;
+  } | null;
+  /** The first of those values, by date; with `appended` then the values of appended bars. */
   readonly changes: readonly DataCell[];
 }
 
@@ -6017,6 +6028,17 @@ export interface RunsDifference {
       /** Rows that are gone. */
       readonly rows_removed: number;
     } | null;
+    /** Bars of sessions after the last one of the first version; null without any. */
+    readonly appended: {
+      /** Sessions that came. */
+      readonly sessions: number;
+      /** Bars of them; they are among rows_added. */
+      readonly rows: number;
+      /** The first of them, YYYY-MM-DD. */
+      readonly start: string;
+      /** The last of them, YYYY-MM-DD. */
+      readonly end: string;
+    } | null;
   };
   /** Engines of both. */
   readonly engine: {
@@ -8272,7 +8294,7 @@ export interface Operations {
   };
   /** Values that two contents of the served store have otherwise. */
   diffDataVersions: {
-    request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined } };
+    request: { readonly params: { readonly store_id: string }; readonly query: { readonly from: number; readonly to: number; readonly limit?: number | undefined; readonly appended?: boolean | undefined } };
     answer: DataDifference;
   };
   /** Market data of one name, or the values of a series. */

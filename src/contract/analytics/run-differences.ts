@@ -3,7 +3,7 @@ import { Id } from '#domain/shape.js';
 import { jobStatus } from '../jobs.js';
 import { routes } from '../route.js';
 import { RunKey } from '../run-state.js';
-import { DataCell, rowCounts } from '../stores/data-versions.js';
+import { AppendedBars, DataCell, rowCounts } from '../stores/data-versions.js';
 import { DocumentChange } from '../versions.js';
 
 export const RunDifferenceRequest = z
@@ -44,6 +44,7 @@ export const RunsDifference = z
         .strictObject(rowCounts)
         .nullable()
         .meta({ description: 'Rows that only one content has, or has otherwise; null as `cells`.' }),
+      appended: AppendedBars,
     }),
     engine: z
       .strictObject({

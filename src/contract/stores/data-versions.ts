@@ -47,6 +47,16 @@ export const DataCell = z
   })
   .meta({ id: 'DataCell' });
 
+export const AppendedBars = z
+  .strictObject({
+    sessions: z.int().min(1).meta({ description: 'Sessions that came.' }),
+    rows: z.int().min(0).meta({ description: 'Bars of them; they are among rows_added.' }),
+    start: z.string().meta({ description: 'The first of them, YYYY-MM-DD.' }),
+    end: z.string().meta({ description: 'The last of them, YYYY-MM-DD.' }),
+  })
+  .nullable()
+  .meta({ description: 'Bars of sessions after the last one of the first version; null without any.' });
+
 export const DataDifference = z
   .strictObject({
     from: z.int().meta({ description: 'The earlier version.' }),
@@ -55,7 +65,10 @@ export const DataDifference = z
       description: 'Values of rows of the first version that the other has otherwise or not at all.',
     }),
     ...rowCounts,
-    changes: z.array(DataCell).meta({ description: 'The first of those values, by date.' }),
+    appended: AppendedBars,
+    changes: z.array(DataCell).meta({
+      description: 'The first of those values, by date; with `appended` then the values of appended bars.',
+    }),
   })
   .meta({ id: 'DataDifference' });
 export type DataDifferenceView = z.infer<typeof DataDifference>;
@@ -93,6 +106,7 @@ export const dataVersionRoutes = routes({
       from: z.int().min(1).meta({ description: 'A version.', example: 1 }),
       to: z.int().min(1).meta({ description: 'Another version.', example: 1 }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most values that are listed.' }),
+      appended: z.boolean().default(false).meta({ description: 'Whether values of appended bars are listed, too.' }),
     }),
     success: { status: 200, description: 'The difference.', schema: DataDifference },
     errors: ['STORE_NOT_FOUND', 'STORE_NOT_SERVED', 'NO_DATA_SOURCE', ...asKnownErrors],

@@ -41,4 +41,5 @@ export interface DataDifferenceInput extends TwoContents {
   readonly to: number;
   /** Most values that are listed. */
   readonly limit: number;
+  readonly isAppendedListed: boolean;
 }

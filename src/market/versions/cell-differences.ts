@@ -1,3 +1,4 @@
+import { formatDay } from '#domain/days.js';
 import type { ReferenceValue } from '#domain/market/market-data.js';
 import { compareBars } from '../content/market-changes.js';
 import type { MarketContent } from '../content/market-content.js';
@@ -19,16 +20,37 @@ export interface DataDifference {
   /** Values of rows that the first content has, and the second otherwise or not at all. */
   readonly cells: number;
   readonly rows: RowCounts;
-  /** The first of those values. */
+  /** The first of those values; then, where they are asked for, those of the bars that were appended. */
   readonly changes: readonly CellDifference[];
+  /** Null where the second content has no later sessions. */
+  readonly appended: AppendedBars | null;
+}
+
+/** Bars of the sessions after the last one of the first content. */
+export interface AppendedBars {
+  readonly sessions: number;
+  readonly rows: number;
+  /** YYYY-MM-DD. */
+  readonly start: string;
+  readonly end: string;
+}
+
+export interface DifferenceTerms {
+  /** Most values that are listed. */
+  readonly limit: number;
+  /** Whether values of appended bars are listed, too. */
+  readonly isAppendedListed: boolean;
 }
 
 /**
  * What parts two contents.
- * @param limit most values that are listed
  * @cost one pass over the cells of both, a few microseconds a row of the tables
  */
-export function differenceOf(before: MarketContent, after: MarketContent, limit: number): DataDifference {
+export function differenceOf(
+  before: MarketContent,
+  after: MarketContent,
+  { limit, isAppendedListed }: DifferenceTerms,
+): DataDifference {
   const held = { identifiers: before.identifiers, lastDay: before.dates.at(-1) ?? -Infinity, isLiteral: true } as const;
   const compared: readonly RowChanges[] = [
     compareBars(before, after),
@@ -36,6 +58,17 @@ export function differenceOf(before: MarketContent, after: MarketContent, limit:
   ];
   const total = (of: (changes: RowChanges) => number): number =>
     compared.reduce((sum, changes) => sum + of(changes), 0);
+  const changes = compared
+    .flatMap(({ restatements }) => restatements)
+    .slice(0, limit)
+    .map(({ dataset, column, ...cell }) => ({
+      table: dataset,
+      identifier: cell.identifier,
+      date: cell.date,
+      field: column,
+      before: cell.before,
+      after: cell.after,
+    }));
   return {
     cells: total((changes) => changes.total),
     rows: {
@@ -43,16 +76,42 @@ export function differenceOf(before: MarketContent, after: MarketContent, limit:
       changed: total(({ changed }) => changed),
       removed: total(({ removed }) => removed),
     },
-    changes: compared
-      .flatMap(({ restatements }) => restatements)
-      .slice(0, limit)
-      .map(({ dataset, column, ...cell }) => ({
-        table: dataset,
-        identifier: cell.identifier,
-        date: cell.date,
-        field: column,
-        before: cell.before,
-        after: cell.after,
-      })),
+    changes: isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length)] : changes,
+    appended: appendedBars(before, after),
   };
+}
+
+/** Place of the first session after those of a content. */
+function firstAfter(before: MarketContent, { dates }: MarketContent): number {
+  const last = before.dates.at(-1) ?? -Infinity;
+  const place = dates.findIndex((day) => day > last);
+  return place < 0 ? dates.length : place;
+}
+
+function appendedBars(before: MarketContent, after: MarketContent): AppendedBars | null {
+  const first = firstAfter(before, after);
+  const { dates, identifiers } = after;
+  if (first === dates.length) return null;
+  const closes = after.fields.get('CLOSE')!.subarray(first * identifiers.length);
+  return {
+    sessions: dates.length - first,
+    rows: closes.reduce((count, close) => (Number.isNaN(close) ? count : count + 1), 0),
+    start: formatDay(dates[first]!),
+    end: formatDay(dates.at(-1)!),
+  };
+}
+
+/** Values of the bars that were appended, by session and name. */
+function appendedCells(before: MarketContent, after: MarketContent, limit: number): CellDifference[] {
+  const cells: CellDifference[] = [];
+  const { dates, identifiers, fields } = after;
+  for (let t = firstAfter(before, after); t < dates.length; t++)
+    for (const [n, identifier] of identifiers.entries())
+      for (const [field, values] of fields) {
+        if (cells.length >= limit) return cells;
+        const value = values[t * identifiers.length + n]!;
+        if (!Number.isNaN(value))
+          cells.push({ table: 'market', identifier, date: formatDay(dates[t]!), field, before: null, after: value });
+      }
+  return cells;
 }

@@ -88,6 +88,8 @@ export interface DifferenceQuery {
   readonly from: number;
   readonly to: number;
   readonly limit: number;
+  /** Whether values of bars that were appended are listed, too. */
+  readonly appended: boolean;
 }
 
 /** Earlier contents that stay in memory for the next who asks. */
@@ -263,12 +265,19 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       }
       return { knownOn, earlier };
     },
-    async difference(datasetId, { from, to, limit }, signal) {
+    async difference(datasetId, { from, to, limit, appended }, signal) {
       await requireStore(datasetId);
       if (markets.require().identity.datasetId !== datasetId)
         throw new Refusal('STORE_NOT_SERVED', `The data store ${datasetId} is not being served.`);
       const [before, after] = [await at(from), await at(to)];
-      const input = { before: before.served.handle, after: after.served.handle, from, to, limit };
+      const input = {
+        before: before.served.handle,
+        after: after.served.handle,
+        from,
+        to,
+        limit,
+        isAppendedListed: appended,
+      };
       return (await jobs.query('data-difference', input, signal)).bytes;
     },
     async versionOf(datasetId, contentHash) {

@@ -138,20 +138,22 @@ export function createRunDifferenceJob({
   });
 
   async function dataOf(from: Side, to: Side, { signal }: Pick<Attempt, 'signal'>): Promise<RunsDifference['data']> {
-    if (isSameData(from.run, to.run)) return { cells: 0, first: [], rows: NO_ROWS };
+    if (isSameData(from.run, to.run)) return { cells: 0, first: [], rows: NO_ROWS, appended: null };
     const { store_id: store } = from.run;
     const isReadable = from.market !== undefined && to.market !== undefined && store === to.run.store_id;
-    if (!isReadable || from.version === null || to.version === null) return { cells: null, first: [], rows: null };
-    const versions = { from: from.version, to: to.version, limit: CELLS_MAX };
+    if (!isReadable || from.version === null || to.version === null) return UNKNOWN_DATA;
+    const versions = { from: from.version, to: to.version, limit: CELLS_MAX, appended: false };
     const bytes = await dataVersions.difference(store!, versions, signal);
     const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // As the task has written it.
-    const { cells, changes, rows_added, rows_changed, rows_removed } = found;
-    return { cells, first: changes, rows: { rows_added, rows_changed, rows_removed } };
+    const { cells, changes, appended, rows_added, rows_changed, rows_removed } = found;
+    return { cells, first: changes, rows: { rows_added, rows_changed, rows_removed }, appended };
   }
 }
 
 /** Of the same content. */
 const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };
+
+const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
 
 interface Causes {
   readonly definition: DocumentChange[];

@@ -168,9 +168,17 @@ test('rows are counted as added, changed and removed, and cells are told with bo
   });
   const counts = { added: 2, changed: 2, removed: 1 }; // two bars; a bar and the dividend; a bar
   expect(changeCounts(contentChange(before, after), { before, after })).toEqual(counts);
-  const { cells, rows, changes } = differenceOf(before, after, 2);
+  const { cells, rows, changes, appended } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
   expect(rows).toEqual(counts);
   expect(cells).toBe(3);
+  expect(appended).toEqual({ sessions: 1, rows: 2, start: '1970-04-14', end: '1970-04-14' });
+  const listed = differenceOf(before, after, { limit: 9, isAppendedListed: true }).changes;
+  const came = { table: 'market', date: '1970-04-14', field: 'CLOSE', before: null, after: 1 };
+  expect(listed.slice(-2)).toEqual([
+    { ...came, identifier: 'A' },
+    { ...came, identifier: 'B' },
+  ]);
+  expect(differenceOf(before, before, { limit: 9, isAppendedListed: true }).appended).toBeNull();
   expect(changes).toEqual([
     { table: 'market', identifier: 'A', date: '1970-04-11', field: 'CLOSE', before: 100, after: 99 },
     { table: 'market', identifier: 'C', date: '1970-04-13', field: 'CLOSE', before: 102, after: null },

@@ -118,7 +118,13 @@ test('the values between two versions are told, before and after', async () => {
   expect((await service.ask('GET', '/data/stores/m/versions/diff?from=1&to=3')).body).toMatchObject({
     cells: 2,
     rows_added: 4,
+    appended: { sessions: 1, rows: 4, start: days(41).at(-1)!, end: days(41).at(-1)! },
   });
+  const path = '/data/stores/m/versions/diff?from=1&to=2&appended=true&limit=3';
+  const told = (await service.ask<{ readonly changes: readonly object[] }>('GET', path)).body.changes;
+  expect(told).toMatchObject(
+    ['A', 'B', 'C'].map((identifier) => ({ identifier, date: days(41).at(-1)!, before: null })),
+  );
 });
 
 test('prices, actions, previews and backtests of an earlier version are those that were answered then', async () => {

@@ -942,15 +942,16 @@ class Operations:
         """
         return cast("c.DataVersions", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions", query={"limit": limit, "before": before}))
 
-    def diff_data_versions(self, store_id: str, from_: int, to: int, *, limit: Optional[int] = None) -> c.DataDifference:
+    def diff_data_versions(self, store_id: str, from_: int, to: int, *, limit: Optional[int] = None, appended: Optional[bool] = None) -> c.DataDifference:
         """Values that two contents of the served store have otherwise.
 
         :param store_id: Id of the data store.
         :param from_: A version.
         :param to: Another version.
         :param limit: Most values that are listed.
+        :param appended: Whether values of appended bars are listed, too.
         """
-        return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit}))
+        return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit, "appended": appended}))
 
     def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
         """Market data of one name, or the values of a series.

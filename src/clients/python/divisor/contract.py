@@ -1436,6 +1436,17 @@ class DataCell(t.TypedDict):
     after: t.Optional[t.Union[str, float, bool]]
 
 
+class DataDifferenceAppended(t.TypedDict):
+    #: Sessions that came.
+    sessions: int
+    #: Bars of them; they are among rows_added.
+    rows: int
+    #: The first of them, YYYY-MM-DD.
+    start: str
+    #: The last of them, YYYY-MM-DD.
+    end: str
+
+
 DataDifference = t.TypedDict("DataDifference", {
     "from": int,
     "to": int,
@@ -1443,6 +1454,7 @@ DataDifference = t.TypedDict("DataDifference", {
     "rows_added": int,
     "rows_changed": int,
     "rows_removed": int,
+    "appended": t.Optional["DataDifferenceAppended"],
     "changes": t.Sequence["DataCell"],
 })
 
@@ -6594,6 +6606,17 @@ class RunsDifferenceDataRows(t.TypedDict):
     rows_removed: int
 
 
+class RunsDifferenceDataAppended(t.TypedDict):
+    #: Sessions that came.
+    sessions: int
+    #: Bars of them; they are among rows_added.
+    rows: int
+    #: The first of them, YYYY-MM-DD.
+    start: str
+    #: The last of them, YYYY-MM-DD.
+    end: str
+
+
 class RunsDifferenceData(t.TypedDict):
     #: Values that differ, 0 of the same content; null where a content cannot be had again.
     cells: t.Optional[int]
@@ -6601,6 +6624,8 @@ class RunsDifferenceData(t.TypedDict):
     first: t.Sequence[DataCell]
     #: Rows that only one content has, or has otherwise; null as `cells`.
     rows: t.Optional[RunsDifferenceDataRows]
+    #: Bars of sessions after the last one of the first version; null without any.
+    appended: t.Optional[RunsDifferenceDataAppended]
 
 
 RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console/components/chart/series.js';
 import { withoutUnread } from '#console/components/form/field-spec.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
-import { findingsAt, parseValues, withUnit } from '#console/pages/sweeps/values.js';
+import { findingsAt, parseValues, pointerLabel, refusedIn, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, monthsBefore } from '#console/words/dates.js';
 import { bytes, change, figure, percent, signClass } from '#console/words/numbers.js';
 import { differences, withValue } from '#console/words/paths.js';
@@ -70,6 +70,17 @@ test('values of a sweep are numbers in the unit of their parameter, words, and y
     'semi annual',
     'none',
   ]);
+});
+
+test('values of a sweep that their parameter does not take are refused, and rules are counted from 1', () => {
+  const cap = { choices: null, unit: 'fraction', takes: 'number', isOptional: true } as const;
+  expect(refusedIn('abc, 0.1, 5%, null', cap)).toEqual(['abc is no number.']);
+  expect(refusedIn('0, 2.5', { ...cap, unit: 'sessions', takes: 'integer' })).toEqual(['2.5 is no whole number.']);
+  expect(refusedIn('monthly, never', { ...cap, takes: 'word', choices: ['monthly', 'annual'] })).toEqual([
+    'never is none of monthly, annual.',
+  ]);
+  expect(refusedIn('null', { ...cap, isOptional: false })).toHaveLength(1);
+  expect(pointerLabel('/document/pipeline/selection/1/params/count')).toBe('rule 2: count');
 });
 
 test('a finding about a variant is told at the parameter that makes it', () => {

@@ -2,17 +2,7 @@ import type { RuleTypes, TypeSpec } from '#clients/typescript/divisor.js';
 import { fieldOf } from '../../components/form/field-spec.js';
 import { rowsIn } from '../../components/form/row-list.js';
 import { isObject, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
-
-/** Something of a definition or its backtest that a sweep may vary. */
-export interface Varied {
-  /** JSON pointer. */
-  readonly pointer: string;
-  readonly label: string;
-  /** As it stands, or as it is by default. */
-  readonly now: Json | undefined;
-  readonly choices: readonly string[] | null;
-  readonly unit: string | null;
-}
+import type { Varied } from './values.js';
 
 /** Everything that the catalogues know of in a definition, and the costs of the backtest. @param costs basis points */
 export function variedIn(document: JsonObject, types: RuleTypes, costs: number): readonly Varied[] {
@@ -23,15 +13,23 @@ export function variedIn(document: JsonObject, types: RuleTypes, costs: number):
       ofRow(rule, ['pipeline', 'selection', i], types.selection, String(rule['id'] ?? `rule ${i + 1}`)),
     ),
     ...(isObject(weighting) ? ofRow(weighting, ['pipeline', 'weighting'], types.weighting, 'weighting') : []),
-    { ...own(document, ['pipeline', 'weighting', 'cap'], 'weighting: cap'), unit: 'fraction' },
+    { ...own(document, ['pipeline', 'weighting', 'cap'], 'weighting: cap'), unit: 'fraction', takes: 'number' },
     own(document, ['rebalance', 'frequency'], 'rebalance: frequency', [
       'monthly',
       'quarterly',
       'semi_annual',
       'annual',
     ]),
-    { ...own(document, ['rebalance', 'effective_lag'], 'rebalance: notice'), unit: 'sessions' },
-    { pointer: '/request/transaction_cost_bps', label: 'backtest: costs', now: costs, choices: null, unit: 'bps' },
+    { ...own(document, ['rebalance', 'effective_lag'], 'rebalance: notice'), unit: 'sessions', takes: 'integer' },
+    {
+      pointer: '/request/transaction_cost_bps',
+      label: 'backtest: costs',
+      now: costs,
+      choices: null,
+      unit: 'bps',
+      takes: 'number',
+      isOptional: false,
+    },
   ];
 }
 
@@ -50,11 +48,21 @@ function ofRow(row: JsonObject, path: Path, specs: readonly TypeSpec[], name: st
       now: params[parameter.name] ?? (parameter.default as Json | undefined),
       choices: parameter.type === 'boolean' ? ['true', 'false'] : parameter.choices,
       unit: fieldOf(parameter).unit ?? null,
+      takes: parameter.type === 'number' || parameter.type === 'integer' ? parameter.type : 'word',
+      isOptional: !parameter.required,
     }));
 }
 
 function own(document: JsonObject, path: Path, label: string, choices: readonly string[] | null = null): Varied {
-  return { pointer: pointerOf(path), label, now: valueAt(document, path), choices, unit: null };
+  return {
+    pointer: pointerOf(path),
+    label,
+    now: valueAt(document, path),
+    choices,
+    unit: null,
+    takes: 'word',
+    isOptional: true,
+  };
 }
 
 /** @source RFC 6901 */

@@ -22,8 +22,8 @@ import { counted } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
 import { newestRun, termsOf } from '../index/run-terms.js';
-import { variedIn, type Varied } from './parameters.js';
-import { findingsAt, parseValues, withUnit } from './values.js';
+import { variedIn } from './parameters.js';
+import { findingsAt, parseValues, refusedIn, withUnit, type Varied } from './values.js';
 import '../designer/designer.css';
 import './sweeps.css';
 
@@ -148,6 +148,11 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
     put('axes', Object.fromEntries(next.map((one) => [one.pointer, one.text])));
   const valuesOf = ({ pointer, text }: Axis) =>
     parseValues(text, varied.find((one) => one.pointer === pointer)?.unit ?? null);
+  const refusedOf = ({ pointer, text }: Axis): readonly Finding[] => {
+    const known = varied.find((one) => one.pointer === pointer);
+    const refused = known === undefined ? [] : refusedIn(text, known);
+    return refused.map((message) => ({ severity: 'error', code: 'WRONG_TYPE', message, path: `grid${pointer}` }));
+  };
   const variants = axes.reduce((product, axis) => product * valuesOf(axis).length, axes.length === 0 ? 0 : 1);
   const free = varied.filter(({ pointer }) => !axes.some((axis) => axis.pointer === pointer));
   const submit = async () => {
@@ -167,7 +172,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           key={axis.pointer}
           axis={axis}
           varied={varied.find(({ pointer }) => pointer === axis.pointer)}
-          findings={findingsAt(trouble?.findings ?? [], axis.pointer)}
+          findings={[...refusedOf(axis), ...findingsAt(trouble?.findings ?? [], axis.pointer)]}
           onChange={(text) => setAxes(axes.map((own, i) => (i === k ? { ...own, text } : own)))}
           onRemove={() => setAxes(axes.filter((_, i) => i !== k))}
         />
@@ -203,7 +208,11 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
       </FieldGrid>
       {trouble !== null && <Problem trouble={trouble} />}
       <div class="sweep-start">
-        <Button kind="main" disabled={variants === 0} onClick={() => void submit()}>
+        <Button
+          kind="main"
+          disabled={variants === 0 || axes.some((axis) => refusedOf(axis).length > 0)}
+          onClick={() => void submit()}
+        >
           Run {counted(variants, 'variant')}
         </Button>
       </div>
@@ -240,7 +249,7 @@ function AxisField({ axis, varied, findings, onChange, onRemove }: AxisFieldProp
           label,
           kind: 'text',
           unit,
-          help: `Values, separated by commas; now ${withUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 ? ` Read as ${read.join(', ')}.` : ''}`,
+          help: `Values, separated by commas; now ${withUnit(varied?.now, unit)}.${isFraction(unit) && read.length > 0 && findings.length === 0 ? ` Read as ${read.join(', ')}.` : ''}`,
         }}
         value={axis.text}
         findings={findings}

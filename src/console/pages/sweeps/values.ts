@@ -2,13 +2,25 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { Json } from '../../words/paths.js';
 import { parseQuantity, quantityText } from '../../words/quantities.js';
 
-/** The end of a pointer, for the head of a column: rules are counted from one, as in the designer. */
+/** Something of a definition or its backtest that a sweep may vary. */
+export interface Varied {
+  /** JSON pointer. */
+  readonly pointer: string;
+  readonly label: string;
+  /** As it stands, or as it is by default. */
+  readonly now: Json | undefined;
+  readonly choices: readonly string[] | null;
+  readonly unit: string | null;
+  readonly takes: 'number' | 'integer' | 'word';
+  /** Whether it may have no value. */
+  readonly isOptional: boolean;
+}
+
+/** What a pointer leads to, where the definition no longer has it: rules are counted from 1. */
 export function pointerLabel(pointer: string): string {
   const steps = pointer.split('/').slice(2);
-  return steps
-    .filter((step) => step !== 'pipeline' && step !== 'params')
-    .map((step) => (/^\d+$/.test(step) ? String(Number(step) + 1) : step))
-    .join(' ');
+  const words = steps.filter((step) => step !== 'pipeline' && step !== 'params' && step !== 'selection');
+  return words.map((step) => (/^\d+$/.test(step) ? `rule ${Number(step) + 1}:` : step.replaceAll('_', ' '))).join(' ');
 }
 
 /** A value that a variant sets. */
@@ -30,6 +42,21 @@ function worded(word: string): Json {
   } catch {
     return word;
   }
+}
+
+/** What of typed values a parameter does not take, in words. */
+export function refusedIn(
+  text: string,
+  { choices, unit, takes, isOptional }: Omit<Varied, 'pointer' | 'label' | 'now'>,
+): readonly string[] {
+  return parseValues(text, unit).flatMap((value) => {
+    if (value === null) return isOptional ? [] : ['A value is needed: null is none.'];
+    if (choices !== null)
+      return choices.includes(String(value)) ? [] : [`${patchText(value)} is none of ${choices.join(', ')}.`];
+    if (takes === 'word') return [];
+    if (typeof value !== 'number') return [`${patchText(value)} is no number.`];
+    return takes === 'integer' && !Number.isInteger(value) ? [`${value} is no whole number.`] : [];
+  });
 }
 
 /** A value with its unit: `5%` of a fraction, `10 bps`. */

@@ -13,6 +13,7 @@ interface FindingTableProps {
 
 /** Findings about data, each at its table, row and column. */
 export function FindingTable({ label, findings }: FindingTableProps) {
+  const hasRows = findings.some(({ path }) => /^\d+$/.test(placeOf(path).row));
   return (
     <div class="finding-table" role="group" aria-label={label} tabIndex={0}>
       <table>
@@ -31,6 +32,9 @@ export function FindingTable({ label, findings }: FindingTableProps) {
           ))}
         </tbody>
       </table>
+      {hasRows && (
+        <p class="quiet">Rows are counted below the header: row 1 is line 2 of a file that begins with it.</p>
+      )}
     </div>
   );
 }

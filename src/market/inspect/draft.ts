@@ -87,7 +87,7 @@ export function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   const found = dateFormatOf(cells);
   if (found === undefined) {
     const first = JSON.stringify(textIn(cells[0]) ?? '').slice(0, 80);
-    const question = `How are days written? The first is ${first}; date_format says it.`;
+    const question = `How are days written? The first is ${first}.`;
     ask(draft, { field: 'date_format', question, taken: null });
     return;
   }

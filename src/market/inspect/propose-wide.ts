@@ -85,8 +85,7 @@ function askFields(draft: Draft, fields: Readonly<Record<string, string>>, sampl
       required: samples.length > 1 || told !== undefined,
       others: FIELD_ROLES.filter((role) => role !== 'CLOSE' && role !== 'adjusted'),
     });
-  if (samples.length > 1)
-    ask(draft, { field: 'fields', question: 'Which field is each of the tables? fields says it.', taken: null });
+  if (samples.length > 1) ask(draft, { field: 'fields', question: 'Which field is each of the tables?', taken: null });
 }
 
 function fieldsOfTables(samples: readonly Sample[]): Record<string, string> {

@@ -51,6 +51,10 @@ export function describeData(desk: () => Desk): void {
     expect((await service.ask('GET', '/data/stores/desk-prices')).status).toBe(404);
     await page.getByRole('button', { name: 'Leave market.csv away' }).click();
     await files.setInputFiles([csv('market.csv', prices())]);
+    // Whoever is served another market keeps it unless somebody says otherwise.
+    expect(await page.getByLabel('Serve it at once').inputValue()).toBe('false');
+    await page.getByLabel('Serve it at once').selectOption('true');
+    await page.getByText('is served no more then').waitFor();
     await page.getByRole('button', { name: 'Import', exact: true }).click();
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/desk-prices');

@@ -12,7 +12,7 @@ import { changed } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
 import type { JsonObject } from '../../words/paths.js';
-import { elsewhere, StoreFields } from './store-fields.js';
+import { elsewhere, StoreFields, useServed } from './store-fields.js';
 import './data.css';
 
 const FIELDS: readonly FieldSpec[] = [
@@ -36,11 +36,13 @@ const AFTER: readonly FieldSpec[] = [
   },
 ];
 
-const FIRST: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none', activate: true };
+const FIRST: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
 
 /** A folder or database becomes a store where it lies, once it has been read in full. */
 export function ConnectPage() {
-  const [wanted, setWanted] = useState<JsonObject>(FIRST);
+  const { served, activate } = useServed();
+  const [typed, setWanted] = useState<JsonObject>(FIRST);
+  const wanted: JsonObject = { activate, ...typed };
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [isReading, setReading] = useState(false);
   const send = async () => {
@@ -76,6 +78,7 @@ export function ConnectPage() {
             more={FIELDS}
             after={AFTER}
             value={wanted}
+            served={served}
             findings={trouble?.findings ?? []}
             onChange={setWanted}
           />

@@ -1,4 +1,5 @@
 import type { DataStore } from '#clients/typescript/divisor.js';
+import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
@@ -14,6 +15,7 @@ import { moment } from '../../words/dates.js';
 import { bytes, count, counted } from '../../words/numbers.js';
 import { FirstSteps } from '../home/first-steps.js';
 import { activateStore } from '../../state/actions.js';
+import { generateMarket, MARKET_WORDS } from './generate-market.js';
 import { StoreState } from './store-state.js';
 import './data.css';
 
@@ -29,6 +31,14 @@ export function DataPage() {
           <LinkButton href="/console/watchlists">Watchlists</LinkButton>
           {may('data') && (
             <>
+              {stores.data !== undefined && stores.data.active !== null && (
+                <ActionButton
+                  title={`${MARKET_WORDS} It is not served until you say so.`}
+                  act={(onRefusal) => generateMarket(stores.data?.stores ?? [], { activate: false }, onRefusal)}
+                >
+                  <Icon name="spark" /> Generate a market
+                </ActionButton>
+              )}
               <LinkButton href="/console/data/connect">
                 <Icon name="data" /> Connect
               </LinkButton>
@@ -119,7 +129,7 @@ const COLUMNS: readonly Column<DataStore>[] = [
   {
     id: 'serve',
     title: '',
-    width: 76,
+    width: 92,
     value: () => null,
     show: (store) =>
       !store.active &&

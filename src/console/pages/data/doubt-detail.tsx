@@ -9,24 +9,45 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
 import { monthsBefore } from '../../words/dates.js';
-import { figure, percent } from '../../words/numbers.js';
+import { count, figure, percent } from '../../words/numbers.js';
 
 /** Months shown before the doubted day, and as many after it. */
 const AROUND_MONTHS = 4;
 
-/** Evidence that is a fraction: moves of prices, and the yield of a dividend. */
-const FRACTIONS: ReadonlySet<string> = new Set([
-  'move',
-  'usual_move',
-  'other_move',
-  'market_move',
-  'besides_market',
-  'yield',
-]);
+type Written = (value: number) => string;
 
-function evidenceText(name: string, value: number | string): string {
-  if (typeof value === 'string') return value;
-  return FRACTIONS.has(name) ? percent(value) : figure(value);
+const times: Written = (value) => `${figure(value)} times`;
+
+/** What evidence is called, and how its figure is written; prices stand as the store has them. */
+const EVIDENCE: Readonly<Record<string, readonly [label: string, written?: Written]>> = {
+  before: ['Close before'],
+  close: ['Close of the day'],
+  move: ['Move of the day', percent],
+  usual_move: ['Usual move of a day', percent],
+  other_move: ['Move on the other day', percent],
+  market_move: ['Move of the market', percent],
+  besides_market: ['Move besides the market', percent],
+  ratio: ['Ratio of the split'],
+  next_moves_over_usual: ['Moves after it, of the usual ones', times],
+  volume_over_usual: ['Volume, of the usual one', times],
+  back_at: ['Back at'],
+  back_on: ['Back on'],
+  volume: ['Volume, shares', count],
+  same_as: ['The same as on'],
+  bars: ['Bars', count],
+  amount: ['Amount a share'],
+  other_amount: ['Other amount a share'],
+  other_date: ['Other date'],
+  yield: ['Yield of the dividend', percent],
+  due: ['Step that was due'],
+  step: ['Step of adjusted closes'],
+  unit: ['Factor between units'],
+};
+
+function evidenceFact(name: string, value: number | string): readonly [string, string] {
+  const [label = `${name.charAt(0).toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`, written = figure] =
+    EVIDENCE[name] ?? [];
+  return [label, typeof value === 'string' ? value : written(value)];
 }
 
 interface DoubtDetailProps {
@@ -46,9 +67,7 @@ export function DoubtDetail({ doubt, store, isChosen, onChoose }: DoubtDetailPro
       <Facts
         facts={[
           ['Certain', percent(confidence, 0)],
-          ...Object.entries(evidence).map(
-            ([name, value]) => [name.replaceAll('_', ' '), evidenceText(name, value)] as const,
-          ),
+          ...Object.entries(evidence).map(([name, value]) => evidenceFact(name, value)),
           ['Repair', repair === null ? 'the data does not say what is right' : repairText(repair)],
         ]}
       />

@@ -182,12 +182,12 @@ function columnsOf(
           />
         ),
     },
-    { id: 'name', title: 'Name', width: 96, value: ({ identifier }) => identifier },
+    { id: 'name', title: 'Name', width: 120, grow: 1, value: ({ identifier }) => identifier },
     { id: 'date', title: 'Date', width: 96, value: ({ date }) => date },
     {
       id: 'kind',
       title: 'Doubt',
-      width: 160,
+      width: 176,
       priority: 2,
       value: ({ kind }) => KINDS[kind],
       show: ({ kind }) => <Badge kind="warning">{KINDS[kind]}</Badge>,

@@ -26,7 +26,9 @@ export function FileList({ files, findings, onChange }: FileListProps) {
           <strong>{one.file.name}</strong>
           <span class="quiet number">{bytes(one.file.size)}</span>
           {one.table === null ? (
-            <span class="quiet">holds every table</span>
+            <span class="quiet">
+              its files or sheets are the tables that they are called like, and prices otherwise
+            </span>
           ) : (
             <Select
               label={`Table of ${one.file.name}`}

@@ -1,5 +1,5 @@
 import type { Finding, ImportResult, InspectResult } from '#clients/typescript/divisor.js';
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Banner } from '../../components/banner.js';
 import { Button, LinkButton } from '../../components/button.js';
@@ -14,6 +14,7 @@ import { Problem } from '../../components/problem.js';
 import { Wait } from '../../components/wait.js';
 import { health } from '../../state/live.js';
 import { may } from '../../state/principal.js';
+import { go, parameter, setParameters } from '../../state/place.js';
 import { takeBrought } from '../../state/dropped.js';
 import { changed } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -24,7 +25,7 @@ import { rowMetrics } from './store-overview.js';
 import { Inspection } from './inspection.js';
 import { useInspection } from './use-inspection.js';
 import { activateStore } from '../../state/actions.js';
-import { elsewhere, StoreFields } from './store-fields.js';
+import { elsewhere, StoreFields, useServed } from './store-fields.js';
 import { ACCEPTED } from './file-kinds.js';
 import { FileList } from './file-list.js';
 import { nameFrom, troubleOfFiles, withFiles, type ImportFile } from './import-files.js';
@@ -51,9 +52,13 @@ export function ImportPage() {
     name: files[0] === undefined ? '' : nameFrom(files[0].file),
     adjustment: 'none',
     on_exists: 'refuse',
-    activate: true,
   });
   const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const { served, activate } = useServed();
+  const told = (next: Outcome) => {
+    setOutcome(next);
+    if (next.result !== null) setParameters({ imported: next.result.store.store_id });
+  };
   const trouble = troubleOfFiles(files, health.value?.limits['MAX_IMPORT_BYTES'] ?? Infinity);
   const change = (next: readonly ImportFile[]) => {
     setOutcome(null);
@@ -69,6 +74,11 @@ export function ImportPage() {
   );
   // Without a mapping each table is one file.
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
+  const imported = outcome === null ? parameter('imported') : null;
+  // What an import found is told once: the address of it leads to the store that it made.
+  useEffect(() => {
+    if (imported !== null) go(storeAddress(imported), { replace: true });
+  }, [imported]);
   if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
   // What reading the files as they would be imported found, before anybody asks for it.
@@ -78,7 +88,6 @@ export function ImportPage() {
       {may('data') ? <DropArea onFiles={add} /> : <MayNot scope="data" what="import" />}
       {files.length > 0 && <FileList files={files} findings={outcome === null ? seen : findings} onChange={change} />}
       {trouble !== null && <Banner kind="warning" title={trouble} />}
-      {outcome !== null && <Refused outcome={outcome} />}
       {hasSeveral && (
         <Banner
           kind="warning"
@@ -95,12 +104,18 @@ export function ImportPage() {
       />
       {files.length > 0 && may('data') && (
         <NewStore
-          header={header}
+          header={{ activate, ...header }}
+          served={served}
+          outcome={outcome}
           findings={findings}
           unsure={mapping === null ? [] : (inspected?.result?.unsure ?? [])}
           isReady={trouble === null && !hasSeveral && !isLooking && header['name'] !== ''}
           onChange={setHeader}
-          onSend={() => sendImport({ files, header, mapping }).then(setOutcome).then(changed)}
+          onSend={() =>
+            sendImport({ files, header: { activate, ...header }, mapping })
+              .then(told)
+              .then(changed)
+          }
         />
       )}
     </Page>
@@ -109,6 +124,8 @@ export function ImportPage() {
 
 interface NewStoreProps {
   readonly header: JsonObject;
+  readonly served: string | null;
+  readonly outcome: Outcome | null;
   readonly findings: readonly Finding[];
   readonly unsure: InspectResult['unsure'];
   readonly isReady: boolean;
@@ -117,7 +134,7 @@ interface NewStoreProps {
 }
 
 /** What the store is called, and the button that makes it. */
-function NewStore({ header, findings, unsure, isReady, onChange, onSend }: NewStoreProps) {
+function NewStore({ header, served, outcome, findings, unsure, isReady, onChange, onSend }: NewStoreProps) {
   const [isSending, setSending] = useState(false);
   return (
     <form
@@ -129,13 +146,21 @@ function NewStore({ header, findings, unsure, isReady, onChange, onSend }: NewSt
         void onSend().finally(() => setSending(false));
       }}
     >
-      <StoreFields more={[ON_EXISTS]} value={header} findings={findings} unsure={unsure} onChange={onChange} />
+      <StoreFields
+        more={[ON_EXISTS]}
+        value={header}
+        served={served}
+        findings={findings}
+        unsure={unsure}
+        onChange={onChange}
+      />
       <div class="form-actions">
         <Button kind="main" type="submit" disabled={!isReady || isSending}>
           Import
         </Button>
         {isSending && <Wait what="the service, which checks every row" />}
       </div>
+      {outcome !== null && !isSending && <Refused outcome={outcome} />}
     </form>
   );
 }

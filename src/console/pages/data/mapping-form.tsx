@@ -1,5 +1,6 @@
 import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
+import type { FieldSpec } from '../../components/form/field-spec.js';
 import { fieldsOf } from '../../components/form/schema-fields.js';
 import { Answered } from '../../components/wait.js';
 import { useSchemas } from '../../state/schemas.js';
@@ -7,6 +8,26 @@ import type { JsonObject } from '../../words/paths.js';
 
 /** Members that say something of wide tables alone. */
 const OF_WIDE = new Set(['field', 'fields']);
+
+/** What a form says otherwise than a document has it: an empty field is what null is there. */
+const WORDS: Readonly<Record<string, Partial<FieldSpec>>> = {
+  identifier_from: {
+    help: 'Empty: a column holds it. Otherwise the name of the file or sheet does, as `file:{identifier}_data.csv`; those with another name are not read.',
+  },
+  date_format: {
+    help: 'Empty: YYYY-MM-DD. Otherwise made of YYYY, YY, MMM, MM, M, DD and D, as `D/M/YYYY`, or `epoch_s`, `epoch_ms`, `epoch_us`, `epoch_ns`. A time of day is dropped.',
+  },
+  field: {
+    label: 'Numbers are',
+    help: 'Of a wide table, as CLOSE. Empty: each column says it too, in a second header row.',
+  },
+  fields: { label: 'Numbers by table' },
+  thousands: {
+    label: 'Mark between thousands',
+    help: 'Beside a decimal point: 1,234.5.',
+  },
+  ignore: { help: 'Columns, files and sheets that are not read, separated by commas.' },
+};
 
 interface MappingFormProps {
   readonly mapping: JsonObject;
@@ -29,7 +50,7 @@ export function MappingForm({ mapping, unsure, findings, onChange }: MappingForm
             .map((spec) => (
               <Field
                 key={spec.name}
-                spec={spec}
+                spec={{ ...spec, ...WORDS[spec.name] }}
                 value={mapping[spec.name]}
                 notes={unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : []))}
                 findings={findings.filter(

@@ -1,7 +1,10 @@
 import type { Finding, InspectResult } from '#clients/typescript/divisor.js';
 import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
+import { PRICE_BASIS } from '../../words/price-basis.js';
 
 /** What every new store is told, however it comes. */
 const COMMON: readonly FieldSpec[] = [
@@ -11,9 +14,10 @@ const COMMON: readonly FieldSpec[] = [
     name: 'adjustment',
     label: 'Price basis',
     kind: 'choice',
-    choices: ['none', 'splits', 'total'],
+    choices: Object.keys(PRICE_BASIS),
+    words: PRICE_BASIS,
     isRequired: true,
-    help: 'CLOSE as traded, divided by later splits, or with dividends too. No calendar is asked for: each index names its own, and NOT_A_SESSION reports bars outside of those in use.',
+    help: 'What has been done to the closes. No calendar is asked for: each index names its own, and bars on days outside of it are reported.',
   },
   {
     name: 'currency',
@@ -33,10 +37,20 @@ interface StoreFieldsProps {
   readonly findings: readonly Finding[];
   /** What is not certain, each at its field. */
   readonly unsure?: InspectResult['unsure'];
+  /** The store that is served now; null where none is. */
+  readonly served: string | null;
   onChange(value: JsonObject): void;
 }
 
-export function StoreFields({ more = [], after = [], value, findings, unsure = [], onChange }: StoreFieldsProps) {
+export function StoreFields({
+  more = [],
+  after = [],
+  value,
+  findings,
+  unsure = [],
+  served,
+  onChange,
+}: StoreFieldsProps) {
   return (
     <FieldGrid>
       {[...more, ...COMMON, ...after].map((spec) => (
@@ -44,13 +58,28 @@ export function StoreFields({ more = [], after = [], value, findings, unsure = [
           key={spec.name}
           spec={spec}
           value={value[spec.name]}
-          notes={unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : []))}
+          notes={[
+            ...unsure.flatMap(({ field, question }) => (field === spec.name ? [question] : [])),
+            ...(spec.name === 'activate' ? whatServingDoes(served, value['activate'] === true) : []),
+          ]}
           findings={findings.filter(({ path }) => path === spec.name || path.startsWith(`${spec.name}.`))}
           onChange={(next) => onChange({ ...value, [spec.name]: next })}
         />
       ))}
     </FieldGrid>
   );
+}
+
+/** What changes for everybody where another store is served. */
+const whatServingDoes = (served: string | null, isToServe: boolean): readonly string[] =>
+  isToServe && served !== null
+    ? [`${served} is served no more then: every index has to be run again, on the names of the new store.`]
+    : [];
+
+/** The store that is served, and whether a new one is to be unless somebody says otherwise: where none is. */
+export function useServed(): { readonly served: string | null; readonly activate: boolean } {
+  const stores = useResource('stores', (signal) => service.value.call('listStores', { signal }));
+  return { served: stores.data?.active ?? null, activate: stores.data?.active === null };
 }
 
 /** Findings that no field of the form shows. */

@@ -19,6 +19,7 @@ import { say } from '../../state/toasts.js';
 import { moment } from '../../words/dates.js';
 import { bytes, count, counted, figure } from '../../words/numbers.js';
 import type { JsonObject } from '../../words/paths.js';
+import { PRICE_BASIS } from '../../words/price-basis.js';
 
 /** What a store holds, where it comes from, and what is said about its data. */
 export function StoreOverview({ store }: { readonly store: DataStore }) {
@@ -47,7 +48,7 @@ export function StoreOverview({ store }: { readonly store: DataStore }) {
             facts={[
               ['Where', store.location && <code>{store.location}</code>],
               ['Refreshed from', store.source && <code>{store.source}</code>],
-              ['Price basis', BASES[store.adjustment]],
+              ['Price basis', PRICE_BASIS[store.adjustment]],
               ['Currency', store.currency ?? 'not declared'],
               ['Made', moment(store.created_at)],
               ['Read', moment(store.last_loaded_at)],
@@ -81,12 +82,6 @@ export const rowMetrics = (rows: Readonly<Record<string, number>>): readonly Met
       note: 'rows',
     }));
 
-const BASES: Readonly<Record<DataStore['adjustment'], string>> = {
-  none: 'as traded',
-  splits: 'divided by later splits',
-  total: 'with dividends reinvested',
-};
-
 const FILE_COLUMNS: readonly Column<NonNullable<DataStore['files']>[number]>[] = [
   { id: 'label', title: 'File', width: 160, grow: 1, value: ({ label }) => label },
   numeric({ id: 'bytes', title: 'Size', width: 100, of: ({ bytes: size }) => size, write: bytes }),
@@ -109,7 +104,14 @@ const SETTINGS: readonly FieldSpec[] = [
     kind: 'text',
     help: 'A folder or database that later dates are taken from.',
   },
-  { name: 'adjustment', label: 'Price basis', kind: 'choice', choices: ['none', 'splits', 'total'], isRequired: true },
+  {
+    name: 'adjustment',
+    label: 'Price basis',
+    kind: 'choice',
+    choices: Object.keys(PRICE_BASIS),
+    words: PRICE_BASIS,
+    isRequired: true,
+  },
   { name: 'currency', label: 'Currency', kind: 'text', help: 'Of names that have no CURRENCY of their own.' },
 ];
 

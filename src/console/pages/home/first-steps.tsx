@@ -3,16 +3,12 @@ import { useRef } from 'preact/hooks';
 import { ActionButton } from '../../components/action-button.js';
 import { Button, LinkButton } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
-import { start } from '../../state/actions.js';
 import { bring } from '../../state/dropped.js';
 import { liveJobs } from '../../state/live.js';
 import { go } from '../../state/place.js';
 import { may } from '../../state/principal.js';
-import { service } from '../../state/service.js';
 import { ACCEPTED } from '../data/file-kinds.js';
-
-/** Seven years of 150 generated companies, as in the guide. */
-const MARKET = { store_id: 'market', name: 'Generated market', seed: 42, assets: 150, start: '2018-01-01' } as const;
+import { generateMarket, MARKET_WORDS } from '../data/generate-market.js';
 
 /** Three ways to a market for a service that serves none. */
 export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }) {
@@ -35,17 +31,11 @@ export function FirstSteps({ stores }: { readonly stores: readonly DataStore[] }
           importFiles(event.dataTransfer?.files);
         }}
       >
-        <Way
-          icon="spark"
-          title="Generate a market"
-          text="150 companies with prices, dividends, splits and yearly accounts since 2018. The same on every machine."
-        >
+        <Way icon="spark" title="Generate a market" text={MARKET_WORDS}>
           <ActionButton
             kind="main"
             disabled={isMaking}
-            act={(onRefusal) =>
-              start(() => service.value.call('generateSynthetic', { body: freshMarket(stores) }), onRefusal)
-            }
+            act={(onRefusal) => generateMarket(stores, { activate: true }, onRefusal)}
           >
             Generate
           </ActionButton>
@@ -97,14 +87,6 @@ function importFiles(files: FileList | null | undefined): void {
   if (!files || files.length === 0) return;
   bring([...files]);
   go('/console/data/import');
-}
-
-/** An id that no store has yet. */
-function freshMarket(stores: readonly DataStore[]) {
-  const taken = new Set(stores.map(({ store_id: id }) => id));
-  let id: string = MARKET.store_id;
-  for (let n = 2; taken.has(id); n++) id = `${MARKET.store_id}-${n}`;
-  return { ...MARKET, store_id: id };
 }
 
 interface WayProps {

@@ -13,7 +13,18 @@ export const WeightRow = z
   })
   .meta({ id: 'WeightRow' });
 
-const frontierPoint = { expected_return: z.number(), volatility: z.number(), tracking_error: z.number() };
+const riskAndReturn = {
+  expected_return: z.number().meta({ description: 'Annualised, by the expected returns of the frontier.' }),
+  volatility: z.number().meta({ description: 'Annualised, by the risk model of the run.' }),
+  tracking_error: z.number().meta({ description: 'Annualised, against the index.' }),
+};
+
+const frontierPoint = {
+  ...riskAndReturn,
+  weights: z.record(z.string(), z.number()).optional().meta({
+    description: 'Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.',
+  }),
+};
 
 export const FrontierPayload = z
   .strictObject({
@@ -28,6 +39,14 @@ export const FrontierPayload = z
         description:
           'Largest excess return over the risk-free rate per unit of volatility; null where none is positive.',
       }),
+    portfolio: z
+      .strictObject(riskAndReturn)
+      .optional()
+      .meta({ description: 'Where the weights of the run lie among the points.' }),
+    index: z
+      .strictObject(riskAndReturn)
+      .optional()
+      .meta({ description: 'Where the weights of the index lie; the constraints need not hold for them.' }),
   })
   .meta({ id: 'FrontierPayload' });
 

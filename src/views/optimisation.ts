@@ -5,6 +5,7 @@ import { objectiveType } from '#domain/documents/optimisation-spec.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { DerivedPreview } from '#domain/optimisation/preview.js';
 import { relaxedBy } from '#domain/optimisation/relaxed-findings.js';
+import type { FrontierPortfolio } from '#domain/optimisation/frontier.js';
 import type { RowSide } from '#domain/optimisation/report.js';
 import { trackingVariance } from '#domain/optimisation/solve-convex.js';
 import type { OptimisationRun } from '#domain/optimisation/run.js';
@@ -51,8 +52,26 @@ export function toOptimisationResult(
     weights: run.rows.map((row) => ({ ...row })),
     binding: sides.filter(({ isBinding }) => isBinding).map(toBinding),
     ...explanationOf(run),
-    frontier: run.frontier === null ? null : { points: [...run.frontier.points], tangency: run.frontier.tangency },
+    frontier: frontierOf(run),
     findings: run.findings,
+  };
+}
+
+/** The frontier on the wire: each point with the names it holds, and the run and its index among the points. */
+function frontierOf({ frontier, problem, solution }: OptimisationRun): OptimisationRunResult['frontier'] {
+  if (frontier === null) return null;
+  const held = ({ weights, ...point }: FrontierPortfolio) => ({
+    ...point,
+    weights: Object.fromEntries(
+      problem.identifiers.map((name, i) => [name, weights[i]!] as const).filter(([, weight]) => weight !== 0),
+    ),
+  });
+  const { points, tangency, pointOf } = frontier;
+  return {
+    points: points.map(held),
+    tangency: tangency && { ...held(tangency), sharpe: tangency.sharpe },
+    portfolio: pointOf(solution.weights),
+    index: pointOf(problem.index),
   };
 }
 

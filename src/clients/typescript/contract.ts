@@ -2417,25 +2417,47 @@ export interface FreezeRow {
 
 export interface FrontierPayload {
   /** From least variance to largest expected return within the constraints, equally spaced in expected return. */
-  readonly points: readonly {
-    /** Annualised arithmetic mean of the window. */
+  readonly points: readonly ({
+    /** Annualised, by the expected returns of the frontier. */
     readonly expected_return: number;
-    /** Annualised standard deviation of returns. */
+    /** Annualised, by the risk model of the run. */
     readonly volatility: number;
-    /** Annualised standard deviation of return differences. */
+    /** Annualised, against the index. */
     readonly tracking_error: number;
-  }[];
+    /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
+    readonly weights?: Readonly<Record<string, number>> | undefined;
+  })[];
   /** Largest excess return over the risk-free rate per unit of volatility; null where none is positive. */
   readonly tangency: {
-    /** Annualised arithmetic mean of the window. */
+    /** Annualised, by the expected returns of the frontier. */
     readonly expected_return: number;
-    /** Annualised standard deviation of returns. */
+    /** Annualised, by the risk model of the run. */
     readonly volatility: number;
-    /** Annualised standard deviation of return differences. */
+    /** Annualised, against the index. */
     readonly tracking_error: number;
+    /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
+    readonly weights?: Readonly<Record<string, number>> | undefined;
     /** Excess return over volatility. */
     readonly sharpe: number;
   } | null;
+  /** Where the weights of the run lie among the points. */
+  readonly portfolio?: {
+    /** Annualised, by the expected returns of the frontier. */
+    readonly expected_return: number;
+    /** Annualised, by the risk model of the run. */
+    readonly volatility: number;
+    /** Annualised, against the index. */
+    readonly tracking_error: number;
+  } | undefined;
+  /** Where the weights of the index lie; the constraints need not hold for them. */
+  readonly index?: {
+    /** Annualised, by the expected returns of the frontier. */
+    readonly expected_return: number;
+    /** Annualised, by the risk model of the run. */
+    readonly volatility: number;
+    /** Annualised, against the index. */
+    readonly tracking_error: number;
+  } | undefined;
 }
 
 /** The weights sum to one. Present by default unless a WeightSum row replaces it. */

@@ -6,6 +6,7 @@ import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';
 import type { Problem } from './problem.js';
+import { withoutDust } from './solve-convex.js';
 
 /** Points of a frontier as results carry it. */
 const POINTS = 21;
@@ -19,12 +20,20 @@ export interface FrontierPoint {
   readonly tracking_error: number;
 }
 
+/** A point with the portfolio that it is of. */
+export interface FrontierPortfolio extends FrontierPoint {
+  /** [N] */
+  readonly weights: Float64Array;
+}
+
 /** The efficient frontier within the rows of a problem. */
 export interface Frontier {
   /** From the least variance to the largest expected return, equally spaced in expected return. */
-  readonly points: readonly FrontierPoint[];
+  readonly points: readonly FrontierPortfolio[];
   /** The portfolio of largest excess return per unit of volatility; null where none has any. */
-  readonly tangency: (FrontierPoint & { readonly sharpe: number }) | null;
+  readonly tangency: (FrontierPortfolio & { readonly sharpe: number }) | null;
+  /** Where weights lie among the points: by the same expected returns and risk. */
+  pointOf(weights: Float64Array): FrontierPoint;
 }
 
 export interface FrontierInput {
@@ -72,11 +81,15 @@ export function frontierOf({
     ),
   });
   const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
+  const portfolioOf = (solved: Float64Array) => {
+    const weights = withoutDust(solved);
+    return { ...pointOf(weights), weights };
+  };
   const points = targets.map((target, k) =>
-    pointOf(k === 0 ? least : (at(target) ?? mixed(least, most, k / (count - 1)))),
+    portfolioOf(k === 0 ? least : (at(target) ?? mixed(least, most, k / (count - 1)))),
   );
-  const tangency = tangentPoint({ points, targets, at, pointOf, riskFreeRate });
-  return { points, tangency };
+  const tangency = tangentPoint({ points, targets, at, portfolioOf, riskFreeRate });
+  return { points, tangency, pointOf };
 }
 
 /** An optimum of the least variance at an expected return. */
@@ -155,15 +168,15 @@ function append(values: Float64Array, value: number): Float64Array {
 }
 
 interface TangencyInput {
-  readonly points: readonly FrontierPoint[];
+  readonly points: readonly FrontierPortfolio[];
   readonly targets: readonly number[];
   readonly at: (target: number) => Float64Array | undefined;
-  readonly pointOf: (weights: Float64Array) => FrontierPoint;
+  readonly portfolioOf: (weights: Float64Array) => FrontierPortfolio;
   readonly riskFreeRate: number;
 }
 
 /** Sharpe ratio is unimodal along the frontier: golden section around the best point. */
-function tangentPoint({ points, targets, at, pointOf, riskFreeRate }: TangencyInput): Frontier['tangency'] {
+function tangentPoint({ points, targets, at, portfolioOf, riskFreeRate }: TangencyInput): Frontier['tangency'] {
   const sharpeOf = ({ expected_return, volatility }: FrontierPoint) =>
     volatility > 0 ? (expected_return - riskFreeRate) / volatility : 0;
   const best = points.reduce((leader, point, k) => (sharpeOf(point) > sharpeOf(points[leader]!) ? k : leader), 0);
@@ -174,7 +187,7 @@ function tangentPoint({ points, targets, at, pointOf, riskFreeRate }: TangencyIn
   const ratio = (Math.sqrt(5) - 1) / 2;
   const probe = (target: number) => {
     const weights = at(target);
-    const point = weights === undefined ? undefined : pointOf(weights);
+    const point = weights === undefined ? undefined : portfolioOf(weights);
     if (point !== undefined && sharpeOf(point) > sharpeOf(found)) found = point;
     return point === undefined ? -Infinity : sharpeOf(point);
   };

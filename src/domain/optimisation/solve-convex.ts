@@ -141,7 +141,7 @@ export function trackingVariance({ metric, index }: Pick<Problem, 'metric' | 'in
 const DUST = 1e-9;
 
 /** Sets weights that are zero but for rounding to zero and scales the rest to the sum they had. */
-function withoutDust(x: Float64Array): Float64Array {
+export function withoutDust(x: Float64Array): Float64Array {
   let sum = 0;
   let rest = 0;
   for (const value of x) {

@@ -188,6 +188,7 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Connect' }).click();
     await page.getByLabel('Where it is *').fill(folder);
     await page.getByLabel('Name *').fill('Connected');
+    await page.getByLabel('Serve it at once').selectOption('true');
     await page.getByRole('button', { name: 'Connect' }).click();
     await page.getByRole('heading', { name: 'Connected' }).waitFor();
     await write(DAYS);

@@ -72,6 +72,10 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
       points[0]!.expected_return + (k / 20) * (points[20]!.expected_return - points[0]!.expected_return),
       10,
     );
+    expect(point.weights.reduce((sum, weight, i) => sum + weight * means[i]!, 0)).toBeCloseTo(
+      point.expected_return,
+      12,
+    );
     if (k > 0) expect(point.volatility).toBeGreaterThanOrEqual(points[k - 1]!.volatility - 1e-12);
   });
   for (const { program, x } of asked.filter(({ program: { curvature } }) => curvature > 0).slice(0, 21)) {

@@ -2707,31 +2707,66 @@ class FreezeRow(_FreezeRow, total=False):
     params: FreezeParams
 
 
-class FrontierPayloadPoints(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+class _FrontierPayloadPoints(t.TypedDict):
+    #: Annualised, by the expected returns of the frontier.
     expected_return: float
-    #: Annualised standard deviation of returns.
+    #: Annualised, by the risk model of the run.
     volatility: float
-    #: Annualised standard deviation of return differences.
+    #: Annualised, against the index.
     tracking_error: float
 
 
-class FrontierPayloadTangency(t.TypedDict):
-    #: Annualised arithmetic mean of the window.
+class FrontierPayloadPoints(_FrontierPayloadPoints, total=False):
+    #: Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.
+    weights: t.Mapping[str, float]
+
+
+class _FrontierPayloadTangency(t.TypedDict):
+    #: Annualised, by the expected returns of the frontier.
     expected_return: float
-    #: Annualised standard deviation of returns.
+    #: Annualised, by the risk model of the run.
     volatility: float
-    #: Annualised standard deviation of return differences.
+    #: Annualised, against the index.
     tracking_error: float
     #: Excess return over volatility.
     sharpe: float
 
 
-class FrontierPayload(t.TypedDict):
+class FrontierPayloadTangency(_FrontierPayloadTangency, total=False):
+    #: Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.
+    weights: t.Mapping[str, float]
+
+
+class FrontierPayloadPortfolio(t.TypedDict):
+    #: Annualised, by the expected returns of the frontier.
+    expected_return: float
+    #: Annualised, by the risk model of the run.
+    volatility: float
+    #: Annualised, against the index.
+    tracking_error: float
+
+
+class FrontierPayloadIndex(t.TypedDict):
+    #: Annualised, by the expected returns of the frontier.
+    expected_return: float
+    #: Annualised, by the risk model of the run.
+    volatility: float
+    #: Annualised, against the index.
+    tracking_error: float
+
+
+class _FrontierPayload(t.TypedDict):
     #: From least variance to largest expected return within the constraints, equally spaced in expected return.
     points: t.Sequence[FrontierPayloadPoints]
     #: Largest excess return over the risk-free rate per unit of volatility; null where none is positive.
     tangency: t.Optional[FrontierPayloadTangency]
+
+
+class FrontierPayload(_FrontierPayload, total=False):
+    #: Where the weights of the run lie among the points.
+    portfolio: FrontierPayloadPortfolio
+    #: Where the weights of the index lie; the constraints need not hold for them.
+    index: FrontierPayloadIndex
 
 
 class FullInvestmentParams(t.TypedDict, total=False):

@@ -43,7 +43,19 @@ export function describeRuns(): void {
         expect.arrayContaining(['FullInvestment[default]:eq', 'Exclude[out]:eq:N11']),
       );
       expect(result.frontier!.points).toHaveLength(21);
-      const { points, tangency } = result.frontier!;
+      const { points, tangency, portfolio, index } = result.frontier!;
+      // Each point is a portfolio that keeps the constraints: all invested, nothing in what is excluded.
+      for (const { weights } of [...points, tangency ?? points[0]!]) {
+        expect(Object.values(weights!).reduce((sum, weight) => sum + weight, 0)).toBeCloseTo(1, 9);
+        expect(Object.keys(weights!)).not.toContain('N11');
+      }
+      // The run and its index are measured as the points are: no portfolio of its return has less volatility.
+      expect([portfolio!.volatility, portfolio!.tracking_error]).toEqual([
+        expect.closeTo(result.volatility, 12),
+        expect.closeTo(result.tracking_error, 12),
+      ]);
+      expect(index!.tracking_error).toBe(0);
+      expect(portfolio!.volatility).toBeGreaterThanOrEqual(points[0]!.volatility - 1e-12);
       points
         .slice(1)
         .forEach((point, i) => expect(point.volatility).toBeGreaterThanOrEqual(points[i]!.volatility - 1e-12));

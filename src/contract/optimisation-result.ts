@@ -13,11 +13,7 @@ export const WeightRow = z
   })
   .meta({ id: 'WeightRow' });
 
-const riskAndReturn = {
-  expected_return: z.number().meta({ description: 'Annualised, by the expected returns of the frontier.' }),
-  volatility: z.number().meta({ description: 'Annualised, by the risk model of the run.' }),
-  tracking_error: z.number().meta({ description: 'Annualised, against the index.' }),
-};
+const riskAndReturn = { expected_return: z.number(), volatility: z.number(), tracking_error: z.number() };
 
 const frontierPoint = {
   ...riskAndReturn,

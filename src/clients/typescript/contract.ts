@@ -2418,22 +2418,22 @@ export interface FreezeRow {
 export interface FrontierPayload {
   /** From least variance to largest expected return within the constraints, equally spaced in expected return. */
   readonly points: readonly ({
-    /** Annualised, by the expected returns of the frontier. */
+    /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
-    /** Annualised, by the risk model of the run. */
+    /** Annualised standard deviation of returns. */
     readonly volatility: number;
-    /** Annualised, against the index. */
+    /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
     /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
   })[];
   /** Largest excess return over the risk-free rate per unit of volatility; null where none is positive. */
   readonly tangency: {
-    /** Annualised, by the expected returns of the frontier. */
+    /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
-    /** Annualised, by the risk model of the run. */
+    /** Annualised standard deviation of returns. */
     readonly volatility: number;
-    /** Annualised, against the index. */
+    /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
     /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
@@ -2442,20 +2442,20 @@ export interface FrontierPayload {
   } | null;
   /** Where the weights of the run lie among the points. */
   readonly portfolio?: {
-    /** Annualised, by the expected returns of the frontier. */
+    /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
-    /** Annualised, by the risk model of the run. */
+    /** Annualised standard deviation of returns. */
     readonly volatility: number;
-    /** Annualised, against the index. */
+    /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
   } | undefined;
   /** Where the weights of the index lie; the constraints need not hold for them. */
   readonly index?: {
-    /** Annualised, by the expected returns of the frontier. */
+    /** Annualised arithmetic mean of the window. */
     readonly expected_return: number;
-    /** Annualised, by the risk model of the run. */
+    /** Annualised standard deviation of returns. */
     readonly volatility: number;
-    /** Annualised, against the index. */
+    /** Annualised standard deviation of return differences. */
     readonly tracking_error: number;
   } | undefined;
 }

@@ -2708,11 +2708,11 @@ class FreezeRow(_FreezeRow, total=False):
 
 
 class _FrontierPayloadPoints(t.TypedDict):
-    #: Annualised, by the expected returns of the frontier.
+    #: Annualised arithmetic mean of the window.
     expected_return: float
-    #: Annualised, by the risk model of the run.
+    #: Annualised standard deviation of returns.
     volatility: float
-    #: Annualised, against the index.
+    #: Annualised standard deviation of return differences.
     tracking_error: float
 
 
@@ -2722,11 +2722,11 @@ class FrontierPayloadPoints(_FrontierPayloadPoints, total=False):
 
 
 class _FrontierPayloadTangency(t.TypedDict):
-    #: Annualised, by the expected returns of the frontier.
+    #: Annualised arithmetic mean of the window.
     expected_return: float
-    #: Annualised, by the risk model of the run.
+    #: Annualised standard deviation of returns.
     volatility: float
-    #: Annualised, against the index.
+    #: Annualised standard deviation of return differences.
     tracking_error: float
     #: Excess return over volatility.
     sharpe: float
@@ -2738,20 +2738,20 @@ class FrontierPayloadTangency(_FrontierPayloadTangency, total=False):
 
 
 class FrontierPayloadPortfolio(t.TypedDict):
-    #: Annualised, by the expected returns of the frontier.
+    #: Annualised arithmetic mean of the window.
     expected_return: float
-    #: Annualised, by the risk model of the run.
+    #: Annualised standard deviation of returns.
     volatility: float
-    #: Annualised, against the index.
+    #: Annualised standard deviation of return differences.
     tracking_error: float
 
 
 class FrontierPayloadIndex(t.TypedDict):
-    #: Annualised, by the expected returns of the frontier.
+    #: Annualised arithmetic mean of the window.
     expected_return: float
-    #: Annualised, by the risk model of the run.
+    #: Annualised standard deviation of returns.
     volatility: float
-    #: Annualised, against the index.
+    #: Annualised standard deviation of return differences.
     tracking_error: float
 
 

@@ -53,12 +53,8 @@ export function ImportPage() {
     adjustment: 'none',
     on_exists: 'refuse',
   });
-  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const { outcome, setOutcome, told } = useOutcome();
   const { served, activate } = useServed();
-  const told = (next: Outcome) => {
-    setOutcome(next);
-    if (next.result !== null) setParameters({ imported: next.result.store.store_id });
-  };
   const trouble = troubleOfFiles(files, health.value?.limits['MAX_IMPORT_BYTES'] ?? Infinity);
   const change = (next: readonly ImportFile[]) => {
     setOutcome(null);
@@ -74,11 +70,6 @@ export function ImportPage() {
   );
   // Without a mapping each table is one file.
   const hasSeveral = mapping === null && !isLooking && files.filter(({ table }) => table === 'market').length > 1;
-  const imported = outcome === null ? parameter('imported') : null;
-  // What an import found is told once: the address of it leads to the store that it made.
-  useEffect(() => {
-    if (imported !== null) go(storeAddress(imported), { replace: true });
-  }, [imported]);
   if (outcome !== null && outcome.result !== null) return <Imported result={outcome.result} />;
   const findings = outcome?.trouble?.findings ?? [];
   // What reading the files as they would be imported found, before anybody asks for it.
@@ -120,6 +111,20 @@ export function ImportPage() {
       )}
     </Page>
   );
+}
+
+/** What an import came to; it is told once, and its address leads to the store that it made. */
+function useOutcome() {
+  const [outcome, setOutcome] = useState<Outcome | null>(null);
+  const imported = outcome === null ? parameter('imported') : null;
+  useEffect(() => {
+    if (imported !== null) go(storeAddress(imported), { replace: true });
+  }, [imported]);
+  const told = (next: Outcome) => {
+    setOutcome(next);
+    if (next.result !== null) setParameters({ imported: next.result.store.store_id });
+  };
+  return { outcome, setOutcome, told };
 }
 
 interface NewStoreProps {

@@ -147,6 +147,23 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
     ['NOT_IN_CHOICES', 'currency'],
   ]);
   expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([['REQUIRED', 'overlay']]);
+  const hedged = (rest: object) =>
+    findingsOf({
+      ...DOUBLE,
+      id: 'B',
+      overlay: { type: 'currency_hedged', to: 'USD', rates: { domestic: 'A' }, ...rest },
+    });
+  const euro = { currency: 'EUR', rate: 'B' };
+  expect(await hedged({})).toEqual([['REQUIRED', 'overlay']]);
+  expect(await hedged({ currencies: [euro, euro] })).toEqual([['DUPLICATE_ID', 'overlay.currencies']]);
+  expect(await hedged({ currencies: [{ ...euro, currency: 'USD' }] })).toEqual([
+    ['DUPLICATE_ID', 'overlay.currencies'],
+  ]);
+  expect(await hedged({ currencies: [euro] })).toEqual([
+    ['UNKNOWN_IDENTIFIER', 'overlay.currencies[0].rate'],
+    ['UNKNOWN_IDENTIFIER', 'overlay.rates.domestic'],
+    ['FX_MISSING', 'overlay.to'],
+  ]);
   await expect(client.run('startBacktest', { params, body: { transaction_cost_bps: 5 } })).rejects.toMatchObject({
     code: 'VALIDATION_FAILED',
   });

@@ -1,7 +1,9 @@
 import type { RiskModelJobStatus } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
+import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
 import { table } from '../terminal.js';
 
+type Estimator = (typeof ESTIMATORS)[number];
 type RiskModel = NonNullable<RiskModelJobStatus['result']>;
 
 export const risk: JobCommand<RiskModel> = {
@@ -16,6 +18,25 @@ export const risk: JobCommand<RiskModel> = {
     identifiers: { type: 'string', value: 'A,B,C', help: 'Or name them.' },
     start: { type: 'string', value: 'DATE', help: 'Start of the window.' },
     end: { type: 'string', value: 'DATE', help: 'End of the window.' },
+    estimator: {
+      type: 'string',
+      value: ESTIMATORS.join('|'),
+      help: 'How the covariance is estimated; shrinkage unless given.',
+      choices: [...ESTIMATORS],
+    },
+    factors: { type: 'number', value: 'N', help: 'Principal components, read by statistical.' },
+    'half-life': { type: 'number', value: 'SESSIONS', help: 'After which the weight of an observation halves.' },
+    'eigenvalue-simulations': {
+      type: 'number',
+      value: 'N',
+      help: 'Samples that eigenvalues are adjusted by, read by newey_west, industries and styles.',
+    },
+    'intensity-method': {
+      type: 'string',
+      value: 'shape|ledoit_wolf',
+      help: 'How the weight on the target is found.',
+      choices: ['shape', 'ledoit_wolf'],
+    },
     intensity: {
       type: 'number',
       value: '0..1',
@@ -29,13 +50,22 @@ export const risk: JobCommand<RiskModel> = {
     },
     repair: { type: 'boolean', help: 'Clip negative eigenvalues.' },
   },
-  examples: ['divisor risk core --index CORE-100', 'divisor risk pair --identifiers AAPL,MSFT --intensity 0'],
+  examples: [
+    'divisor risk core --index CORE-100',
+    'divisor risk pair --identifiers AAPL,MSFT --intensity 0',
+    'divisor risk styles --index CORE-100 --estimator styles --half-life 126',
+  ],
   async submit(client, [model_id = ''], flags) {
     const body = {
       index_id: flags.text('index'),
       identifiers: flags.text('identifiers')?.split(','),
       start: flags.text('start'),
       end: flags.text('end'),
+      estimator: flags.text<Estimator>('estimator'),
+      factors: flags.number('factors'),
+      half_life: flags.number('half-life'),
+      eigenvalue_simulations: flags.number('eigenvalue-simulations'),
+      intensity_method: flags.text<'shape' | 'ledoit_wolf'>('intensity-method'),
       intensity: flags.number('intensity'),
       target: flags.text<'constant_correlation' | 'scaled_identity'>('target'),
       repair: flags.isSet('repair'),

@@ -7,6 +7,7 @@ import { optimise } from './optimise.js';
 import { report } from './report.js';
 import { risk } from './risk.js';
 import { sweep } from './sweep.js';
+import { validateRisk } from './validate-risk.js';
 
 /** Commands that submit work to the service and follow it, by name. Each knows the shape of its own result. */
 export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
@@ -17,5 +18,6 @@ export const JOB_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   sweep,
   optimise,
   risk,
+  'validate-risk': validateRisk,
   report,
 };

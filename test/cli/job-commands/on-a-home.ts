@@ -99,6 +99,18 @@ export function describeOnAHome(): void {
     test('a risk model and an optimisation are made the same way', async () => {
       const risk = await onHome(['risk', 'even', '--index', 'EVEN']);
       expect([risk.status, linesOf(risk.out).at(-1)]).toMatchObject([0, { result: { diagnostics: { assets: 4 } } }]);
+      const denoised = await onHome(['risk', 'clean', '--index', 'EVEN', '--estimator', 'denoised']);
+      expect(denoised.status).toBe(0);
+      const words = ['validate-risk', 'clean', '--sessions', '60', '--horizon', '10', '--random', '3'];
+      const validated = await onHome([...words, '--eigenportfolios', '2']);
+      expect([validated.status, linesOf(validated.out).at(-1)]).toMatchObject([
+        0,
+        { event: 'result', result: { settings: { estimator: 'denoised' }, sessions: 60, horizon: 10 } },
+      ]);
+      const portfolios = linesOf(validated.out).filter(({ event }) => event === 'portfolio');
+      const numbers = { equal_weight: 1, index: 1, random: 3, active: 3, eigenportfolio: 2 };
+      for (const [family, count] of Object.entries(numbers))
+        expect([family, portfolios.filter((row) => row['family'] === family).length]).toEqual([family, count]);
       await writeFile(
         file('limits.json'),
         JSON.stringify({

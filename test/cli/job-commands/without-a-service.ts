@@ -112,7 +112,7 @@ export function describeWithoutAService(): void {
     });
 
     test('every command explains its words, flags, examples and exit statuses', async () => {
-      for (const name of ['import', 'backtest', 'sweep', 'optimise', 'risk', 'report']) {
+      for (const name of ['import', 'backtest', 'sweep', 'optimise', 'risk', 'validate-risk', 'report']) {
         const { status, out } = await finishedHere([name, '--help']);
         expect([name, status]).toEqual([name, 0]);
         for (const part of [`Usage: divisor ${name} `, 'Flags', 'Examples', 'Exit statuses', '--url URL', '--json'])

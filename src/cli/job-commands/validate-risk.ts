@@ -1,0 +1,72 @@
+import type { RiskValidationJobStatus } from '#clients/typescript/divisor.js';
+import type { JobCommand } from '../job-command.js';
+import { decimal, percent, right, table, whole } from '../terminal.js';
+
+type Validation = NonNullable<RiskValidationJobStatus['result']>;
+
+export const validateRisk: JobCommand<Validation> = {
+  summary: 'Say how well a risk model forecast over history.',
+  words: [{ name: 'MODEL', help: 'Id of a stored risk model.' }],
+  notes: `On each day the model is estimated anew on the returns before it, and its forecasts are held to what came.
+  bias      standard deviation of outcomes over their forecasts: above 1 risk was underestimated
+  in band   share of the portfolios whose bias is that of a right forecast, 95 % where all are
+  qlike     the lower of two models forecast better`,
+  flags: {
+    start: { type: 'string', value: 'DATE', help: 'First day of a forecast.' },
+    end: { type: 'string', value: 'DATE', help: 'Last day of an outcome.' },
+    sessions: { type: 'number', value: 'N', help: 'Returns behind each forecast; 252 unless given.' },
+    horizon: { type: 'number', value: 'N', help: 'Sessions of an outcome; 21 unless given.' },
+    index: { type: 'string', value: 'ID', help: 'Index whose held weights are a portfolio.' },
+    random: { type: 'number', value: 'N', help: 'Random portfolios; 50 unless given.' },
+    eigenportfolios: { type: 'number', value: 'N', help: 'Eigenvectors as portfolios; 10 unless given.' },
+    seed: { type: 'number', value: 'N', help: 'Of the random portfolios; 1 unless given.' },
+  },
+  examples: ['divisor validate-risk core', 'divisor validate-risk core --sessions 126 --horizon 5 --csv'],
+  submit: async (client, [model_id = ''], flags) => ({
+    job: await client.call('validateRiskModel', {
+      params: { model_id },
+      body: {
+        start: flags.text('start'),
+        end: flags.text('end'),
+        sessions: flags.number('sessions'),
+        horizon: flags.number('horizon'),
+        index_id: flags.text('index'),
+        random: flags.number('random'),
+        eigenportfolios: flags.number('eigenportfolios'),
+        seed: flags.number('seed'),
+      },
+    }),
+  }),
+  show: ({ model_id, settings, sessions, horizon, start, end, forecasts, skipped, families }) =>
+    `${model_id} (${settings.estimator}), ${whole(forecasts)} forecasts of ${whole(horizon)} sessions on ${whole(sessions)} returns, ${start} to ${end}${skipped > 0 ? `, ${whole(skipped)} days skipped` : ''}\n${table(
+      [
+        ['family', right('portfolios'), right('bias'), right('in band'), right('qlike')],
+        ...families.map(({ family, portfolios, bias, share_in_band, qlike }) => [
+          family,
+          right(whole(portfolios)),
+          right(decimal(bias)),
+          right(percent(share_in_band)),
+          right(decimal(qlike)),
+        ]),
+      ],
+    )}`,
+  lines: ({ portfolios, ...rest }) => ({ event: 'portfolio', records: portfolios, rest }),
+  csv: ({ portfolios }) => ({
+    header: COLUMNS,
+    rows: portfolios.map((portfolio) => COLUMNS.map((column) => portfolio[column])),
+  }),
+};
+
+const COLUMNS = [
+  'family',
+  'number',
+  'observations',
+  'bias',
+  'bias_low',
+  'bias_high',
+  'in_band',
+  'q_statistic',
+  'qlike',
+  'forecast_volatility',
+  'realised_volatility',
+] as const;

@@ -43,8 +43,7 @@ export function proForma(action: CorporateAction, before: BeforeAction): ProForm
       return { weight: 0, shares: 0, divisor: null };
     case 'RIGHTS_ISSUE': {
       const terms = rightsTerms(action);
-      // As levels grow: over the theoretical price ex rights, its fall reinvested.
-      return terms === null ? UNKNOWN : afterCash(before, before.price - exRights(before.price, terms), true);
+      return terms === null ? UNKNOWN : afterRights(before, terms);
     }
     case 'SPIN_OFF':
     case 'TICKER_CHANGE':
@@ -75,6 +74,12 @@ function rightsTerms({ value, subscriptionPrice: subscription }: CorporateAction
 /** Theoretical price ex rights. */
 function exRights(price: number, { ratio, subscription }: RightsTerms): number {
   return (price + ratio * subscription) / (1 + ratio);
+}
+
+/** As levels grow: over the theoretical price ex rights. What is subscribed enters the divisor with the new shares. */
+function afterRights({ weight, price }: BeforeAction, terms: RightsTerms): ProForma {
+  const subscribed = (terms.ratio * terms.subscription) / price;
+  return { weight, shares: price / exRights(price, terms), divisor: 1 + weight * subscribed };
 }
 
 /** What a holder can do with rights. */

@@ -49,7 +49,8 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   // (50 + 0.25 * 30) / 1.25 = 46; the right to a quarter of a share is worth 0.25 * (46 - 30) = 4, which is 50 - 46.
   const { weight, shares, divisor } = proForma(rights, before());
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
-  expect(valueOf(4, 46) / divisor!).toBeCloseTo(1000, 10);
+  // The index takes five shares of A for 30 more, and its level stays.
+  expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
   const by = Object.fromEntries(choicesOf(rights, before()).map((one) => [one.choice, one]));
   // Of four shares: five paid with 30; four and 16 of cash; 16 buy 16 / 46 of a share; four.

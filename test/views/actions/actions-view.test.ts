@@ -1,0 +1,63 @@
+import { expect, test } from 'vitest';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { exchangeRates } from '#domain/market/exchange-rates.js';
+import type { ActionType } from '#domain/market/market-data.js';
+import { actionsView } from '#views/actions/actions-view.js';
+import { opened } from '../../domain/backtest/extend/extended.js';
+import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { runOn } from '../../domain/backtest/random-run.js';
+
+const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+const calendars = weekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
+
+/** The one action of a run that ends before or behind its ex day; A is at 50 before and moves by it alone, B stays. */
+function shownUntil(rows: number, action: { type: ActionType; value: number; subscription?: number }, after: number) {
+  const dates = DATES.slice(0, rows);
+  const close = { A: [50, 50, after, after].slice(0, rows), B: [100, 100, 100, 100].slice(0, rows) };
+  const actions = [{ name: 'A', ex: DATES[2]!, ...action }];
+  const market = buildMarket({ dates, close, actions });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: DATES[0],
+    rebalance: { frequency: 'none' },
+    pipeline: { treatment: { special_dividends: 'reinvest' }, weighting: { type: 'EqualWeight' } },
+  });
+  const columns = opened(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
+  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
+  expect(shown).toHaveLength(1);
+  return shown[0]!;
+}
+
+test.each([
+  ['rights, one for four at 30', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46],
+  ['a special dividend of 5', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45],
+  ['a split, four for one', { type: 'SPLIT', value: 4 }, 12.5],
+  ['an ordinary dividend of 2', { type: 'DIVIDEND', value: 2 }, 48],
+] as const)('%s: what is told ahead of it is what the run shows behind it', (_, action, after) => {
+  const ahead = shownUntil(2, action, after);
+  const behind = shownUntil(4, action, after);
+  expect([ahead.state, behind.state]).toEqual(['coming', 'effective']);
+  for (const figure of ['weight_before', 'shares_before', 'weight_after', 'shares_after'] as const)
+    expect([figure, ahead[figure]! / behind[figure]!]).toEqual([figure, expect.closeTo(1, 10)]);
+  expect(ahead.divisor_after! / ahead.divisor_before!).toBeCloseTo(behind.divisor_after! / behind.divisor_before!, 10);
+  expect(behind.choices).toEqual([]);
+});
+
+test('of rights that await a decision the choice that funds itself is what levels take, taking up costs the subscription', () => {
+  const { awaits_decision, choices, shares_before, shares_after, weight_after } = shownUntil(
+    2,
+    { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 },
+    46,
+  );
+  expect(awaits_decision).toBe(true);
+  const by = Object.fromEntries(choices.map((one) => [one.choice, one]));
+  expect(by['sell_to_fund']!.shares_after).toBeCloseTo(shares_after!, 10);
+  expect(by['sell_to_fund']!.weight_after).toBeCloseTo(weight_after!, 12);
+  expect(by['take_up']!.shares_after).toBeCloseTo(1.25 * shares_before, 12);
+  expect(by['take_up']!.cash).toBe(-7.5);
+});

@@ -43,6 +43,8 @@ export const HistoryDocument = z.strictObject({
   latest: z.int().min(1),
   /** ETag of the content that stands; null after a deletion. */
   etag: z.string().nullable(),
+  /** The versions up to this number were purged; the log of writes names them, so none is given again. */
+  purged: z.int().min(1).optional(),
 });
 export type HistoryDocument = z.infer<typeof HistoryDocument>;
 

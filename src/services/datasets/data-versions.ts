@@ -159,7 +159,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   async function requireVersion(datasetId: string, version: number): Promise<DataVersionDocument> {
     const stored = await documents.get('data-version', numberedId(datasetId, version));
     if (stored === undefined)
-      throw new Refusal('VERSION_NOT_FOUND', `The data store ${datasetId} has no version ${version}.`, { version });
+      throw versionNotFound(datasetId, version, (await historyOf(documents, datasetId))?.latest ?? 0);
     const document = 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
     if (document === undefined) throw unreadable(datasetId, version);
     return document;
@@ -302,6 +302,11 @@ export function versionOf(
   { version }: KnownMarket,
 ): { readonly data_version?: number } {
   return asked === undefined || version === null ? {} : { data_version: version };
+}
+
+function versionNotFound(datasetId: string, version: number, last: number): Refusal {
+  const message = `The data store ${datasetId} has no version ${version}; it has ${last === 0 ? 'none' : `1 to ${last}`}.`;
+  return new Refusal('VERSION_NOT_FOUND', message, { version, ...(last === 0 ? {} : { first: 1, last }) });
 }
 
 function notKept(datasetId: string, version: number): Refusal {

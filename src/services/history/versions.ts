@@ -1,11 +1,11 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
 import { readIndex } from '#domain/documents/validate-index.js';
-import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
+import type { Authorship, HistoryDocument, Subject, VersionedKind } from '#domain/documents/version-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
-import { headOf, versionOf, type Version } from '#store/history/history.js';
+import { hasVersions, headOf, versionOf, type Version } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
 import { withoutPassword } from '../datasets/documents.js';
 
@@ -47,17 +47,23 @@ export interface VersionsDependencies {
 }
 
 export function createVersions({ documents, markets }: VersionsDependencies): Versions {
+  async function requireHead(subject: Subject): Promise<HistoryDocument> {
+    const head = await headOf(documents, subject);
+    if (!hasVersions(head)) throw missing(subject);
+    return head;
+  }
+
   async function requireVersion(subject: Subject, number: number): Promise<Version> {
-    if ((await headOf(documents, subject)) === undefined) throw missing(subject);
+    const head = await requireHead(subject);
     const version = await versionOf(documents, subject, number);
-    if (version === undefined) throw versionNotFound(subject, number);
+    if (version === undefined) throw versionNotFound(subject, number, head);
     if (version === 'unreadable') throw unreadable(subject, number);
     return version;
   }
 
   async function stored(subject: Subject, number: number): Promise<VersionContent> {
     const version = await requireVersion(subject, number);
-    if (version.content === null) throw versionNotFound(subject, number, version);
+    if (version.content === null) throw deletedThen(subject, version);
     return { version: number, etag: version.etag, body: JSON.parse(version.content) as VersionContent['body'] };
   }
 
@@ -74,16 +80,15 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 
   return {
     async list(subject, { limit, before }) {
-      const head = await headOf(documents, subject);
-      if (head === undefined) throw missing(subject);
+      const { latest, purged = 0 } = await requireHead(subject);
       const versions: DocumentVersion[] = [];
-      for (let at = Math.min(head.latest, (before ?? Infinity) - 1); at >= 1 && versions.length < limit; at--) {
+      for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
         const found = await versionOf(documents, subject, at);
         if (found === undefined || found === 'unreadable') throw unreadable(subject, at);
         const { content: _, ...version } = found;
         versions.push(version);
       }
-      return { versions, total: head.latest };
+      return { versions, total: latest - purged };
     },
     read,
     async restorable(subject, number) {
@@ -132,14 +137,14 @@ function missing(subject: Subject): Refusal {
   return new Refusal(code, `No ${word} is or was stored under the id ${subject.id}.`);
 }
 
-function versionNotFound(subject: Subject, version: number, deletion?: Version): Refusal {
-  return deletion === undefined
-    ? new Refusal('VERSION_NOT_FOUND', `The ${nameOf(subject)} has no version ${version}.`, { version })
-    : new Refusal('VERSION_NOT_FOUND', `Version ${version} of the ${nameOf(subject)} is its deletion.`, {
-        version,
-        action: deletion.action,
-        at: deletion.at,
-      });
+function versionNotFound(subject: Subject, version: number, { latest, purged = 0 }: HistoryDocument): Refusal {
+  const message = `The ${nameOf(subject)} has no version ${version}; it has ${purged + 1} to ${latest}.`;
+  return new Refusal('VERSION_NOT_FOUND', message, { version, first: purged + 1, last: latest });
+}
+
+function deletedThen(subject: Subject, { version, action, at }: Version): Refusal {
+  const message = `Version ${version} of the ${nameOf(subject)} is its deletion.`;
+  return new Refusal('VERSION_NOT_FOUND', message, { version, action, at });
 }
 
 function unreadable(subject: Subject, version: number): Refusal {

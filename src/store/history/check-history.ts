@@ -29,7 +29,7 @@ export function createHistoryCheck(): HistoryCheck {
       if (kind === 'history') {
         const head = HistoryDocument.safeParse(body).data;
         if (head === undefined) return 'it is no head of a history';
-        heads.set(id, head.latest);
+        heads.set(id, head.latest - (head.purged ?? 0));
       }
       if (kind === 'data-history') {
         const head = DataHistoryDocument.safeParse(body).data;

@@ -44,8 +44,12 @@ export async function headOf(reader: Reader, subject: Subject): Promise<HistoryD
   const head = 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
   if (head !== undefined) return head;
   const prefix = `${historyId(subject)}/`;
-  const last = (await reader.ids('version')).findLast((id) => id.startsWith(prefix));
-  return last === undefined ? undefined : { latest: Number(last.slice(prefix.length)), etag: null };
+  const numbers = (await reader.ids('version')).flatMap((id) =>
+    id.startsWith(prefix) ? Number(id.slice(prefix.length)) : [],
+  );
+  const [first, last] = [numbers[0], numbers.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  return { latest: last, etag: null, ...(first === 1 ? {} : { purged: first - 1 }) };
 }
 
 /** @returns undefined when there is no version of the number, `unreadable` when it is damaged */
@@ -154,12 +158,19 @@ export async function recordDeletion(
   return latest;
 }
 
-/** Removes every version. @returns whether there were any */
+/** Removes every version; their numbers are not given again. @returns whether there were any */
 export async function purgeHistory(tx: DocumentTransaction, subject: Subject): Promise<boolean> {
   const head = await headOf(tx, subject);
-  if (head === undefined) return false;
-  for (let version = 1; version <= head.latest; version++) await tx.delete('version', versionId(subject, version));
-  return tx.delete('history', historyId(subject));
+  if (!hasVersions(head)) return false;
+  const { latest, purged = 0 } = head;
+  for (let version = purged + 1; version <= latest; version++) await tx.delete('version', versionId(subject, version));
+  await tx.put('history', historyId(subject), { latest, etag: null, purged: latest } satisfies HistoryDocument);
+  return true;
+}
+
+/** Whether a history has versions: that of a document that was purged has none. */
+export function hasVersions(head: HistoryDocument | undefined): head is HistoryDocument {
+  return head !== undefined && head.latest > (head.purged ?? 0);
 }
 
 async function append(
@@ -179,7 +190,7 @@ async function append(
     request_id: requestId,
     content: content === null ? null : await deflateContent(content),
   } satisfies VersionDocument);
-  const next: HistoryDocument = { latest: version, etag: action === 'deleted' ? null : etag };
+  const next: HistoryDocument = { ...head, latest: version, etag: action === 'deleted' ? null : etag };
   await tx.put('history', historyId(subject), next);
   return next;
 }

@@ -177,7 +177,10 @@ test('a time asks for the newest version known at it, and a backtest tells which
     status: 422,
     code: 'NO_DATA_KNOWN',
   });
-  expect(await service.refusal('GET', '/data/prices/B?as_known_on=9')).toMatchObject({ code: 'VERSION_NOT_FOUND' });
+  expect(await service.refusal('GET', '/data/prices/B?as_known_on=9')).toMatchObject({
+    code: 'VERSION_NOT_FOUND',
+    detail: { version: 9, first: 1, last: 3 },
+  });
   for (const moment of ['2024-02-30', 'yesterday', '0']) {
     const { code, detail } = await service.refusal('GET', `/data/prices/B?as_known_on=${moment}`);
     expect([code, (detail as { readonly findings: unknown[] }).findings.length]).toEqual(['VALIDATION_FAILED', 1]);

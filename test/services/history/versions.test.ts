@@ -4,6 +4,7 @@ import type { VersionDifference, VersionList } from '#contract/versions.js';
 import type { Scope } from '#contract/route.js';
 import type { AuditLog as AuditLogSchema } from '#contract/audit.js';
 import type { DataVersions } from '#contract/stores/data-versions.js';
+import type { ErrorDetail } from '#domain/refusal.js';
 import { issueKey } from '#services/operations/keys.js';
 import { runService, type RunningService } from '../running-service.js';
 
@@ -125,6 +126,11 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect((await service.ask('DELETE', `${path}?purge=true`, undefined, keys['root']!)).status).toBeLessThan(300);
     expect((await ask('GET', `${path}/versions`)).status).toBe(404);
     await ask('PUT', path, first);
+    const { versions, total } = (await ask<VersionList>('GET', `${path}/versions`)).body;
+    expect([versions.length, total, versions[0]!.version > 1, versions[0]!.action]).toEqual([1, 1, true, 'created']);
+    const [{ version }] = versions as [VersionList['versions'][number]];
+    const { error } = (await ask<{ readonly error: ErrorDetail }>('GET', `${path}/versions/1`)).body;
+    expect(error).toMatchObject({ code: 'VERSION_NOT_FOUND', detail: { version: 1, first: version, last: version } });
     await ask('DELETE', path);
     expect((await service.ask('DELETE', `${path}?purge=true`, undefined, keys['root']!)).status).toBeLessThan(300);
     expect((await ask('GET', `${path}/versions`)).status).toBe(404);

@@ -1,0 +1,88 @@
+import { describe, expect, test } from 'vitest';
+import { isFolded } from '#kernels/optimisation/interior-point/folded-rows.js';
+import { denseMetric, factorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import { seeded } from '../../seeded.js';
+import { base, expectCertified, largestDifference, solved } from './solved.js';
+
+const NAMES = 12;
+const ROWS = 60;
+
+/** A budget and many prices of being above or below a bound: most rows of either side stay within theirs. */
+function priced(seed: number): Program {
+  const random = seeded(seed);
+  const plain = base(NAMES, random);
+  const count = 1 + ROWS;
+  const coefficients = new Float64Array(count * NAMES).fill(1, 0, NAMES);
+  for (let e = NAMES; e < coefficients.length; e++) coefficients[e] = random() - 0.5;
+  const isUpper = Array.from({ length: count }, (_, r) => r % 3 > 0);
+  const bound = (r: number, side: boolean) => (r === 0 ? 1 : isUpper[r] === side ? 0.05 * random() : null);
+  return {
+    ...plain,
+    curvature: 2,
+    ridge: 0,
+    rows: {
+      count,
+      coefficients,
+      upper: Float64Array.from(isUpper, (_, r) => bound(r, true) ?? Infinity),
+      lower: Float64Array.from(isUpper, (_, r) => bound(r, false) ?? -Infinity),
+      penalty: Float64Array.from(isUpper, (_, r) => (r === 0 ? Infinity : 0.002 * random())),
+    },
+  };
+}
+
+describe('soft rows by the dozen, eliminated into the curvature', () => {
+  test('leave an optimum that duality proves, with the force of each row by its value', () => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const program = priced(seed);
+      const { rows, linear } = program;
+      expect(isFolded(program, NAMES)).toBe(true);
+      const { point } = solved(program);
+      const tangent = linear.slice();
+      for (let r = 1; r <= ROWS; r++) {
+        const row = rows.coefficients.subarray(r * NAMES, r * NAMES + NAMES);
+        const value = row.reduce((sum, coefficient, i) => sum + coefficient * point.x[i]!, 0);
+        const sign = rows.upper[r]! < Infinity ? 1 : -1;
+        const excess = sign * (value - (sign > 0 ? rows.upper[r]! : rows.lower[r]!));
+        const force = sign * point.rowMultipliers[r]!;
+        const penalty = rows.penalty[r]!;
+        if (excess > 1e-9) expect(force).toBeCloseTo(penalty, 12);
+        else if (excess < -1e-9) expect(Math.abs(force)).toBe(0);
+        else expect(Math.abs(force - penalty / 2)).toBeLessThanOrEqual(penalty / 2 + 1e-14);
+        row.forEach((coefficient, i) => (tangent[i]! += point.rowMultipliers[r]! * coefficient));
+      }
+      const hard = base(NAMES, () => 1).rows;
+      const own = { ...point, rowMultipliers: point.rowMultipliers.slice(0, 1) };
+      expectCertified({ ...program, linear: tangent, rows: hard }, own, `seed ${seed}`);
+    }
+  });
+
+  test('have one answer whatever the form of the covariance', () => {
+    const program = priced(3);
+    const variances = Float64Array.from({ length: NAMES }, (_, i) => 0.03 + 0.001 * i);
+    const loadings = new Float64Array(NAMES).fill(0.1);
+    const factors = factorMetric(loadings, variances);
+    const whole = denseMetric(metricMatrix(factors), NAMES);
+    const answers = [factors, whole].map((metric) => solved({ ...program, metric }).point.x);
+    expect(largestDifference(answers[0]!, answers[1]!)).toBeLessThan(1e-10);
+  });
+
+  test('are a sum of kinks where each is about one name', () => {
+    const random = seeded(8);
+    const plain = { ...base(40, random), curvature: 2, ridge: 0 };
+    const at = Float64Array.from({ length: 40 }, () => 0.02 * random());
+    const identity = new Float64Array(41 * 40).fill(1, 0, 40);
+    for (let i = 0; i < 40; i++) identity[(i + 1) * 40 + i] = 1;
+    const rows = {
+      count: 41,
+      coefficients: identity,
+      lower: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? 1 : -Infinity)),
+      upper: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? 1 : at[r - 1]!)),
+      penalty: Float64Array.from({ length: 41 }, (_, r) => (r === 0 ? Infinity : 0.003)),
+    };
+    const kink = { at, left: new Float64Array(40), right: new Float64Array(40).fill(0.003), limit: null, penalty: 1 };
+    const asRows = solved({ ...plain, rows }).point.x;
+    const asKinks = solved({ ...plain, kinks: [kink] }).point.x;
+    expect(largestDifference(asRows, asKinks)).toBeLessThan(1e-10);
+  });
+});

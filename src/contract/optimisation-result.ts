@@ -20,6 +20,10 @@ const frontierPoint = {
   weights: z.record(z.string(), z.number()).optional().meta({
     description: 'Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.',
   }),
+  risk_aversion: z.number().nullable().optional().meta({
+    description:
+      'Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance.',
+  }),
 };
 
 export const FrontierPayload = z

@@ -2426,6 +2426,8 @@ export interface FrontierPayload {
     readonly tracking_error: number;
     /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
+    /** Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance. */
+    readonly risk_aversion?: number | null | undefined;
   })[];
   /** Largest excess return over the risk-free rate per unit of volatility; null where none is positive. */
   readonly tangency: {
@@ -2437,6 +2439,8 @@ export interface FrontierPayload {
     readonly tracking_error: number;
     /** Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index. */
     readonly weights?: Readonly<Record<string, number>> | undefined;
+    /** Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance. */
+    readonly risk_aversion?: number | null | undefined;
     /** Excess return over volatility. */
     readonly sharpe: number;
   } | null;

@@ -24,6 +24,18 @@ export interface FrontierPoint {
 export interface FrontierPortfolio extends FrontierPoint {
   /** [N] */
   readonly weights: Float64Array;
+  /** That of the objective max_utility whose answer it is; null for the least variance, which none has. */
+  readonly risk_aversion: number | null;
+}
+
+/** Largest risk aversion that a utility takes: beyond it a point is the least variance. */
+const AVERSION_MAX = 1e9;
+
+/** Weights of least variance at an expected return. */
+interface Solved {
+  readonly x: Float64Array;
+  /** Rise of the variance by a unit of expected return; null where no solve says it. */
+  readonly slope: number | null;
 }
 
 /** The efficient frontier within the rows of a problem. */
@@ -81,15 +93,23 @@ export function frontierOf({
     ),
   });
   const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
-  const portfolioOf = (solved: Float64Array) => {
-    const weights = withoutDust(solved);
-    return { ...pointOf(weights), weights };
+  const portfolioOf = ({ x, slope }: Solved): FrontierPortfolio => {
+    const weights = withoutDust(x);
+    return { ...pointOf(weights), weights, risk_aversion: aversionAt(slope) };
   };
   const points = targets.map((target, k) =>
-    portfolioOf(k === 0 ? least : (at(target) ?? mixed(least, most, k / (count - 1)))),
+    portfolioOf(
+      k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
+    ),
   );
   const tangency = tangentPoint({ points, targets, at, portfolioOf, riskFreeRate });
   return { points, tangency, pointOf };
+}
+
+/** Risk aversion a where the gradient of expected return less a/2 times the variance is none along the frontier. */
+function aversionAt(slope: number | null): number | null {
+  const aversion = slope === null ? Infinity : 2 / Math.abs(slope);
+  return aversion <= AVERSION_MAX ? aversion : null;
 }
 
 /** An optimum of the least variance at an expected return. */
@@ -111,7 +131,7 @@ function targetedFrom(program: Program, target: number, { point, state }: Progra
 }
 
 /** Solves for one expected return after the other, each time on the way from the nearest that is known. */
-function tracer(solver: Solver, program: Program, first: Traced): (target: number) => Float64Array | undefined {
+function tracer(solver: Solver, program: Program, first: Traced): (target: number) => Solved | undefined {
   const known = [first];
   return (target) => {
     const nearest = known.reduce((best, each) =>
@@ -124,7 +144,7 @@ function tracer(solver: Solver, program: Program, first: Traced): (target: numbe
     });
     if (answer.status !== 'solved') return undefined;
     known.push({ target, program: wanted, answer });
-    return answer.point.x;
+    return { x: answer.point.x, slope: answer.point.rowMultipliers.at(-1) ?? null };
   };
 }
 
@@ -170,8 +190,8 @@ function append(values: Float64Array, value: number): Float64Array {
 interface TangencyInput {
   readonly points: readonly FrontierPortfolio[];
   readonly targets: readonly number[];
-  readonly at: (target: number) => Float64Array | undefined;
-  readonly portfolioOf: (weights: Float64Array) => FrontierPortfolio;
+  readonly at: (target: number) => Solved | undefined;
+  readonly portfolioOf: (solved: Solved) => FrontierPortfolio;
   readonly riskFreeRate: number;
 }
 
@@ -186,8 +206,8 @@ function tangentPoint({ points, targets, at, portfolioOf, riskFreeRate }: Tangen
   let high = targets[Math.min(best + 1, targets.length - 1)]!;
   const ratio = (Math.sqrt(5) - 1) / 2;
   const probe = (target: number) => {
-    const weights = at(target);
-    const point = weights === undefined ? undefined : portfolioOf(weights);
+    const solved = at(target);
+    const point = solved === undefined ? undefined : portfolioOf(solved);
     if (point !== undefined && sharpeOf(point) > sharpeOf(found)) found = point;
     return point === undefined ? -Infinity : sharpeOf(point);
   };

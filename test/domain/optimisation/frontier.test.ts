@@ -78,6 +78,14 @@ test.each(Object.entries(PAIRS))('under %s every point is what a solve by itself
     );
     if (k > 0) expect(point.volatility).toBeGreaterThanOrEqual(points[k - 1]!.volatility - 1e-12);
   });
+  // Expected return less half the risk aversion times the variance is largest at the point that names it.
+  const [{ program: ofVariance }] = asked as [(typeof asked)[number]];
+  for (const { weights, risk_aversion: aversion } of [points[4]!, points[12]!]) {
+    const utility = { ...ofVariance, curvature: aversion!, linear: means.map((mean) => -mean) };
+    const alone = createSolver(plainAlgebra).solve(utility);
+    expect(alone.status).toBe('solved');
+    alone.point.x.forEach((weight, i) => expect(weight).toBeCloseTo(weights[i]!, 5));
+  }
   for (const { program, x } of asked.filter(({ program: { curvature } }) => curvature > 0).slice(0, 21)) {
     const alone = createSolver(plainAlgebra).solve({ ...program, rows: { ...program.rows } });
     if (alone.status !== 'solved') continue; // From the outset the largest return is the harder one.

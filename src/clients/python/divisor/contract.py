@@ -2719,6 +2719,8 @@ class _FrontierPayloadPoints(t.TypedDict):
 class FrontierPayloadPoints(_FrontierPayloadPoints, total=False):
     #: Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.
     weights: t.Mapping[str, float]
+    #: Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance.
+    risk_aversion: t.Optional[float]
 
 
 class _FrontierPayloadTangency(t.TypedDict):
@@ -2735,6 +2737,8 @@ class _FrontierPayloadTangency(t.TypedDict):
 class FrontierPayloadTangency(_FrontierPayloadTangency, total=False):
     #: Weights of the names it holds. Absent in runs of earlier versions, as portfolio and index.
     weights: t.Mapping[str, float]
+    #: Of the objective max_utility whose answer it is, by the same expected returns; null for the least variance.
+    risk_aversion: t.Optional[float]
 
 
 class FrontierPayloadPortfolio(t.TypedDict):

@@ -1,13 +1,13 @@
 import type { FrontierPayload } from '#clients/typescript/divisor.js';
 import { useRef } from 'preact/hooks';
+import { LinkButton } from '../../components/button.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { useWidth } from '../../components/use-width.js';
 import { axisTexts, PERCENT } from '../../components/chart/series.js';
 import { parameter, setParameters } from '../../state/place.js';
-import { decimal, percent } from '../../words/numbers.js';
-
-type Point = FrontierPayload['points'][number];
+import { decimal, figure, percent } from '../../words/numbers.js';
+import { chosenPoint, TANGENCY, type FrontierPoint } from './frontier-point.js';
 
 /** Beyond it the frontier does not grow with its place: its letters would. */
 const WIDTH_MAX = 640;
@@ -20,15 +20,18 @@ interface FrontierProps {
   readonly frontier: FrontierPayload;
   /** Whether expected returns were chosen. */
   readonly hasReturns: boolean;
+  /** The page of an optimisation whose answer is a point; null where nothing says which it is. */
+  addressOf(point: FrontierPoint): string | null;
 }
 
 /** Portfolios of most return for their risk within the constraints; a click on one tells its figures. */
-export function Frontier({ frontier: { points, tangency }, hasReturns }: FrontierProps) {
-  const chosen = Math.max(0, Number(parameter('point') ?? 1) - 1);
+export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
+  const { points, tangency, portfolio, index } = frontier;
+  const chosen = chosenPoint(frontier, parameter('point'));
   const place = useRef<HTMLDivElement>(null);
   const width = Math.max(WIDTH_MIN, Math.min(WIDTH_MAX, useWidth(place)));
-  const setChosen = (at: number) => setParameters({ point: at === 0 ? null : String(at + 1) });
-  const all = tangency === null ? points : [...points, tangency];
+  const marks = marksOf(portfolio, index);
+  const all = [...points, ...marks, ...(tangency === null ? [] : [tangency])];
   const x = scaleOf(
     all.map(({ volatility }) => volatility),
     LEFT,
@@ -39,8 +42,7 @@ export function Frontier({ frontier: { points, tangency }, hasReturns }: Frontie
     HEIGHT - BELOW,
     12,
   );
-  const point = points[chosen];
-  if (point === undefined) return null;
+  if (chosen === undefined) return null;
   return (
     <Section title="Efficient frontier" aside="within the constraints, annualised">
       <p class="quiet">
@@ -57,38 +59,136 @@ export function Frontier({ frontier: { points, tangency }, hasReturns }: Frontie
           <Axes x={x} y={y} width={width} />
           <polyline points={points.map((one) => `${x.at(one.volatility)},${y.at(one.expected_return)}`).join(' ')} />
           {points.map((one, i) => (
-            <circle
+            <Dot
               key={one.expected_return}
-              cx={x.at(one.volatility)}
-              cy={y.at(one.expected_return)}
-              r={i === chosen ? 7 : 5}
-              class={i === chosen ? 'is-chosen' : ''}
-              role="button"
-              tabindex={0}
-              aria-pressed={i === chosen}
-              aria-label={`Point ${i + 1}: volatility ${percent(one.volatility)}, expected return ${percent(one.expected_return)}`}
-              onClick={() => setChosen(i)}
-              onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ') && setChosen(i)}
+              x={x.at(one.volatility)}
+              y={y.at(one.expected_return)}
+              label={`Point ${i + 1}: ${whereOf(one)}`}
+              isChosen={one === chosen.point}
+              onChoose={() => setParameters({ point: i === 0 ? null : String(i + 1) })}
             />
           ))}
           {tangency !== null && (
-            <rect x={x.at(tangency.volatility) - 5} y={y.at(tangency.expected_return) - 5} width={10} height={10}>
-              <title>Tangency: the largest Sharpe ratio</title>
-            </rect>
+            <Dot
+              kind="is-tangency"
+              x={x.at(tangency.volatility)}
+              y={y.at(tangency.expected_return)}
+              label={`Tangency, the largest Sharpe ratio: ${whereOf(tangency)}`}
+              isChosen={tangency === chosen.point}
+              onChoose={() => setParameters({ point: TANGENCY })}
+            />
           )}
+          {marks.map((mark) => (
+            <MarkOf
+              key={mark.label}
+              mark={mark}
+              x={x.at(mark.volatility)}
+              y={y.at(mark.expected_return)}
+              isAtEnd={x.at(mark.volatility) > width - 130}
+            />
+          ))}
         </svg>
         <div class="frontier-figures">
-          <PointFigures label={`Point ${chosen + 1} of ${points.length}`} point={point} />
-          {tangency !== null && <PointFigures label="Tangency" point={tangency} sharpe={tangency.sharpe} />}
+          <PointFigures label={chosen.label} point={chosen.point} />
+          <Take point={chosen.point} address={addressOf(chosen.point)} />
+          {tangency !== null && chosen.point !== tangency && (
+            <PointFigures label="Tangency" point={tangency} sharpe={tangency.sharpe} />
+          )}
         </div>
       </div>
     </Section>
   );
 }
 
+const whereOf = ({ volatility, expected_return: expected }: Where): string =>
+  `volatility ${percent(volatility)}, expected return ${percent(expected)}`;
+
+type Where = Pick<FrontierPoint, 'volatility' | 'expected_return'>;
+
+/** What lies among the points without being one. */
+interface Mark extends Where {
+  readonly label: string;
+  readonly kind: string;
+}
+
+/** The run and its index; one mark where the run has the weights of the index. */
+function marksOf(run: FrontierPayload['portfolio'], index: FrontierPayload['index']): readonly Mark[] {
+  if (run === undefined || index === undefined) return [];
+  if (run.tracking_error < SAME) return [{ label: 'This run, as the index', kind: 'is-run', ...run }];
+  return [
+    { label: 'This run', kind: 'is-run', ...run },
+    { label: 'The index', kind: 'is-index', ...index },
+  ];
+}
+
+/** A tracking error that is none. */
+const SAME = 1e-6;
+
+interface DotProps {
+  readonly x: number;
+  readonly y: number;
+  readonly label: string;
+  readonly kind?: string;
+  readonly isChosen: boolean;
+  onChoose(): void;
+}
+
+/** A portfolio of the frontier, to be chosen. */
+function Dot({ x, y, label, kind = '', isChosen, onChoose }: DotProps) {
+  return (
+    <circle
+      cx={x}
+      cy={y}
+      r={isChosen ? 7 : 5}
+      class={isChosen ? `${kind} is-chosen` : kind}
+      role="button"
+      tabindex={0}
+      aria-pressed={isChosen}
+      aria-label={label}
+      onClick={onChoose}
+      onKeyDown={(event) => (event.key === 'Enter' || event.key === ' ') && onChoose()}
+    />
+  );
+}
+
+interface MarkProps {
+  readonly mark: Mark;
+  readonly x: number;
+  readonly y: number;
+  /** Whether there is no room for its words at the right. */
+  readonly isAtEnd: boolean;
+}
+
+function MarkOf({ mark, x, y, isAtEnd }: MarkProps) {
+  return (
+    <g class={`frontier-mark ${mark.kind}`} role="img" aria-label={`${mark.label}: ${whereOf(mark)}`}>
+      <path d={`M${x - 6} ${y}L${x} ${y - 6}L${x + 6} ${y}L${x} ${y + 6}Z`} />
+      <text x={isAtEnd ? x - 10 : x + 10} y={y + 4} text-anchor={isAtEnd ? 'end' : 'start'}>
+        {mark.label}
+      </text>
+    </g>
+  );
+}
+
+/** The way to an index that holds the chosen point at each rebalance. */
+function Take({ point, address }: { readonly point: FrontierPoint; readonly address: string | null }) {
+  if (address === null) return null;
+  return (
+    <>
+      <LinkButton href={address}>Optimise for this point</LinkButton>
+      <p class="quiet">
+        {point.risk_aversion == null
+          ? 'The least variance within the constraints'
+          : `The largest utility at a risk aversion of ${figure(point.risk_aversion)}`}
+        : from there it is run, or an index is derived that solves so at each rebalance, on the risk known then.
+      </p>
+    </>
+  );
+}
+
 interface PointFiguresProps {
   readonly label: string;
-  readonly point: Point;
+  readonly point: FrontierPoint;
   readonly sharpe?: number;
 }
 
@@ -156,10 +256,10 @@ function Axes({ x, y, width }: AxesProps) {
         </text>
       ))}
       <text x={width - 12} y={HEIGHT - 4} text-anchor="end">
-        volatility
+        Volatility, annualised
       </text>
       <text x={LEFT} y={10}>
-        expected return
+        Expected return, annualised
       </text>
     </g>
   );

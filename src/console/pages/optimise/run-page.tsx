@@ -10,7 +10,7 @@ import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { jobOf } from '../../state/live.js';
-import { addressOf, go } from '../../state/place.js';
+import { addressOf, go, parameter } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, nameAddress } from '../../words/addresses.js';
@@ -19,6 +19,7 @@ import { count, percent } from '../../words/numbers.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { Explanations } from './explanations.js';
 import { Frontier } from './frontier.js';
+import { chosenPoint, termsOfPoint, type ChosenPoint, type FrontierPoint } from './frontier-point.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
 import { changesOf, measureOf, objectiveTile, rowWords, type Changes, type Measure } from './measures.js';
@@ -57,7 +58,7 @@ export function RunPage({ params }: PageProps) {
             {first.status === 'failed' && first.error?.code === 'INFEASIBLE' && (
               <NotFeasible error={first.error} set={asked.set} back={back} />
             )}
-            {first.status === 'succeeded' && <Result id={id} />}
+            {first.status === 'succeeded' && <Result id={id} asked={asked} />}
           </>
         )}
       </Answered>
@@ -118,7 +119,7 @@ function NotFeasible({ error, set, back }: NotFeasibleProps) {
   );
 }
 
-function Result({ id }: { readonly id: string }) {
+function Result({ id, asked }: { readonly id: string; readonly asked: Asked }) {
   const result = useResource(`optimisation ${id}`, (signal) =>
     service.value.call('getOptimisation', { params: { run_id: id }, signal }),
   );
@@ -127,11 +128,17 @@ function Result({ id }: { readonly id: string }) {
     <Answered resource={types} what="the objectives">
       {(known) => (
         <Answered resource={result} what="the result">
-          {(run) => <ResultOf run={run} measure={measureOf(run, known)} />}
+          {(run) => <ResultOf run={run} measure={measureOf(run, known)} asked={asked} />}
         </Answered>
       )}
     </Answered>
   );
+}
+
+/** The page of an optimisation under the same rows whose answer is a point of the frontier. */
+function addressOfPoint(point: FrontierPoint, { index, set, terms }: Asked): string | null {
+  const own = termsOfPoint(point, termsIn(terms));
+  return own && addressOf('/console/optimise', { index, set, terms: JSON.stringify(own) });
 }
 
 interface ResultOfProps {
@@ -139,8 +146,9 @@ interface ResultOfProps {
   readonly measure: Measure;
 }
 
-function ResultOf({ run, measure }: ResultOfProps) {
+function ResultOf({ run, measure, asked }: ResultOfProps & { readonly asked: Asked }) {
   const changes = changesOf(run, measure);
+  const point = run.frontier === null ? undefined : chosenPoint(run.frontier, parameter('point'));
   return (
     <>
       <Figures run={run} measure={measure} />
@@ -156,12 +164,18 @@ function ResultOf({ run, measure }: ResultOfProps) {
         />
       </Section>
       <Explanations run={run} changes={changes} />
-      {run.frontier !== null && <Frontier frontier={run.frontier} hasReturns={run.expected_return !== null} />}
+      {run.frontier !== null && (
+        <Frontier
+          frontier={run.frontier}
+          hasReturns={run.expected_return !== null}
+          addressOf={(point) => addressOfPoint(point, asked)}
+        />
+      )}
       <Section title="Weights" aside={<a href={indexAddress(run.index_id)}>{run.index_id}</a>}>
         <Table
           label="weights of the optimisation"
           name="weights"
-          columns={WEIGHTS}
+          columns={point?.point.weights === undefined ? WEIGHTS : withPoint(point)}
           rows={run.weights}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => nameAddress(identifier)}
@@ -244,6 +258,23 @@ const bindingColumns = ({ slope }: Changes): readonly Column<Binding>[] => [
     show: ({ price, unit }) => `${slope(price * stepOf(unit))} per ${unit === 'fraction' ? '1%' : '1'}`,
   },
 ];
+
+/** The weights of the run beside those of a point of its frontier. */
+const withPoint = ({ label, point: { weights = {} } }: ChosenPoint): readonly Column<WeightRow>[] => [
+  ...WEIGHTS.slice(0, POINT_AFTER),
+  numeric({
+    id: 'point',
+    title: label.replace(/ of .*/, ''),
+    help: 'Weight at the point of the frontier that is chosen',
+    width: 84,
+    of: ({ identifier }) => weights[identifier] ?? 0,
+    write: percent,
+  }),
+  ...WEIGHTS.slice(POINT_AFTER),
+];
+
+/** Columns before that of a point: name, index, weight. */
+const POINT_AFTER = 3;
 
 const WEIGHTS: readonly Column<WeightRow>[] = [
   {

@@ -1,0 +1,36 @@
+import type { FrontierPayload } from '#clients/typescript/divisor.js';
+import type { JsonObject } from '../../words/paths.js';
+
+export type FrontierPoint = FrontierPayload['points'][number];
+
+/** The tangency, where it is the point that is chosen. */
+export const TANGENCY = 'tangency';
+
+/** A point that an address names: by its place from 1 on, or the tangency. */
+export interface ChosenPoint {
+  readonly label: string;
+  readonly point: FrontierPoint;
+}
+
+/** The point that is chosen; the first where none is. */
+export function chosenPoint({ points, tangency }: FrontierPayload, named: string | null): ChosenPoint | undefined {
+  if (named === TANGENCY && tangency !== null) return { label: 'Tangency', point: tangency };
+  const at = Math.max(0, Number(named ?? 1) - 1);
+  const point = points[at];
+  return point && { label: `Point ${at + 1} of ${points.length}`, point };
+}
+
+/**
+ * Terms of an optimisation whose answer is a point: the largest utility at its risk aversion, by the expected returns of
+ * the frontier; the least variance where it has none. Null of a run that says nothing of it.
+ */
+export function termsOfPoint({ risk_aversion: aversion }: FrontierPoint, terms: JsonObject): JsonObject | null {
+  if (aversion === undefined) return null;
+  if (aversion === null) return { ...terms, objective: { type: 'min_variance' } };
+  return {
+    ...terms,
+    objective: { type: 'max_utility', risk_aversion: aversion },
+    // Where none were chosen, the frontier is by the means of the window of risk.
+    expected_returns: terms['expected_returns'] ?? { type: 'historical' },
+  };
+}

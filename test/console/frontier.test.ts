@@ -1,0 +1,29 @@
+import { expect, test } from 'vitest';
+import { chosenPoint, termsOfPoint } from '#console/pages/optimise/frontier-point.js';
+
+const point = (aversion: number | null) => ({
+  volatility: 0.1,
+  expected_return: 0.1,
+  tracking_error: 0,
+  weights: { A: 1 },
+  risk_aversion: aversion,
+});
+const frontier = { points: [point(null), point(4)], tangency: { ...point(6), sharpe: 1 } };
+
+test('a point of a frontier is optimised for by its risk aversion, the first by the least variance', () => {
+  const chosen = [null, '2', 'tangency', '3'].map((named) => chosenPoint(frontier, named)?.point);
+  expect(chosen).toEqual([frontier.points[0], frontier.points[1], frontier.tangency, undefined]);
+  expect(termsOfPoint(chosen[0]!, { costs: { linear_bps: 5 } })).toEqual({
+    costs: { linear_bps: 5 },
+    objective: { type: 'min_variance' },
+  });
+  expect(termsOfPoint(chosen[1]!, {})).toEqual({
+    objective: { type: 'max_utility', risk_aversion: 4 },
+    expected_returns: { type: 'historical' },
+  });
+  expect(termsOfPoint(chosen[2]!, { expected_returns: { type: 'capm' } })!['expected_returns']).toEqual({
+    type: 'capm',
+  });
+  // A run of an earlier version does not say it.
+  expect(termsOfPoint({ volatility: 0.1, expected_return: 0.1, tracking_error: 0 }, {})).toBeNull();
+});

@@ -79,8 +79,13 @@ function identifierFromHeading(draft: Draft, { samples }: Tables): boolean {
   const labels = (headings[0] ?? []).flatMap((row) => row.filter((text) => roleOf(text) === 'identifier'));
   const label = labels.find((each) => headings.every((heading) => isAssetIdentifier(valueBeside(each, heading) ?? '')));
   if (label === undefined) return false;
-  draft.mapping.identifier_from = `heading:${label.replace(/\s*:\s*$/, '')}`;
+  draft.mapping.identifier_from = `heading:${withoutColon(label)}`;
   return true;
+}
+
+function withoutColon(label: string): string {
+  const text = label.trimEnd();
+  return text.endsWith(':') ? text.slice(0, -1).trimEnd() : text;
 }
 
 /** What Excel calls a sheet by itself, in some of its languages. */

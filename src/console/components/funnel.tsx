@@ -1,5 +1,5 @@
 import type { PreviewAsset, PreviewStep } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
+import { parameter, setParameters } from '../state/place.js';
 import { count } from '../words/numbers.js';
 import { Badge } from './badge.js';
 import './funnel.css';
@@ -16,7 +16,7 @@ const SHOWN_MAX = 200;
 
 /** From the universe through every rule to what is held; each step opens to the names that fell there. */
 export function Funnel({ steps, assets, onName }: FunnelProps) {
-  const [open, setOpen] = useState<number | null>(null);
+  const open = parameter('step');
   const most = Math.max(1, ...steps.map(({ remaining }) => remaining));
   const held = assets.filter(({ included }) => included).length;
   const last = steps.at(-1)?.remaining ?? 0;
@@ -34,8 +34,8 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
             type="button"
             class="funnel-step"
             disabled={excluded.length === 0}
-            aria-expanded={excluded.length === 0 ? undefined : open === position}
-            onClick={() => setOpen(open === position ? null : position)}
+            aria-expanded={excluded.length === 0 ? undefined : open === String(position)}
+            onClick={() => setParameters({ step: open === String(position) ? null : String(position) })}
           >
             <span class="funnel-name">
               {id ?? 'Universe'} {type !== null && <span class="quiet">{type}</span>}
@@ -50,7 +50,7 @@ export function Funnel({ steps, assets, onName }: FunnelProps) {
               {excluded.length > 0 && count(-excluded.length)}
             </span>
           </button>
-          {open === position && <Fallen names={excluded} onName={onName} />}
+          {open === String(position) && <Fallen names={excluded} onName={onName} />}
         </li>
       ))}
       {held !== last && (

@@ -4,7 +4,7 @@ import { takeKey } from '../state/service.js';
 import '../components/control.css';
 
 /** Asks for the key of a service that has keys. It stays in this tab and is sent to this service alone. */
-export function KeyPage({ sentence }: { readonly sentence: string }) {
+export function KeyPage({ refused }: { readonly refused: string | null }) {
   const [key, setKey] = useState('');
   return (
     <form
@@ -15,7 +15,11 @@ export function KeyPage({ sentence }: { readonly sentence: string }) {
       }}
     >
       <h1>This service asks for a key</h1>
-      <p>{sentence}</p>
+      {refused !== null && (
+        <p class="down" role="alert">
+          {refused}
+        </p>
+      )}
       <label>
         Key
         <input

@@ -53,6 +53,11 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
           </li>
         ))}
       </ul>
+      {targets.length === 0 && (
+        <p class="quiet" role="status">
+          Nothing is called so.
+        </p>
+      )}
     </dialog>
   );
 }

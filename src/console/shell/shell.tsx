@@ -27,7 +27,14 @@ export function Shell() {
   useShortcut(() => setFinding(true));
   return (
     <div class="shell">
-      <a class="skip" href="#main">
+      <a
+        class="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById('main')?.focus();
+        }}
+      >
         To the content
       </a>
       <aside id="rail" class={isMenuOpen ? 'rail is-open' : 'rail'}>
@@ -55,7 +62,11 @@ export function Shell() {
         <TopBar isMenuOpen={isMenuOpen} onMenu={() => setMenuOpen(!isMenuOpen)} onFind={() => setFinding(true)} />
         <Notices />
         <main id="main" tabIndex={-1}>
-          {keyWanted.value === null ? <CurrentPage path={path} /> : <KeyPage sentence={keyWanted.value} />}
+          {keyWanted.value === null ? (
+            <CurrentPage path={path} />
+          ) : (
+            <KeyPage refused={hasKey.value ? keyWanted.value : null} />
+          )}
         </main>
       </div>
       <Toasts />

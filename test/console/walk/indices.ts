@@ -6,6 +6,7 @@ import type {
   RunsDifference,
   ScenariosView,
   StoredRuns,
+  WeightsView,
 } from '#clients/typescript/divisor.js';
 import { downloaded, eventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
@@ -251,6 +252,28 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('region', { name: 'Changes of the terms' }).getByText('/transaction_cost_bps').waitFor();
     await page.getByRole('row', { name: new RegExp(first!.run_id) }).click();
     await page.getByText('is shown, not the newest').waitFor();
+    // A report of it is asked of that run, and of no other.
+    await page.getByRole('link', { name: 'Report', exact: true }).click();
+    await page.getByText('not the newest').waitFor();
+    const error = { code: 'QUEUE_FULL', message: 'Queue full: 120 jobs waiting (limit 100).', detail: null };
+    await page.route('**/reports/render', (route) => route.fulfill({ status: 503, json: { error } }), { times: 1 });
+    const [rendered] = await Promise.all([
+      page.waitForRequest('**/reports/render'),
+      page.getByRole('button', { name: 'Render' }).click(),
+    ]);
+    expect(rendered.postDataJSON()).toMatchObject({ index_id: 'CORE', run_ids: { CORE: first!.run_id } });
+    await page.getByRole('alert').filter({ hasText: error.message }).waitFor();
+    // So is why a name was in it.
+    const { body: held } = await service.ask<WeightsView>('GET', '/analytics/CORE/weights');
+    const { identifier } = held.weights[0]!;
+    const explained = page.waitForRequest((one) => one.url().includes(`/explain/`));
+    await follow(page, `/console/indices/CORE?tab=constituents&run_id=${first!.run_id}&name=${identifier}`);
+    expect(new URL((await explained).url()).searchParams.get('run_id')).toBe(first!.run_id);
+    await page
+      .getByRole('complementary', { name: `${identifier} in CORE` })
+      .getByText('Weight decided')
+      .waitFor();
+    await follow(page, `/console/indices/CORE?run_id=${first!.run_id}`);
     await page
       .getByLabel(/^Figures from/)
       .getByText(`+${(100 * first!.metrics!.total_return!).toFixed(2)}%`)

@@ -10,6 +10,10 @@ export function describeRecord(desk: () => Desk): void {
     const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
+    // What is published once stays.
+    await page.getByRole('dialog').getByText('are signed and stay').waitFor();
+    expect(await page.getByRole('table', { name: 'published closes of CORE' }).count()).toBe(0);
+    await page.getByRole('dialog').getByRole('button', { name: 'Publish' }).click();
     const grid = page.getByRole('table', { name: 'published closes of CORE' });
     await grid.waitFor();
     const closes = (await published()).length;

@@ -7,11 +7,14 @@ import { duration, monthsBefore } from '#console/words/dates.js';
 import { bytes, change, figure, percent, signClass } from '#console/words/numbers.js';
 import { differences, withValue } from '#console/words/paths.js';
 import { fileOf, placeOf } from '#console/words/places.js';
+import { riskWindow } from '#console/words/risk-window.js';
 import { scalarOf, scalarText } from '#console/words/scalars.js';
 import { parseQuantity, quantityText } from '#console/words/quantities.js';
 import { parameterSpecs } from '#domain/catalogue/type-spec.js';
 import { UniverseSpec } from '#domain/documents/index-document.js';
 import { Mapping } from '#domain/documents/mapping.js';
+import { LIMITS } from '#domain/limits.js';
+import { apiDocument } from '../../contract/api-document.js';
 
 test('numbers have their unit, a true minus, and a dash where there is none', () => {
   expect([percent(0.05234), percent(-0.5, 0), percent(null), change(0.01), change(0)]).toEqual([
@@ -169,4 +172,19 @@ test('a universe of another kind keeps no member of the kind before', () => {
   expect(withoutUnread(members, chosen)).toEqual({ kind: 'index', id: 'CORE' });
   expect(withoutUnread(members, { ...chosen, kind: 'watchlist' })).toEqual({ kind: 'watchlist', watchlist_id: 'mine' });
   expect(withoutUnread(members, { kind: 'all' })).toEqual({ kind: 'all' });
+});
+
+test('which returns the risk of a solution is from: a stored model, a count, or the window of a derived index', () => {
+  const schemas = apiDocument().components.schemas as Parameters<typeof riskWindow>[1]; // An OpenAPI document has them.
+  expect(riskWindow('daily', schemas)).toBe('Risk of the stored model daily.');
+  expect(riskWindow({ sessions: 1260 }, schemas)).toBe('Risk of the last 1,260 returns.');
+  // What the contract says of the default is said, whatever else the settings are.
+  const usual = riskWindow(undefined, schemas);
+  expect(usual).toContain(`in a derived index ${LIMITS.DERIVED_RISK_SESSIONS} by default`);
+  expect(usual).toMatch(/^Weights as a derived index has them\. Their risk is from [a-z].*\.$/);
+  expect([riskWindow({ estimator: 'ledoit_wolf' }, schemas), riskWindow({ sessions: null }, schemas)]).toEqual([
+    usual,
+    usual,
+  ]);
+  expect(riskWindow(undefined, undefined)).toBeNull();
 });

@@ -1,4 +1,5 @@
 import type { DocumentChange } from '#clients/typescript/divisor.js';
+import type { ComponentChildren } from 'preact';
 import type { Json } from '../../words/paths.js';
 import './versions.css';
 
@@ -10,26 +11,42 @@ interface ChangeTableProps {
 /** Changes of a document, a field a row. */
 export function ChangeTable({ label, changes }: ChangeTableProps) {
   return (
+    <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
+      {changes.map(({ path, op, before, after }, at) => (
+        <tr key={at}>
+          <th scope="row">
+            <code>{path}</code>
+          </th>
+          <td>{op === 'add' ? '–' : <Value value={before as Json} />}</td>
+          <td>{op === 'remove' ? '–' : <Value value={after as Json} />}</td>
+        </tr>
+      ))}
+    </WrittenTable>
+  );
+}
+
+interface WrittenTableProps {
+  readonly label: string;
+  readonly heads: readonly string[];
+  /** Its rows. */
+  readonly children: ComponentChildren;
+}
+
+/** A table whose rows are all written out; a wide one scrolls by itself. */
+export function WrittenTable({ label, heads, children }: WrittenTableProps) {
+  return (
     <div class="version-changes" tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Before</th>
-            <th scope="col">After</th>
+            {heads.map((head) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
           </tr>
         </thead>
-        <tbody>
-          {changes.map(({ path, op, before, after }, at) => (
-            <tr key={at}>
-              <th scope="row">
-                <code>{path}</code>
-              </th>
-              <td>{op === 'add' ? '–' : <Value value={before as Json} />}</td>
-              <td>{op === 'remove' ? '–' : <Value value={after as Json} />}</td>
-            </tr>
-          ))}
-        </tbody>
+        <tbody>{children}</tbody>
       </table>
     </div>
   );

@@ -95,7 +95,8 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const [note, setNote] = useState('');
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);
-  const findings = report.data?.findings ?? [];
+  const refused = saving.trouble?.findings ?? [];
+  const findings = [...(report.data?.findings ?? []), ...refused];
   return (
     <WorkshopContext.Provider value={{ draft, types, findings, isStored, ...names }}>
       <Page

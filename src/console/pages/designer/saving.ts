@@ -1,5 +1,5 @@
 import { DivisorError } from '#clients/typescript/divisor.js';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { go, setParameters } from '../../state/place.js';
 import { changed } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
@@ -49,6 +49,9 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
   const [trouble, setTrouble] = useState<Trouble | null>(null);
   const [clash, setClash] = useState<Clash | null>(null);
   const [seen, setSeen] = useState(opened);
+  // What was wrong with it is no longer said of a draft that is another.
+  const text = JSON.stringify(draft.document.value);
+  useEffect(() => setTrouble(null), [text]);
 
   async function put(etag: string | null, why: string): Promise<void> {
     const body = bodyOf(draft.document.value);

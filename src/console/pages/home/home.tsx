@@ -50,7 +50,11 @@ export function Home() {
       <RunningJobs />
       <Answered resource={indices} what="the indices">
         {({ indices: all, skipped }) => (
-          <IndexTable indices={all} skipped={skipped} hasData={stores.data?.active != null} />
+          <IndexTable
+            indices={all}
+            skipped={skipped}
+            hasData={stores.data?.active != null && indices.trouble === null}
+          />
         )}
       </Answered>
       {hasIndices && <Coming />}

@@ -39,7 +39,7 @@ export function RunActions({ id, isStrategy }: { readonly id: string; readonly i
   const isRunning = liveJobs.value.some(({ job_id: job }) => job === `backtest:${id}`);
   return (
     <>
-      <LinkButton href={addressOf('/console/reports', { index: id, ...shownRun() })}>Report</LinkButton>
+      {may('run') && <LinkButton href={addressOf('/console/reports', { index: id, ...shownRun() })}>Report</LinkButton>}
       {may('run') && (
         <ActionButton
           about={runOf(id)}

@@ -14,6 +14,7 @@ import { openTab, Tabs, type Tab } from '../../components/tabs.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { activateStore } from '../../state/actions.js';
+import { useFailedRuns } from '../../state/failed-runs.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
@@ -125,7 +126,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
           <span>
             follows <a href={indexAddress(followed)}>{followed}</a>
           </span>
-          {description !== null && <span class="index-description">{description}</span>}
+          <Description text={description} />
         </>
       }
       actions={
@@ -181,7 +182,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
               optimised from <a href={indexAddress(derivation.source_index_id)}>{derivation.source_index_id}</a>
             </span>
           )}
-          {description !== null && <span class="index-description">{description}</span>}
+          <Description text={description} />
         </>
       }
       actions={<IndexActions id={id} isOverlay={overlay !== undefined} />}
@@ -197,6 +198,21 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
         <RunParts id={id} tab={tab} />
       )}
     </Page>
+  );
+}
+
+/** Letters of a description that have room above everything else. */
+const DESCRIPTION_MAX = 240;
+
+/** What an index is, in its own words; a long text in full once it is opened. */
+function Description({ text }: { readonly text: string | null }) {
+  if (text === null) return null;
+  if (text.length <= DESCRIPTION_MAX) return <span class="index-description">{text}</span>;
+  return (
+    <details class="index-description">
+      <summary>{text.slice(0, DESCRIPTION_MAX)} …</summary>
+      {text}
+    </details>
   );
 }
 
@@ -254,6 +270,8 @@ function Part({ tab, id, run }: PartProps) {
 }
 
 function NeverRun({ id }: { readonly id: string }) {
+  const hasFailed = useFailedRuns().has(id);
+  if (hasFailed) return null; // Why stands above, with a way to run it again.
   return (
     <EmptyState
       title="Not run yet"

@@ -4,7 +4,7 @@ import { Bars } from '../../components/bars.js';
 import { Facts } from '../../components/facts.js';
 import { JobState } from '../../components/job-state.js';
 import { MayNot } from '../../components/may-not.js';
-import { ChangeTable } from '../../components/versions/change-table.js';
+import { ChangeTable, WrittenTable } from '../../components/versions/change-table.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { jobOf } from '../../state/live.js';
@@ -119,32 +119,18 @@ function Cells({ data: { cells, first } }: Pick<RunsDifference, 'data'>) {
       <p class="quiet">
         {count(cells)} values differ{cells > first.length && `; the first ${count(first.length)} of them`}.
       </p>
-      <div class="version-changes" tabIndex={0} role="region" aria-label="Values that differ">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Table</th>
-              <th scope="col">Name</th>
-              <th scope="col">Date</th>
-              <th scope="col">Field</th>
-              <th scope="col">Before</th>
-              <th scope="col">After</th>
-            </tr>
-          </thead>
-          <tbody>
-            {first.map(({ table, identifier, date, field, before, after }) => (
-              <tr key={`${table} ${identifier} ${date} ${field}`}>
-                <td>{table}</td>
-                <th scope="row">{identifier}</th>
-                <td>{date ?? 'always'}</td>
-                <td>{field}</td>
-                <td>{text(before)}</td>
-                <td>{text(after)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <WrittenTable label="Values that differ" heads={['Table', 'Name', 'Date', 'Field', 'Before', 'After']}>
+        {first.map(({ table, identifier, date, field, before, after }) => (
+          <tr key={`${table} ${identifier} ${date} ${field}`}>
+            <td>{table}</td>
+            <th scope="row">{identifier}</th>
+            <td>{date ?? 'always'}</td>
+            <td>{field}</td>
+            <td>{text(before)}</td>
+            <td>{text(after)}</td>
+          </tr>
+        ))}
+      </WrittenTable>
     </>
   );
 }

@@ -1,5 +1,5 @@
 import type { BacktestRequest, JobStatus } from '#clients/typescript/divisor.js';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { fieldsOf } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { attempt, runIndex, type OnRefusal } from '../../state/actions.js';
@@ -36,6 +36,8 @@ export function RunSettings({ id, isStrategy }: Asked) {
   const [asked, setAsked] = useAddressedObject('run', (isStrategy ? null : taken) ?? {});
   const findings = refusalAbout(runOf(id))?.findings ?? [];
   const isAsked = parameter('run') !== null;
+  // It stays open while somebody writes in it, whatever is written.
+  const [isOpen, setOpen] = useState(isAsked);
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
   // Not while somebody writes: terms on the way to others may be those of the run for a moment.
   useEffect(() => {
@@ -44,7 +46,11 @@ export function RunSettings({ id, isStrategy }: Asked) {
   if (newest.data === undefined) return null;
   const isOther = isAsked && taken !== null && !isSame;
   return (
-    <details class="run-settings" open={isAsked || findings.length > 0}>
+    <details
+      class="run-settings"
+      open={isOpen || findings.length > 0}
+      onToggle={(event) => setOpen(event.currentTarget.open)}
+    >
       <summary>
         {newest.data === null ? 'Terms of the run' : termsText(newest.data.request as Json, SCHEMA, schemas.data)}
         {may('run') && <span class="run-settings-change">{isOther ? 'the next run has others' : 'change'}</span>}

@@ -6,18 +6,22 @@ import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
+import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress, storeAddress } from '../../words/addresses.js';
 import { moment } from '../../words/dates.js';
 import { change, percent, signClass } from '../../words/numbers.js';
+import type { Json } from '../../words/paths.js';
 import { RunDifference } from './run-difference.js';
+import { termsText } from './run-terms.js';
 
 /** Stored runs, newest first, and why two of them differ. */
 export function Runs({ id }: { readonly id: string }) {
   const list = useResource(`runs ${id}`, (signal) =>
     service.value.call('listRuns', { params: { index_id: id }, signal }),
   );
+  const schemas = useSchemas();
   return (
     <div class="index-part">
       <Answered resource={list} what="the runs">
@@ -27,7 +31,7 @@ export function Runs({ id }: { readonly id: string }) {
               <Table
                 label={`runs of ${id}`}
                 name="runs"
-                columns={columnsOf(id)}
+                columns={columnsOf(id, schemas.data)}
                 rows={runs}
                 keyOf={({ run_id: run }) => run}
                 addressOf={({ run_id: run }) =>
@@ -99,7 +103,7 @@ function Compared({ id, runs }: ComparedProps) {
   );
 }
 
-const columnsOf = (id: string): readonly Column<StoredRun>[] => [
+const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<StoredRun>[] => [
   {
     id: 'at',
     title: 'Run',
@@ -154,10 +158,24 @@ const columnsOf = (id: string): readonly Column<StoredRun>[] => [
         </a>
       ),
   },
+  {
+    id: 'terms',
+    title: 'Terms',
+    help: 'What is not as by default',
+    width: 130,
+    priority: 3,
+    grow: 2,
+    value: ({ request }) => termsText(request as Json, 'BacktestRequest', schemas),
+  },
   { id: 'engine', title: 'Engine', width: 76, priority: 7, value: ({ engine_version: engine }) => engine },
+  ...FIGURES,
+];
+
+const FIGURES: readonly Column<StoredRun>[] = [
   {
     id: 'return',
-    title: 'Total return',
+    title: 'Return',
+    help: 'Of the portfolio over the whole run',
     width: 100,
     align: 'right',
     value: ({ metrics }) => metrics?.total_return ?? null,

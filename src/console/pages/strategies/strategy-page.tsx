@@ -92,6 +92,9 @@ const PLAIN = [
   'description',
 ];
 
+/** A strategy needs no benchmark; what one lacks is said of it once it has begun. */
+const NOT_NEEDED = { kind: { isRequired: false }, id: { isRequired: false } };
+
 function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored: boolean }) {
   const { document, findings, set } = edited;
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
@@ -120,7 +123,7 @@ function Form({ edited, isStored }: { readonly edited: Edited; readonly isStored
         onChange={set}
       />
       <Section title="Benchmark" aside="beside the index it follows">
-        <SchemaForm schema="BenchmarkRef" {...group('benchmark')} />
+        <SchemaForm schema="BenchmarkRef" changes={NOT_NEEDED} {...group('benchmark')} />
       </Section>
       <Section title="Rebalance">
         <FieldGrid>

@@ -54,13 +54,7 @@ export function Publish({ id, run, last }: PublishProps) {
       {run.stale !== null && (
         <p class="quiet">The stored run is stale: what is published is the run as it is stored.</p>
       )}
-      {isRestated && (
-        <Banner kind="warning" title={trouble.message}>
-          <p>Nothing was published. A restatement is appended beside what stands; it removes nothing.</p>
-          <Sizes detail={trouble.detail} />
-          <Dates detail={trouble.detail} />
-        </Banner>
-      )}
+      {isRestated && <Restated trouble={trouble} />}
       {trouble !== null && !isRestated && <Problem trouble={trouble} />}
       <SchemaForm
         schema="PublishRequest"
@@ -80,23 +74,41 @@ export function Publish({ id, run, last }: PublishProps) {
             Restate
           </Button>
         ) : (
-          <Button kind="main" disabled={isBusy} onClick={() => void publish({ ...asked, restate: false })}>
+          <Button
+            kind={isDone ? 'plain' : 'main'}
+            disabled={isBusy}
+            onClick={() => (last === null ? setAsking(true) : void publish({ ...asked, restate: false }))}
+          >
             Publish
           </Button>
         )}
       </div>
-      {isAsking && trouble !== null && (
+      {isAsking && (
         <Confirm
-          title={`Restate published closes of ${id}?`}
-          action="Restate"
-          onConfirm={() => void publish({ ...asked, restate: true })}
+          title={isRestated ? `Restate published closes of ${id}?` : `Begin the published log of ${id}?`}
+          action={isRestated ? 'Restate' : 'Publish'}
+          onConfirm={() => void publish({ ...asked, restate: isRestated })}
           onClose={() => setAsking(false)}
         >
-          <Sizes detail={trouble.detail} />
-          <p>Why: {reason}</p>
+          {isRestated && <Sizes detail={trouble.detail} />}
+          <p>{isRestated ? `Why: ${reason}` : firstWords(run.start, String(asked['through'] ?? run.end))}</p>
         </Confirm>
       )}
     </Section>
+  );
+}
+
+const firstWords = (start: string, through: string): string =>
+  `Closes from ${start} through ${through} are signed and stay: a published close is never removed, only restated beside what stands.`;
+
+/** Published closes that the run has otherwise. */
+function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble }) {
+  return (
+    <Banner kind="warning" title={message}>
+      <p>Nothing was published. A restatement is appended beside what stands; it removes nothing.</p>
+      <Sizes detail={detail} />
+      <Dates detail={detail} />
+    </Banner>
   );
 }
 

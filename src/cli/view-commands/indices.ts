@@ -2,8 +2,10 @@ import type { IndexDocument, IndexDocumentBody, IndexExplanation, SavedIndex } f
 import type { DocumentChange } from '#domain/documents/document-changes.js';
 import { jsonFile } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
+import { AS_KNOWN, asKnown } from '../job-commands/fields.js';
 import { table } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
+import { NOTE } from './versions.js';
 import { viewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
@@ -30,11 +32,12 @@ export const show: JobCommand<IndexDocument> = {
 export const put: JobCommand<SavedIndex> = {
   summary: 'Store the definition of an index under its id.',
   words: [{ name: 'FILE', help: 'Index document as JSON; - is standard input.' }],
-  flags: {},
-  examples: ['divisor index put core.json'],
-  async submit(client, [file = '']) {
+  flags: NOTE,
+  examples: ['divisor index put core.json', 'divisor index put core.json --note "Cap lowered to 5 %"'],
+  async submit(client, [file = ''], flags) {
     const body = await jsonFile<IndexDocumentBody>(file);
-    return { result: await client.call('putIndex', { params: { index_id: String(body.id) }, body }) };
+    const request = { params: { index_id: String(body.id) }, body, note: flags.text('note') };
+    return { result: await client.call('putIndex', request) };
   },
   show: savedText,
 };
@@ -78,10 +81,16 @@ const inTwoColumns = ({ path, op, before, after }: DocumentChange) => ({
 export const preview = viewCommand({
   summary: 'The names that an index would hold, and their weights.',
   words: [INDEX],
-  flags: AS_OF,
-  examples: ['divisor index preview CORE-100 --as-of 2024-06-28'],
+  flags: { ...AS_OF, 'as-known-on': AS_KNOWN['as-known-on'] },
+  examples: [
+    'divisor index preview CORE-100 --as-of 2024-06-28',
+    'divisor index preview CORE-100 --as-of 2024-06-28 --as-known-on 2024-07-01',
+  ],
   ask: (client, [index_id = ''], flags) =>
-    client.call('previewIndex', { params: { index_id }, body: { as_of: flags.text('as-of') ?? null } }),
+    client.call('previewIndex', {
+      params: { index_id },
+      body: { as_of: flags.text('as-of') ?? null, ...asKnown(flags) },
+    }),
   records: ({ assets, weights }) =>
     Object.entries(weights).map(([identifier, weight]) => ({
       identifier,
@@ -106,10 +115,10 @@ export const versions = viewCommand({
 export const restore: JobCommand<SavedIndex> = {
   summary: 'Write the definition of an index again as one of its versions has it.',
   words: [INDEX, { name: 'VERSION', help: 'Number of the version.' }],
-  flags: {},
+  flags: NOTE,
   examples: ['divisor index restore CORE-100 3'],
-  submit: async (client, [index_id = '', version = '']) => ({
-    result: await client.call('restoreIndexVersion', { params: { index_id, version } }),
+  submit: async (client, [index_id = '', version = ''], flags) => ({
+    result: await client.call('restoreIndexVersion', { params: { index_id, version }, note: flags.text('note') }),
   }),
   show: savedText,
 };

@@ -5,6 +5,7 @@ import { diff, explain, list, methodology, preview, put, restore, show, versions
 import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 import { putStrategy, strategies } from './strategies.js';
+import { dataDifference, dataVersions, removeIndex, runDifference, versionsOf } from './versions.js';
 import { factorRisk, limits, termStructure } from './watch.js';
 
 /** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
@@ -21,10 +22,13 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'index diff': diff,
   'index versions': versions,
   'index restore': restore,
+  'index delete': removeIndex,
   'index preview': preview,
   'index explain': explain,
   'index methodology': methodology,
+  versions: versionsOf,
   runs,
+  'run diff': runDifference,
   levels,
   weights,
   rebalances,
@@ -43,6 +47,8 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'data actions': actions,
   'data series': series,
   'data fields': fields,
+  'data versions': dataVersions,
+  'data diff': dataDifference,
   'strategy list': strategies,
   'strategy put': putStrategy,
   publish,

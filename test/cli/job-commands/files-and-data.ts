@@ -125,6 +125,24 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     ]);
   });
 
+  test('who wrote what is told of definitions, other documents and data, and a deletion says why', async () => {
+    const rowsOf = async (...words: string[]) => linesOf((await asked(words)).out).slice(0, -1);
+    await writeFile(file('noted.json'), JSON.stringify({ ...INDEX, id: 'NOTED' }));
+    expect((await asked(['index', 'put', file('noted.json'), '--note', 'First'])).status).toBe(0);
+    const [known] = await rowsOf('data', 'versions', 'desk');
+    expect(known).toMatchObject({ version: 1, author: 'command-line', readable: true }); // The name of its key.
+    const preview = ['index', 'preview', 'NOTED'];
+    expect(await rowsOf(...preview, '--as-known-on', '1')).toEqual(await rowsOf(...preview));
+    expect((await asked(['index', 'delete', 'NOTED', '--note', 'A trial'])).status).toBe(0);
+    const versions = await rowsOf('index', 'versions', 'NOTED');
+    expect(versions.map(({ action, note }) => [action, note])).toEqual([
+      ['deleted', 'A trial'],
+      ['created', 'First'],
+    ]);
+    expect(await rowsOf('versions', 'watchlist', 'mine')).toMatchObject([{ version: 1, action: 'created' }]);
+    expect(await asked(['versions', 'list', 'mine'])).toMatchObject({ status: 64 });
+  });
+
   test('one command imports a wide table, and says what it took and why', async () => {
     await mkdir(file('wide'));
     await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');

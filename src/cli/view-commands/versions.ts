@@ -1,0 +1,138 @@
+import type { DataDifference, DocumentVersion, IndexDeletion, RunsDifference } from '#clients/typescript/divisor.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+import { UsageError } from '../usage-error.js';
+import { viewCommand } from './view-command.js';
+
+/** Flag of commands that write what has versions. */
+export const NOTE = {
+  note: { type: 'string', value: 'TEXT', help: 'Why: the note of the version, and in the log of writes.' },
+} as const;
+
+const FAMILIES = ['strategy', 'constraint-set', 'template', 'watchlist', 'store'] as const;
+type Family = (typeof FAMILIES)[number];
+
+const STORE = { name: 'STORE', help: 'Id of a data store.' };
+const ALL = { limit: 1000 };
+
+export const versionsOf = viewCommand({
+  summary: 'Who wrote a document that is no index, when and why.',
+  words: [
+    { name: 'FAMILY', help: FAMILIES.join(', ') },
+    { name: 'ID', help: 'Id of the document.' },
+  ],
+  flags: {},
+  examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
+  async ask(client, [family = '', id = '']): Promise<{ readonly versions: readonly DocumentVersion[] }> {
+    switch (familyOf(family)) {
+      case 'strategy':
+        return client.call('listStrategyVersions', { params: { strategy_id: id }, query: ALL });
+      case 'constraint-set':
+        return client.call('listConstraintSetVersions', { params: { constraint_set_id: id }, query: ALL });
+      case 'template':
+        return client.call('listTemplateVersions', { params: { template_id: id }, query: ALL });
+      case 'watchlist':
+        return client.call('listWatchlistVersions', { params: { watchlist_id: id }, query: ALL });
+      case 'store':
+        return client.call('listStoreVersions', { params: { store_id: id }, query: ALL });
+    }
+  },
+  records: (result) => result.versions,
+  columns: ['version', 'action', 'at', 'author', 'note'],
+});
+
+function familyOf(word: string): Family {
+  const family = FAMILIES.find((name) => name === word);
+  if (family === undefined) throw new UsageError(`FAMILY is one of ${FAMILIES.join(', ')}, not ${word}`);
+  return family;
+}
+
+export const dataVersions = viewCommand({
+  summary: 'Contents of a data store that were served: when, by whom, and the rows that they changed.',
+  words: [STORE],
+  flags: {},
+  examples: ['divisor data versions desk'],
+  ask: (client, [store_id = '']) => client.call('listDataVersions', { params: { store_id }, query: ALL }),
+  records: (result) => result.versions,
+  columns: [
+    'version',
+    'known_at',
+    'source',
+    'rows_added',
+    'rows_changed',
+    'rows_removed',
+    'author',
+    'note',
+    'readable',
+  ],
+});
+
+export const dataDifference = viewCommand({
+  summary: 'Values that two contents of the served store have otherwise.',
+  words: [STORE, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
+  flags: {
+    appended: { type: 'boolean', help: 'The values of bars that came after the last session of FROM, too.' },
+    limit: { type: 'number', value: 'N', help: 'At most so many values; 100 unless given.' },
+  },
+  examples: ['divisor data diff desk 2 3', 'divisor data diff desk 2 3 --appended'],
+  ask: (client, [store_id = '', from = '', to = ''], flags) =>
+    client.call('diffDataVersions', {
+      params: { store_id },
+      query: {
+        from: Number(from),
+        to: Number(to),
+        appended: flags.isSet('appended'),
+        limit: flags.number('limit') ?? 100,
+      },
+    }),
+  records: (result) => result.changes,
+  columns: ['table', 'identifier', 'date', 'field', 'before', 'after'],
+  notices: ({ cells, appended }: DataDifference) => [
+    `${cells} values of the earlier rows differ`,
+    ...(appended === null
+      ? []
+      : [`${appended.rows} bars of ${appended.sessions} sessions came, ${appended.start} to ${appended.end}`]),
+  ],
+});
+
+export const runDifference: JobCommand<RunsDifference> = {
+  summary: 'Why two stored runs of an index differ, and what each cause makes of the total return.',
+  words: [
+    { name: 'INDEX', help: 'Id of an index or strategy.' },
+    { name: 'FROM', help: 'Id of the earlier run, as divisor runs lists them.' },
+    { name: 'TO', help: 'Id of the later run.' },
+  ],
+  flags: {},
+  examples: ['divisor run diff CORE-100 0123456789abcdef fedcba9876543210'],
+  submit: async (client, [index_id = '', from = '', to = '']) => ({
+    job: await client.call('diffRuns', { params: { index_id }, body: { from, to } }),
+  }),
+  show: ({ same_levels: isSame, first_difference: first, data, effects, total_return: total, ...rest }) =>
+    table([
+      ['levels', isSame ? 'the same' : `differ from ${first ?? '-'} on`],
+      ['definition', `${rest.definition.length} fields`],
+      ['request', `${rest.request.length} fields`],
+      ['data', data.cells === null ? 'cannot be had again' : `${data.cells} values`],
+      ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
+      ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
+      ['total return', String(total)],
+    ]),
+};
+
+export const removeIndex: JobCommand<IndexDeletion> = {
+  summary: 'Delete an index and what is derived from it; its versions stay, and one can be restored.',
+  words: [{ name: 'INDEX', help: 'Id of a stored index.' }],
+  flags: {
+    ...NOTE,
+    purge: { type: 'boolean', help: 'Remove every version, too: needs a key of the scope admin.' },
+  },
+  examples: ['divisor index delete OLD-100 --note "Replaced by CORE-100"', 'divisor index delete TRY --purge'],
+  submit: async (client, [index_id = ''], flags) => ({
+    result: await client.call('deleteIndex', {
+      params: { index_id },
+      query: { purge: flags.isSet('purge') },
+      note: flags.text('note'),
+    }),
+  }),
+  show: ({ deleted }) => table([['deleted', deleted.join(' ') || 'its versions']]),
+};

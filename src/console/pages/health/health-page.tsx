@@ -106,7 +106,8 @@ const CHECKS: readonly Column<Check>[] = [
     width: 120,
     grow: 1,
     value: ({ message }) => message,
-    show: ({ message }) => message !== null && <span title={message}>{message}</span>,
+    show: ({ message }) =>
+      message === null ? <span class="quiet">nothing to note</span> : <span title={message}>{message}</span>,
   },
 ];
 

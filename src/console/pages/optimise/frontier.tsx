@@ -84,7 +84,7 @@ export function Frontier({ frontier, hasReturns, addressOf }: FrontierProps) {
               mark={mark}
               x={x.at(mark.volatility)}
               y={y.at(mark.expected_return)}
-              isAtEnd={x.at(mark.volatility) > width - 130}
+              isAtEnd={mark.kind === 'is-index' || x.at(mark.volatility) > width - 130}
             />
           ))}
         </svg>

@@ -12,7 +12,7 @@ import { Wait } from '../../components/wait.js';
 import { setParameters } from '../../state/place.js';
 import type { Trouble } from '../../state/service.js';
 import { signed } from '../../components/signed.js';
-import { count, figure, percent } from '../../words/numbers.js';
+import { count, counted, figure, percent } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { Infeasible } from './infeasible.js';
 import { LookAhead } from './look-ahead.js';
@@ -94,7 +94,11 @@ function Solved({ preview, model }: { readonly preview: PreviewResponse; readonl
         metrics={[
           { term: 'Names', value: count(held.length), note: `rebalance of ${solve.rebalance_date}` },
           { term: 'Weight', value: percent(total) },
-          { term: 'Binding', value: count(solve.binding.length) },
+          {
+            term: 'Binding rows',
+            value: count(solve.constraints.filter(({ binding }) => binding).length),
+            note: `${counted(solve.binding.length, 'bound')}, each name and group by itself`,
+          },
         ]}
       />
       <RiskWindow model={model} />

@@ -1,10 +1,11 @@
 import type { JobStatus, ReportTemplateCollection } from '#clients/typescript/divisor.js';
 import { ActionButton } from '../../components/action-button.js';
 import { Badge } from '../../components/badge.js';
-import { LinkButton } from '../../components/button.js';
+import { Button, LinkButton } from '../../components/button.js';
 import { Select } from '../../components/choice.js';
 import { EmptyState } from '../../components/empty-state.js';
 import { GuideLink } from '../../components/guide-link.js';
+import { Icon } from '../../components/icon.js';
 import { JobTable } from '../../components/job-table.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
@@ -55,6 +56,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   const asked = parameter('index');
   const index = asked !== null && ids.includes(asked) ? asked : ids[0];
   const run = isBuiltIn && asked === index ? parameter('run_id') : null;
+  const others = isBuiltIn ? othersIn(ids, index) : [];
   if (template === undefined) return null;
   if (runs.data !== undefined && ids.length === 0)
     return (
@@ -65,7 +67,7 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
   const render = async (onRefusal: OnRefusal) => {
     const body = {
       template_id: template,
-      index_id: isBuiltIn ? (index ?? null) : null,
+      ...(isBuiltIn && index !== undefined ? indicesOf(index, others) : {}),
       ...(run === null || index === undefined ? {} : { run_ids: { [index]: run } }),
     };
     const job = await start(() => service.value.call('renderReport', { body }), onRefusal);
@@ -92,11 +94,51 @@ function NewReport({ templates: { templates, built_in: builtIn } }: { readonly t
           onChoose={(chosen) => setParameters({ index: chosen, run_id: null })}
         />
       )}
+      {isBuiltIn && index !== undefined && ids.length > 1 && (
+        <Others others={others} free={ids.filter((id) => id !== index && !others.includes(id))} />
+      )}
       <ActionButton kind="main" disabled={isBuiltIn && index === undefined} act={render}>
         Render
       </ActionButton>
       {run !== null && index !== undefined && <OfRun index={index} run={run} />}
     </section>
+  );
+}
+
+/** Indices of an address that are in the report after its first. */
+function othersIn(ids: readonly string[], first: string | undefined): readonly string[] {
+  const named = parameter('and')?.split(',') ?? [];
+  return [...new Set(named)].filter((id) => id !== first && ids.includes(id));
+}
+
+const indicesOf = (first: string, others: readonly string[]) =>
+  others.length === 0 ? { index_id: first } : { index_ids: [first, ...others] };
+
+interface OthersProps {
+  readonly others: readonly string[];
+  /** Those that may be added. */
+  readonly free: readonly string[];
+}
+
+/** More indices of the same document, each from a new page. */
+function Others({ others, free }: OthersProps) {
+  const put = (next: readonly string[]) => setParameters({ and: next.length === 0 ? null : next.join() });
+  return (
+    <>
+      {others.map((id) => (
+        <Button key={id} aria-label={`Leave ${id} away`} onClick={() => put(others.filter((one) => one !== id))}>
+          {id} <Icon name="close" />
+        </Button>
+      ))}
+      {free.length > 0 && (
+        <Select
+          label="Another index"
+          options={[{ value: '', text: '+ Another index' }, ...free.map((id) => ({ value: id, text: id }))]}
+          value=""
+          onChoose={(id) => id !== '' && put([...others, id])}
+        />
+      )}
+    </>
   );
 }
 

@@ -253,8 +253,8 @@ print(json.dumps([given, job.status["status"]]))`);
 try:
     d.import_tables("Large", {"market": {"index": [], "columns": ["identifier"], "data": [["A" * (1 << 26)]]}})
 except DivisorError as refused:
-    print(json.dumps([refused.code, refused.detail["limit"]]))`);
-    expect(said).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_BYTES]);
+    print(json.dumps([refused.code, refused.detail["limit"], "Parquet" in str(refused)]))`);
+    expect(said).toEqual(['BODY_TOO_LARGE', LIMITS.MAX_IMPORT_BYTES, true]);
   });
 
   test('its example ends in a chart', async () => {

@@ -93,8 +93,17 @@ function missingColumn({ label, written, takes, from, column }: MissingColumn) {
     code: 'MISSING_COLUMN',
     path: `${label}.${column}`,
     column,
-    message: `The mapping takes ${takes} from ${JSON.stringify(from.slice(0, 80))}, which is not a column of the table.${didYouMean(from, written)}`,
+    message: `The mapping takes ${takes} from ${JSON.stringify(from.slice(0, 80))}, which is not a column of the table.${didYouMean(from, written) || columnsText(written)}`,
   } as const;
+}
+
+/** Columns that a message lists. */
+const LISTED_MAX = 20;
+
+function columnsText(written: readonly string[]): string {
+  const named = written.filter((name) => name !== '').map((name) => name.slice(0, 40));
+  const more = named.length > LISTED_MAX ? ` and ${named.length - LISTED_MAX} more` : '';
+  return named.length === 0 ? '' : ` Its columns are ${named.slice(0, LISTED_MAX).join(', ')}${more}.`;
 }
 
 /**

@@ -114,6 +114,22 @@ test('a single file that is called as an instrument is that one, and one that is
   expect(await named('PRICES.csv')).toEqual([true, 'file:{identifier}.csv', 'PRICES']);
 });
 
+test('files are named by what stands beside a label above their header, quoted or not, in any case', async () => {
+  const file = (line: string, close: number) => `${line}\nStart;2024-01-02\nDate;Close\n2024-01-02;${close}\n`;
+  const answers = { identifier_from: 'heading:Security', skip_rows: 2 };
+  const { findings, preview } = await inspected(
+    { 'a.csv': file('SECURITY:;"AAPL US"', 10), 'b.csv': file('security;;MSFT US', 20) },
+    answers,
+  );
+  expect(findings).toEqual([]);
+  expect(preview.data).toEqual([
+    ['AAPL US', '2024-01-02', 10],
+    ['MSFT US', '2024-01-02', 20],
+  ]);
+  const without = await inspected({ 'a.csv': file('Name;AAPL', 10) }, answers);
+  expect(without.findings.map(({ code, path }) => [code, path])).toContainEqual(['BAD_IDENTIFIER', 'market/a.csv']);
+});
+
 test('the price basis says what was taken, why, and what else it could be', async () => {
   const { basis, unsure } = await inspected({ 'x.csv': LONG });
   expect(basis).toMatchObject({ adjustment: 'none', reason: expect.stringContaining('Nothing says') as string });

@@ -47,18 +47,6 @@ function barsOf({
 
 const TWO_BARS = { 'A 2024-01-02 CLOSE': 10, 'B 2024-01-02 CLOSE': 20 };
 
-test('files are named by what stands beside a label above their header, quoted or not, in any case', async () => {
-  const file = (line: string, close: number) => `${line}\nStart;2024-01-02\nDate;Close\n2024-01-02;${close}\n`;
-  const { bars, findings } = await read(
-    { 'a.csv': file('SECURITY:;"AAPL US"', 10), 'b.csv': file('security;;MSFT US', 20) },
-    { identifier_from: 'heading:Security', skip_rows: 2 },
-  );
-  expect(findings).toEqual([]);
-  expect(bars).toEqual({ 'AAPL US 2024-01-02 CLOSE': 10, 'MSFT US 2024-01-02 CLOSE': 20 });
-  const without = await read({ 'a.csv': file('Name;AAPL', 10) }, { identifier_from: 'heading:Security', skip_rows: 2 });
-  expect(without.places).toEqual(['BAD_IDENTIFIER market/a.csv']);
-});
-
 describe('columns', () => {
   const mapping = { columns: { date: 'Date', identifier: 'Ticker', CLOSE: 'Last Price' } };
 

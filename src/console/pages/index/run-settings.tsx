@@ -41,7 +41,9 @@ export function RunSettings({ id, isStrategy }: Asked) {
   const isSame = taken !== null && isSameRun({ asked, taken, isStrategy }, schemas.data);
   // Not while somebody writes: terms on the way to others may be those of the run for a moment.
   useEffect(() => {
-    if (isAsked && isSame && !isRunning) setParameters({ run: null });
+    if (!isAsked || !isSame || isRunning) return;
+    setParameters({ run: null });
+    setOpen(false);
   }, [newest.data?.run_id, isRunning, schemas.data]);
   if (newest.data === undefined) return null;
   const isOther = isAsked && taken !== null && !isSame;

@@ -215,7 +215,8 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run', exact: true }).click();
     const taken = page.getByText(`Benchmark identifier:${benchmark} · Transaction cost 25 bps`);
     await taken.waitFor();
-    await page.getByText(`Benchmark ${benchmark}`, { exact: true }).waitFor();
+    // Whose line it is, and in which return.
+    await page.getByText(`Benchmark ${benchmark}, total return`, { exact: true }).waitFor();
     await eventually(() => new URL(page.url()).searchParams.has('run')).toBe(false);
     expect(await page.getByText('the next run has others').count()).toBe(0);
     // Another definition, and an address without terms.

@@ -15,6 +15,7 @@ import { useAsking, type Asking } from '../../state/refusals.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
+import { returnText } from '../../words/returns.js';
 import { RunButton } from './run-button.js';
 import { change, counted, decimal, percent, signClass } from '../../words/numbers.js';
 
@@ -28,8 +29,6 @@ interface IndexTableProps {
 interface Row {
   readonly index: IndexSummary;
   readonly run: RunSummaryRow | null;
-  /** Next effective date; null where none is known. */
-  readonly next: string | null;
   /** The last run, where it failed after the stored one was made. */
   readonly failed: JobStatus | null;
   readonly asking: Asking;
@@ -38,11 +37,6 @@ interface Row {
 export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
   const runs = useResource('summaries', (signal) => service.value.call('listSummaries', { signal }));
   const byId = new Map(runs.data?.summaries.map((run) => [run.index_id, run]));
-  const effective = useResource('events effective', (signal) =>
-    service.value.call('listEvents', { query: { kinds: ['effective'] }, signal }),
-  );
-  // They come by date: the first of an index is the next.
-  const nextOf = new Map((effective.data?.events ?? []).toReversed().map(({ index_id: id, date }) => [id, date]));
   const failures = useFailedRuns();
   const asking = useAsking();
   const rows = indices.map((index): Row => {
@@ -50,7 +44,6 @@ export function IndexTable({ indices, skipped, hasData }: IndexTableProps) {
     return {
       index,
       asking,
-      next: nextOf.get(index.id) ?? null,
       run: byId.get(index.id) ?? null,
       failed: failed !== undefined && isLater(failed, index.run_at) ? failed : null,
     };
@@ -125,17 +118,22 @@ const COLUMNS: readonly Column<Row>[] = [
     title: 'Last year',
     width: 100,
     priority: 4,
-    value: ({ run }) => run?.total_return ?? null,
-    show: ({ run }) => run && <Sparkline values={run.trace.data} label={`${run.index_id}, the last year`} />,
+    value: ({ run }) => run?.index?.total_return ?? null,
+    show: ({ run }) =>
+      run?.index && <Sparkline values={run.index.trace.data} label={`${run.index_id}, the last year`} />,
   },
   {
     id: 'level',
     title: 'Level',
-    help: 'Index points on the last date of the run',
+    help: 'Index points on the last date of the run, in the return that the definition asks for',
     width: 92,
     align: 'right',
     value: ({ run }) => run?.level ?? null,
-    show: ({ run }) => <span class="number">{decimal(run?.level)}</span>,
+    show: ({ run }) => (
+      <span class="number" title={run === null ? undefined : returnText(run.return_variant)}>
+        {decimal(run?.level)}
+      </span>
+    ),
   },
   {
     id: 'end',
@@ -148,29 +146,29 @@ const COLUMNS: readonly Column<Row>[] = [
   numeric({
     id: 'day',
     title: 'Day',
-    help: 'Return of the last session',
+    help: 'Return of the index in the last session',
     width: 72,
     priority: 3,
-    of: ({ run }) => run?.day_return ?? null,
+    of: ({ run }) => run?.index?.day_return ?? null,
     write: signed,
   }),
   numeric({
     id: 'ytd',
     title: 'YTD',
-    help: 'Return since the end of the calendar year before',
+    help: 'Return of the index since the end of the calendar year before',
     width: 80,
-    of: ({ run }) => run?.year_to_date ?? null,
+    of: ({ run }) => run?.index?.year_to_date ?? null,
     write: signed,
   }),
   {
     id: 'volatility',
-    title: 'Volatility',
-    help: 'Annualised, of the last 252 returns',
-    width: 84,
+    title: 'Volatility 1Y',
+    help: 'Realised volatility of the index, annualised, of its last 252 returns',
+    width: 96,
     priority: 5,
     align: 'right',
-    value: ({ run }) => run?.volatility ?? null,
-    show: ({ run }) => <span class="number">{percent(run?.volatility)}</span>,
+    value: ({ run }) => run?.index?.volatility ?? null,
+    show: ({ run }) => <span class="number">{percent(run?.index?.volatility)}</span>,
   },
   {
     id: 'last',
@@ -182,10 +180,10 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'next',
     title: 'Next',
-    help: 'First effective date from today on, by the schedule of the definition',
+    help: 'First rebalance of the schedule from today on that is not in the run',
     width: 96,
     priority: 7,
-    value: ({ next }) => next,
+    value: ({ run }) => run?.coming_rebalance ?? null,
   },
   {
     id: 'state',

@@ -153,7 +153,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
       ) : tab === 'methodology' ? (
         <Terms strategy={strategy} />
       ) : (
-        <RunParts id={id} tab={tab} />
+        <RunParts id={id} tab={tab} tracked={followed} />
       )}
     </Page>
   );
@@ -195,7 +195,7 @@ function IndexOf({ index }: { readonly index: IndexDocument }) {
       ) : tab === 'methodology' ? (
         <Methodology index={index} />
       ) : (
-        <RunParts id={id} tab={tab} />
+        <RunParts id={id} tab={tab} tracked={id} />
       )}
     </Page>
   );
@@ -216,7 +216,14 @@ function Description({ text }: { readonly text: string | null }) {
   );
 }
 
-function RunParts({ id, tab }: { readonly id: string; readonly tab: string }) {
+interface RunPartsProps {
+  readonly id: string;
+  readonly tab: string;
+  /** The index that the run tracks: of a strategy the one that it follows. */
+  readonly tracked: string;
+}
+
+function RunParts({ id, tab, tracked }: RunPartsProps) {
   const overview = useResource(`overview ${runKey(id)}`, (signal) =>
     service.value.call('getOverview', { params: { index_id: id }, query: shownRun(), signal }),
   );
@@ -229,20 +236,18 @@ function RunParts({ id, tab }: { readonly id: string; readonly tab: string }) {
         <>
           {isOther ? <OtherRun id={id} trouble={null} /> : run.stale !== null && <Stale id={id} stale={run.stale} />}
           <WholeRun tab={tab} run={run} />
-          <Part tab={tab} id={id} run={run} />
+          <Part tab={tab} id={id} run={run} tracked={tracked} />
         </>
       )}
     </Answered>
   );
 }
 
-interface PartProps {
-  readonly tab: string;
-  readonly id: string;
+interface PartProps extends RunPartsProps {
   readonly run: OverviewView;
 }
 
-function Part({ tab, id, run }: PartProps) {
+function Part({ tab, id, run, tracked }: PartProps) {
   switch (tab) {
     case 'constituents':
       return <Constituents id={id} run={run} />;
@@ -265,7 +270,7 @@ function Part({ tab, id, run }: PartProps) {
     case 'publication':
       return <Publication id={id} run={run} />;
     default:
-      return <Performance id={id} run={run} />;
+      return <Performance id={id} run={run} tracked={tracked} />;
   }
 }
 

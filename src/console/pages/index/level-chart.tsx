@@ -13,9 +13,12 @@ import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { rebalanceAddress } from '../../words/addresses.js';
+import { withReturn } from '../../words/returns.js';
 
 interface LevelChartProps {
   readonly id: string;
+  /** The index that the run tracks. */
+  readonly tracked: string;
   readonly run: OverviewView;
   readonly performance: PerformanceView;
 }
@@ -29,7 +32,11 @@ const VARIANTS = [
   { value: 'total', text: 'Total', help: 'With dividends' },
   { value: 'net', text: 'Net', help: 'With dividends after tax' },
 ] as const satisfies readonly Option<string>[];
-type Variant = (typeof VARIANTS)[number]['value'];
+export type Variant = (typeof VARIANTS)[number]['value'];
+
+/** The return that is looked at, as the address has it. */
+export const chosenVariant = (): Variant =>
+  VARIANTS.find(({ value }) => value === parameter('variant'))?.value ?? 'own';
 
 const SCALES = [
   { value: 'linear', text: 'Linear' },
@@ -42,8 +49,8 @@ const UNITS = [
 ] as const;
 
 /** The level of the index against the portfolio that follows it, the benchmark of the run and other indices. */
-export function LevelChart({ id, run, performance }: LevelChartProps) {
-  const variant = (parameter('variant') ?? 'own') as Variant;
+export function LevelChart({ id, tracked, run, performance }: LevelChartProps) {
+  const variant = chosenVariant();
   const isLog = parameter('scale') === 'log';
   const others = (parameter('with') ?? '').split(',').filter(Boolean).slice(0, OTHERS_MAX);
   const unit = parameter('unit') === 'points' ? 'points' : 'rebased';
@@ -62,8 +69,8 @@ export function LevelChart({ id, run, performance }: LevelChartProps) {
     service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
   );
   const { dates, lines } = useMemo(
-    () => drawn({ id, run, performance, levels: levels.data ?? [], variant, unit, range }),
-    [id, run, performance, levels.data, variant, unit, range?.from, range?.to],
+    () => drawn({ id, tracked, run, performance, levels: levels.data ?? [], unit, range }),
+    [id, tracked, run, performance, levels.data, unit, range?.from, range?.to],
   );
   const marks = useMemo<readonly Mark[]>(
     () =>
@@ -79,7 +86,7 @@ export function LevelChart({ id, run, performance }: LevelChartProps) {
       {levels.trouble !== null && <p role="alert">{levels.trouble.message}</p>}
       {unit === 'points' && (
         <p class="quiet">
-          Points are those of {id} alone: {[...others, 'the portfolio', 'a benchmark'].join(', ')} are drawn when
+          Points are those of {tracked} alone: {[...others, 'the portfolio', 'a benchmark'].join(', ')} are drawn when
           rebased.
         </p>
       )}
@@ -159,16 +166,16 @@ async function nearestLevels(id: string, variant: Variant, signal: AbortSignal):
 
 interface Drawn {
   readonly id: string;
+  readonly tracked: string;
   readonly run: OverviewView;
   readonly performance: PerformanceView;
   readonly levels: readonly Levels[];
-  readonly variant: Variant;
   readonly unit: 'rebased' | 'points';
   readonly range: Range | null;
 }
 
 /** Every line on the dates of the run; rebased, if asked for, at the first date of the range. */
-function drawn({ id, run, performance, levels, variant, unit, range }: Drawn): {
+function drawn({ id, tracked, run, performance, levels, unit, range }: Drawn): {
   readonly dates: readonly string[];
   readonly lines: readonly Line[];
 } {
@@ -179,27 +186,27 @@ function drawn({ id, run, performance, levels, variant, unit, range }: Drawn): {
     return dates.map((date) => known.get(date) ?? null);
   };
   const shown = (values: readonly (number | null)[]) => (unit === 'rebased' ? rebased(values, first) : values);
-  // Portfolio and benchmark are those of the run, whatever return is chosen.
-  const isOther = variant !== 'own' && levels[0]?.variant !== run.return_variant;
-  const lines: Line[] = levels.map((series, k) => ({
+  // Points of several indices are not to be compared.
+  const lines: Line[] = (unit === 'points' ? levels.slice(0, 1) : levels).map((series, k) => ({
     id: series.id,
-    label: series.variant === levels[0]?.variant ? series.id : `${series.id}, ${series.variant} return`,
+    label: withReturn(k === 0 ? tracked : series.id, series.variant),
     values: shown(on(series)),
     colour: k === 0 ? 1 : k + 3,
   }));
   if (unit === 'points') return { dates, lines };
   lines.push({
     id: 'portfolio',
-    label: isOther ? `Portfolio after costs, ${run.return_variant ?? 'its own'} return` : 'Portfolio after costs',
+    label: withReturn('Portfolio after costs', run.return_variant),
     values: shown(run.level.data),
     colour: 2,
     isDashed: true,
   });
-  const { benchmark, benchmark_level: level } = performance;
+  // Portfolio and benchmark are those of the run, whatever return is chosen.
+  const { benchmark, benchmark_level: level, benchmark_variant: read } = performance;
   if (benchmark !== null && level !== null && benchmark !== id)
     lines.push({
       id: 'benchmark',
-      label: isOther ? `Benchmark ${benchmark}, as the run read it` : `Benchmark ${benchmark}`,
+      label: withReturn(`Benchmark ${benchmark}`, read),
       values: on(level),
       colour: 3,
     });

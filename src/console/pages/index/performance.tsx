@@ -1,31 +1,47 @@
-import type { BacktestMetrics, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { Chart } from '../../components/chart/chart.js';
 import { PERCENT } from '../../components/chart/series.js';
+import { Choice } from '../../components/choice.js';
 import { Heatmap } from '../../components/heatmap.js';
-import { Metrics, type Metric } from '../../components/metrics.js';
+import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
+import { Table } from '../../components/table/table.js';
+import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter } from '../../state/place.js';
+import { parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
-import { service } from '../../state/service.js';
+import { service, troubleOf } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
-import { change, decimal, percent, signClass } from '../../words/numbers.js';
-import { LevelChart } from './level-chart.js';
+import { returnText, withReturn } from '../../words/returns.js';
+import { count, percent } from '../../words/numbers.js';
+import { againstBenchmark, againstParent, figuresOf, statisticsOf, subjectOf } from './figures.js';
+import { chosenVariant, LevelChart, type Variant } from './level-chart.js';
 
 interface PerformanceProps {
   readonly id: string;
   readonly run: OverviewView;
+  /** The index that the run tracks: of a strategy the one that it follows. */
+  readonly tracked: string;
 }
 
-/** Levels, what became of a range of dates, and the returns of months and years. */
-export function Performance({ id, run }: PerformanceProps) {
+const MEASURED = [
+  { value: 'index', text: 'Index', help: 'Without costs' },
+  { value: 'portfolio', text: 'Portfolio', help: 'After the costs of the run' },
+] as const;
+type Measured = PerformanceView['of'];
+
+/** Levels, what became of a range of dates, and the returns of months and years: of the index or of the portfolio. */
+export function Performance({ id, run, tracked }: PerformanceProps) {
   const range = chosenRange();
+  const usual = tracked === id ? 'index' : 'portfolio';
+  const of = MEASURED.find(({ value }) => value === parameter('of'))?.value ?? usual;
+  const variant = chosenVariant();
   const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const measured = useResource(
-    `performance ${runKey(id)} ${range?.from} ${range?.to}`,
-    (signal) => service.value.call('getPerformance', { params: { index_id: id }, query, signal }),
+    `performance ${runKey(id)} ${range?.from} ${range?.to} ${of} ${variant}`,
+    (signal) => measure({ id, of, variant, query, signal }),
     { keeps: true },
   );
   return (
@@ -34,13 +50,25 @@ export function Performance({ id, run }: PerformanceProps) {
       <Answered resource={measured} what="the figures of the range">
         {(view) => (
           <>
-            <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view.metrics)} />
-            <OwnReturn run={run} />
-            <LevelChart id={id} run={run} performance={view} />
-            <Drawdown view={view} />
-            <Section title="Returns by month" aside={`${view.start} to ${view.end}`}>
-              <Heatmap label="Returns by month" values={view.monthly_returns} totals={view.annual_returns} />
-            </Section>
+            <div class="part-bar">
+              <p>
+                <strong>{subjectOf(view, tracked)}</strong>{' '}
+                <span class="quiet">
+                  {view.start} to {view.end}
+                </span>
+                <Instead view={view} variant={variant} />
+              </p>
+              <Choice
+                label="Figures of"
+                options={MEASURED}
+                value={of}
+                onChoose={(chosen) => setParameters({ of: chosen === usual ? null : chosen })}
+              />
+            </div>
+            <Metrics label={`Figures from ${view.start} to ${view.end}`} metrics={figuresOf(view)} />
+            <LevelChart id={id} tracked={tracked} run={run} performance={view} />
+            <Drawdown view={view} subject={subjectOf(view, tracked)} />
+            <More view={view} run={run} subject={subjectOf(view, tracked)} />
           </>
         )}
       </Answered>
@@ -48,35 +76,49 @@ export function Performance({ id, run }: PerformanceProps) {
   );
 }
 
-/** Said where the level is drawn in another return than the one that everything else is of. */
-function OwnReturn({ run: { return_variant: own } }: Pick<PerformanceProps, 'run'>) {
-  const drawn = parameter('variant') ?? own;
-  if (own === null || drawn === own) return null;
+interface Asked {
+  readonly id: string;
+  readonly of: Measured;
+  readonly variant: Variant;
+  readonly query: { readonly start?: string; readonly end?: string };
+  readonly signal: AbortSignal;
+}
+
+/** In the return asked for, where the run has it: a portfolio has that of its run alone. */
+async function measure({ id, of, variant, query, signal }: Asked): Promise<PerformanceView> {
+  const params = { index_id: id };
+  const ask = (asked: { readonly variant?: Exclude<Variant, 'own'> }) =>
+    service.value.call('getPerformance', { params, query: { ...query, of, ...asked }, signal });
+  if (of === 'portfolio' || variant === 'own') return ask({});
+  try {
+    return await ask({ variant });
+  } catch (thrown) {
+    if (troubleOf(thrown).code !== 'VARIANT_NOT_AVAILABLE') throw thrown;
+    return ask({});
+  }
+}
+
+/** Said where the figures are not of the return that was chosen. */
+function Instead({ view, variant }: { readonly view: PerformanceView; readonly variant: Variant }) {
+  if (variant === 'own' || variant === view.return_variant) return null;
+  const why =
+    view.of === 'portfolio' ? 'a portfolio has the return of its run alone' : `this run has no ${returnText(variant)}`;
   return (
-    <p class="quiet">
-      The level is drawn as {drawn} return. Figures, drawdown and returns by month are of the {own} return, which the
-      definition asks for.
-    </p>
+    <span class="quiet">
+      . Figures and drawdown are not of the {returnText(variant)}: {why}.
+    </span>
   );
 }
 
-function figuresOf(metrics: BacktestMetrics): readonly Metric[] {
-  const { total_return: total, annualised_return: annual, volatility, sharpe_ratio: sharpe } = metrics;
-  const { max_drawdown: drawdown, tracking_error: error, tracking_difference: difference } = metrics;
-  return [
-    { term: 'Total return', value: change(total), kind: signClass(total), help: 'Last level over the first, less 1' },
-    { term: 'Annualised', value: change(annual), kind: signClass(annual), help: '(1 + total)^(252 / n) - 1' },
-    { term: 'Volatility', value: percent(volatility), help: 'Annualised standard deviation of daily returns' },
-    { term: 'Sharpe ratio', value: decimal(sharpe), help: 'Mean return x 252 over volatility, risk-free rate 0' },
-    { term: 'Max drawdown', value: percent(drawdown), help: 'Lowest level against its peak before, within the range' },
-    { term: 'Tracking error', value: percent(error), help: 'Of the portfolio to the index, annualised' },
-    { term: 'Tracking difference', value: change(difference), help: 'Return of the portfolio less that of the index' },
-  ];
+interface ShownProps {
+  readonly view: PerformanceView;
+  /** What the figures are of. */
+  readonly subject: string;
 }
 
-function Drawdown({ view }: { readonly view: PerformanceView }) {
+function Drawdown({ view, subject }: ShownProps) {
   return (
-    <Section title="Drawdown" aside="level against its peak within the range">
+    <Section title="Drawdown" aside={`${subject}, against its peak within the range`}>
       <Chart
         label="Drawdown"
         dates={view.drawdown.index}
@@ -91,3 +133,79 @@ function Drawdown({ view }: { readonly view: PerformanceView }) {
     </Section>
   );
 }
+
+/** Months, the falls one by one, how returns are distributed, and what they are beside others. */
+function More({ view, run, subject }: ShownProps & { readonly run: OverviewView }) {
+  const { benchmark, benchmark_variant: variant } = view;
+  const window = `${subject}, ${view.start} to ${view.end}`;
+  const relative = againstBenchmark(view);
+  const parent = againstParent(run);
+  return (
+    <>
+      <Section title="Returns by month" aside={window}>
+        <Heatmap label="Returns by month" values={view.monthly_returns} totals={view.annual_returns} />
+      </Section>
+      {relative.length > 0 && benchmark !== null && (
+        <Section title={`Against the benchmark ${withReturn(benchmark, variant)}`} aside={window}>
+          <Metrics label="Figures against the benchmark" metrics={relative} />
+        </Section>
+      )}
+      {parent.length > 0 && (
+        <Section
+          title={`Against the parent ${run.parent!.index_id}`}
+          aside={`Portfolio after costs, the whole run, ${run.start} to ${run.end}`}
+        >
+          <Metrics label="Figures against the parent" metrics={parent} />
+        </Section>
+      )}
+      <Section title="Daily returns" aside={window}>
+        <Metrics label="Statistics of the daily returns" metrics={statisticsOf(view)} />
+      </Section>
+      {view.drawdowns.length > 0 && (
+        <Section title="Deepest drawdowns" aside={window}>
+          <Table
+            label="deepest drawdowns"
+            name="falls"
+            columns={FALLS}
+            rows={view.drawdowns}
+            keyOf={({ peak }) => peak}
+            sort={{ column: 'depth', direction: 'asc' }}
+          />
+        </Section>
+      )}
+    </>
+  );
+}
+
+const FALLS: readonly Column<PerformanceView['drawdowns'][number]>[] = [
+  {
+    id: 'depth',
+    title: 'Depth',
+    help: 'Lowest level over the high, less 1',
+    width: 84,
+    align: 'right',
+    value: ({ depth }) => depth,
+    show: ({ depth }) => percent(depth),
+  },
+  { id: 'peak', title: 'High', help: 'Last date at the high', width: 100, grow: 1, value: ({ peak }) => peak },
+  { id: 'trough', title: 'Low', help: 'Date of the lowest level', width: 100, grow: 1, value: ({ trough }) => trough },
+  {
+    id: 'recovery',
+    title: 'Recovered',
+    help: 'First date at the high again',
+    width: 124,
+    grow: 1,
+    priority: 2,
+    value: ({ recovery }) => recovery ?? 'not yet',
+  },
+  {
+    id: 'sessions',
+    title: 'Sessions',
+    help: 'From the high to the recovery, or to the last date',
+    width: 84,
+    priority: 3,
+    align: 'right',
+    value: ({ sessions }) => sessions,
+    show: ({ sessions }) => count(sessions),
+  },
+];

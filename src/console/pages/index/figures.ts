@@ -1,0 +1,162 @@
+import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import { returnText } from '../../words/returns.js';
+import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
+
+/** A figure as it is shown. */
+interface Figure {
+  readonly term: string;
+  readonly value: string;
+  /** What it is. */
+  readonly help?: string;
+  readonly kind?: string;
+  readonly note?: string;
+}
+
+/** `Index INDEX-1, total return, without costs`: what every figure of an answer is of. */
+export const subjectOf = (view: Pick<PerformanceView, 'of' | 'return_variant'>, tracked: string): string =>
+  view.of === 'index'
+    ? `Index ${tracked}, ${returnText(view.return_variant)}, without costs`
+    : `Portfolio after costs, ${returnText(view.return_variant)}`;
+
+const signed = (term: string, value: number | null, help: string): Figure => ({
+  term,
+  value: change(value),
+  kind: signClass(value),
+  help,
+});
+
+/** What became of a range: the first figures of a page. */
+export function figuresOf(view: PerformanceView): readonly Figure[] {
+  const { metrics, benchmark, benchmark_statistics: relative, of, return_variant: variant } = view;
+  const { tracking_error: error, tracking_difference: difference } = metrics;
+  return [
+    signed(capital(returnText(variant)), metrics.total_return, 'Last level over the first, less 1'),
+    signed('Annualised return', metrics.annualised_return, '(1 + return)^(252 / n) - 1'),
+    {
+      term: 'Realised volatility',
+      value: percent(metrics.volatility),
+      help: 'Annualised standard deviation of the daily returns of the range',
+    },
+    {
+      term: 'Sharpe ratio',
+      value: decimal(metrics.sharpe_ratio),
+      help: 'Annualised: mean return x 252 over volatility, risk-free rate 0',
+    },
+    {
+      term: 'Max drawdown',
+      value: percent(metrics.max_drawdown),
+      help: 'Lowest level against its peak before, within the range',
+    },
+    ...(of === 'portfolio'
+      ? [
+          {
+            term: 'Tracking error to its index',
+            value: percent(error),
+            help: 'Realised, annualised: of the portfolio after costs to the index that it follows',
+          },
+          signed(
+            'Difference to its index',
+            difference,
+            'Return of the portfolio less that of its index, not annualised',
+          ),
+        ]
+      : []),
+    ...(relative === null || benchmark === null
+      ? []
+      : [
+          {
+            term: `Tracking error to ${benchmark}`,
+            value: percent(relative.tracking_error),
+            help: 'Realised, annualised: to the benchmark of the run',
+          },
+          signed(`Return less ${benchmark}`, relative.excess_return, 'On the dates that both have, not annualised'),
+        ]),
+  ];
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** How the daily returns of the range are distributed. */
+export function statisticsOf({ statistics }: PerformanceView): readonly Figure[] {
+  return [
+    {
+      term: 'Sortino ratio',
+      value: decimal(statistics.sortino_ratio),
+      help: 'Annualised: mean return x 252 over downside volatility',
+    },
+    {
+      term: 'Downside volatility',
+      value: percent(statistics.downside_volatility),
+      help: 'Annualised root mean square of the returns below 0, the others counted as 0',
+    },
+    {
+      term: 'CVaR 95%, one day',
+      value: percent(statistics.cvar_95),
+      help: 'Mean loss of the worst twentieth of the sessions: positive for a loss',
+    },
+    { term: 'Skewness', value: decimal(statistics.skewness), help: 'Of daily returns' },
+    { term: 'Hit rate', value: percent(statistics.hit_rate), help: 'Share of the sessions with a return above 0' },
+    signed('Best day', statistics.best_return, 'Highest return of one session'),
+    signed('Worst day', statistics.worst_return, 'Lowest return of one session'),
+  ];
+}
+
+/** The range against the benchmark of the run; nothing without one. */
+export function againstBenchmark({ benchmark_statistics: relative }: PerformanceView): readonly Figure[] {
+  if (relative === null) return [];
+  return [
+    signed('Return of the benchmark', relative.benchmark_return, 'On the dates that both have, not annualised'),
+    signed('Excess return', relative.excess_return, 'Return less that of the benchmark, not annualised'),
+    {
+      term: 'Tracking error',
+      value: percent(relative.tracking_error),
+      help: 'Realised, annualised standard deviation of return differences to the benchmark',
+    },
+    {
+      term: 'Information ratio',
+      value: decimal(relative.information_ratio),
+      help: 'Annualised: mean of the return differences over their standard deviation',
+    },
+    {
+      term: 'Up capture',
+      value: percent(relative.up_capture),
+      help: "Geometric mean return over the benchmark's, on its sessions above 0",
+    },
+    { term: 'Down capture', value: percent(relative.down_capture), help: 'The same on its sessions below 0' },
+    { term: 'Shared dates', value: count(relative.observations) },
+  ];
+}
+
+/** A derived index against the one it was made from, over the whole run. */
+export function againstParent({ parent }: OverviewView): readonly Figure[] {
+  if (parent === undefined) return [];
+  const { forecast } = parent;
+  return [
+    signed(`Return of ${parent.index_id}`, parent.total_return, 'On the dates that both have, not annualised'),
+    signed(
+      'Tracking difference',
+      parent.tracking_difference,
+      'Return of the portfolio after costs less that of the parent',
+    ),
+    {
+      term: 'Realised tracking error',
+      value: percent(parent.tracking_error),
+      help: 'Annualised standard deviation of return differences to the parent',
+    },
+    ...(forecast === undefined
+      ? []
+      : [
+          {
+            term: 'Forecast tracking error',
+            value: percent(forecast.tracking_error),
+            help: 'Annualised: as the risk model forecast it at the rebalances, a root mean square over the dates',
+          },
+          {
+            term: 'Realised over forecast',
+            value: decimal(forecast.bias),
+            help: 'Bias of the forecasts: above 1 risk was underestimated',
+            note: `right forecasts: ${decimal(forecast.bias_low)} to ${decimal(forecast.bias_high)}`,
+          },
+        ]),
+  ];
+}

@@ -1,0 +1,17 @@
+import type { PerformanceView } from '#clients/typescript/divisor.js';
+
+type Variant = PerformanceView['return_variant'] | 'raw';
+
+const RETURNS: Readonly<Record<Variant, string>> = {
+  price: 'price return',
+  total: 'total return',
+  net: 'net total return',
+  raw: 'levels as they stand',
+};
+
+/** `price return`: what is reinvested of the dividends in a series. */
+export const returnText = (variant: Variant): string => RETURNS[variant];
+
+/** `EQ, price return`; the name alone where the return is not known. */
+export const withReturn = (name: string, variant: Variant | null | undefined): string =>
+  variant === null || variant === undefined ? name : `${name}, ${returnText(variant)}`;

@@ -1,0 +1,107 @@
+import { expect, test } from 'vitest';
+import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
+import { againstBenchmark, againstParent, figuresOf, statisticsOf, subjectOf } from '#console/pages/index/figures.js';
+import { withReturn } from '#console/words/returns.js';
+
+const RELATIVE = {
+  observations: 100,
+  benchmark_return: 0.05,
+  excess_return: 0.02,
+  tracking_error: 0.0576,
+  information_ratio: null,
+  up_capture: 1.1,
+  down_capture: 0.9,
+};
+
+/** An answer with nothing but what figures are read from. */
+const view = (changes: Partial<PerformanceView>): PerformanceView =>
+  ({
+    index_id: 'CORE',
+    of: 'index',
+    return_variant: 'price',
+    benchmark: null,
+    benchmark_statistics: null,
+    metrics: {
+      annualised_return: 0.03,
+      max_drawdown: -0.2,
+      sharpe_ratio: 0.5,
+      total_return: 0.07,
+      tracking_difference: null,
+      tracking_error: null,
+      volatility: 0.18,
+    },
+    statistics: {
+      downside_volatility: 0.12,
+      sortino_ratio: null,
+      cvar_95: 0.025,
+      skewness: -0.3,
+      hit_rate: 0.53,
+      best_return: 0.04,
+      worst_return: -0.05,
+    },
+    ...changes,
+  }) as PerformanceView; // what is read
+
+const terms = (metrics: readonly { readonly term: string }[]) => metrics.map(({ term }) => term);
+
+test('figures say what they are of: a price index has no total return, and tracks nothing', () => {
+  expect(subjectOf(view({}), 'CORE')).toBe('Index CORE, price return, without costs');
+  expect(terms(figuresOf(view({})))).toEqual([
+    'Price return',
+    'Annualised return',
+    'Realised volatility',
+    'Sharpe ratio',
+    'Max drawdown',
+  ]);
+  expect(terms(figuresOf(view({ return_variant: 'net' })))[0]).toBe('Net total return');
+});
+
+test('a tracking error says what it is to: the index of the portfolio, or the benchmark of the run', () => {
+  const metrics = { ...view({}).metrics, tracking_error: 0.0005, tracking_difference: -0.013 };
+  const portfolio = view({ of: 'portfolio', metrics, benchmark: 'EQ', benchmark_statistics: RELATIVE });
+  expect(subjectOf(portfolio, 'CORE')).toBe('Portfolio after costs, price return');
+  const shown = figuresOf(portfolio).map(({ term, value }) => `${term}: ${String(value)}`);
+  expect(shown.slice(5)).toEqual([
+    'Tracking error to its index: 0.05%',
+    'Difference to its index: −1.30%',
+    'Tracking error to EQ: 5.76%',
+    'Return less EQ: +2.00%',
+  ]);
+  expect(againstBenchmark(portfolio).find(({ term }) => term === 'Information ratio')!.value).toBe('–');
+  expect(againstBenchmark(view({}))).toEqual([]);
+  expect(withReturn('Benchmark EQ', 'price')).toBe('Benchmark EQ, price return');
+  expect(withReturn('Benchmark EQ', null)).toBe('Benchmark EQ');
+});
+
+test('a derived index has the tracking error to its parent beside the forecast of it', () => {
+  const parent = {
+    index_id: 'CORE',
+    observations: 500,
+    total_return: 0.1,
+    tracking_difference: 0.01,
+    tracking_error: 0.022,
+    forecast: { tracking_error: 0.0204, bias: 1.05, bias_low: 0.9, bias_high: 1.1 },
+  };
+  const figures = againstParent({ parent } as unknown as OverviewView); // what is read
+  expect(figures.map(({ term, value }) => [term, value])).toEqual([
+    ['Return of CORE', '+10.00%'],
+    ['Tracking difference', '+1.00%'],
+    ['Realised tracking error', '2.20%'],
+    ['Forecast tracking error', '2.04%'],
+    ['Realised over forecast', '1.05'],
+  ]);
+  expect(againstParent({} as OverviewView)).toEqual([]);
+});
+
+test('statistics of daily returns have their unit, and a dash where there is none', () => {
+  const shown = statisticsOf(view({})).map(({ term, value }) => `${term}: ${String(value)}`);
+  expect(shown).toEqual([
+    'Sortino ratio: –',
+    'Downside volatility: 12.00%',
+    'CVaR 95%, one day: 2.50%',
+    'Skewness: −0.30',
+    'Hit rate: 53.00%',
+    'Best day: +4.00%',
+    'Worst day: −5.00%',
+  ]);
+});

@@ -51,7 +51,7 @@ const DEFINED = [
 const DEFINITIONS = `${[
   '**Level** is the value of a portfolio that follows the index, rebased to 100 on its first date.',
   ...DEFINED.map((stat) => `**${STATS[stat].label}** ${STATS[stat].meaning}`),
-  '**Contributions** are linked over time so that those of all names add up to the total return.',
+  '**Contributions** are linked over time so that those of all names add up to the return of the portfolio.',
 ].join(' ')}
 
 Figures come from a backtest over historical data, after the transaction cost named at the top, before fees and taxes. Past performance, actual or simulated, does not indicate future results.`;

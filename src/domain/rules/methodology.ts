@@ -16,6 +16,7 @@ import { LIMIT_RULES, type LimitRuleName } from '../compliance/rules.js';
 import { LIMITS } from '../limits.js';
 import type { Adjustment } from '../market/market-data.js';
 import { bindPipeline } from './bound-pipeline.js';
+import { numberText, shareText } from './sentence-numbers.js';
 
 /**
  * The definition of an index in English sentences, every parameter in them, in the order in which they are applied.
@@ -25,7 +26,7 @@ export function methodologyOf(document: IndexDocument, adjustment: Adjustment | 
   const { id, name, description, calendar, base_date, base_value, currency } = document;
   return [
     `${name} (${id}) is an index in ${currency} on the sessions of the exchange calendar ${calendar}.${description === null || description === '' ? '' : ` ${description}`}`,
-    `Its level is ${base_value} at the close of the first session on or after ${base_date} that has a price.`,
+    `Its level is ${numberText(base_value)} at the close of the first session on or after ${base_date} that has a price.`,
     ...(isRuleDocument(document) ? ruleSentences(document.pipeline, document.universe) : []),
     ...(isDerivedDocument(document) ? derivationSentences(document.derivation) : []),
     ...(isOverlayDocument(document) ? overlaySentences(document) : rebalanceSentences(document.rebalance)),
@@ -45,14 +46,16 @@ function ruleSentences(pipeline: Parameters<typeof bindPipeline>[0], universe: U
     ...(cap === null
       ? []
       : [
-          `No weight is above ${cap} (or one over the number of constituents, if that is more); the excess is spread over the others in proportion to their weights.`,
+          `No weight is above ${shareText(cap)} (or one over the number of constituents, if that is more); the excess is spread over the others in proportion to their weights.`,
         ]),
     ...(floor === null
       ? []
-      : [`No constituent's weight is below ${floor} (or one over the number of constituents, if that is less).`]),
+      : [
+          `No constituent's weight is below ${shareText(floor)} (or one over the number of constituents, if that is less).`,
+        ]),
     ...group_caps.map(
       ({ field, cap: limit, groups }) =>
-        `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${limit} together.`,
+        `No group of ${field}${groups === null ? '' : ` among ${groups.join(', ')}`} weighs more than ${shareText(limit)} together.`,
     ),
   ];
 }
@@ -247,7 +250,7 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
   const variant = {
     price: 'Ordinary dividends are not reinvested (price return).',
     total: 'Ordinary dividends are reinvested in full (total return).',
-    net: `Ordinary dividends are reinvested after a withholding tax of ${withholding_tax} (net total return).`,
+    net: `Ordinary dividends are reinvested after a withholding tax of ${shareText(withholding_tax)} (net total return).`,
   }[dividends];
   const leaving = {
     last_price: 'A delisted name leaves at its last price.',

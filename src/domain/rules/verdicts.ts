@@ -2,6 +2,7 @@ import { requestText } from './datapoints/field-request.js';
 import type { FieldUse } from './field-use.js';
 import { allOf, ranked, withValue } from './ranking.js';
 import type { Reason, SelectionScope, Verdict } from './selection-class.js';
+import { numberText } from './sentence-numbers.js';
 import { decisiveFirst, THRESHOLDS, type RankThreshold, type Threshold, type ThresholdType } from './thresholds.js';
 
 /** Treatment of names without the datapoint. */
@@ -92,16 +93,17 @@ export function keepWithin(
 
 /** Bounds in words: `at least 5 and at most 10 (at least 4 for constituents)`. */
 export function boundsText({ minimum, maximum, incumbentMinimum = null, inclusive = true }: Bounds): string {
-  const staying = incumbentMinimum === null ? '' : ` (at least ${incumbentMinimum} for constituents)`;
+  const staying = incumbentMinimum === null ? '' : ` (at least ${numberText(incumbentMinimum)} for constituents)`;
   return `${rangeText(minimum, maximum, inclusive)}${staying}`;
 }
 
 function rangeText(minimum: number | null, maximum: number | null, inclusive: boolean): string {
   const atLeast = inclusive ? 'at least' : 'above';
   const atMost = inclusive ? 'at most' : 'below';
-  if (minimum !== null && maximum !== null) return `${atLeast} ${minimum} and ${atMost} ${maximum}`;
-  if (minimum !== null) return `${atLeast} ${minimum}`;
-  return maximum !== null ? `${atMost} ${maximum}` : 'of any size';
+  const lower = minimum === null ? null : `${atLeast} ${numberText(minimum)}`;
+  const upper = maximum === null ? null : `${atMost} ${numberText(maximum)}`;
+  if (lower !== null && upper !== null) return `${lower} and ${upper}`;
+  return lower ?? upper ?? 'of any size';
 }
 
 /** Values of a numeric use for the survivors. */

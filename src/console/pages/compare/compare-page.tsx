@@ -268,8 +268,8 @@ const COLUMNS: readonly Column<Row>[] = [
   },
   numeric({
     id: 'total',
-    title: 'Total',
-    help: 'Of the portfolio after costs; the line of an index on its own page is before them',
+    title: 'Return',
+    help: 'Over the range, of the portfolio after costs; the line of an index on its own page is before them',
     width: 92,
     of: ({ entry }) => entry.total_return,
     write: signed,
@@ -282,7 +282,7 @@ const COLUMNS: readonly Column<Row>[] = [
     of: ({ performance }) => performance?.metrics.annualised_return ?? null,
     write: signed,
   }),
-  numeric({ id: 'volatility', title: 'Volatility', width: 88, of: ({ entry }) => entry.volatility, write: percent }),
+  numeric({ id: 'volatility', title: 'Volatility', help: 'Realised over the range, annualised', width: 88, of: ({ entry }) => entry.volatility, write: percent }),
   numeric({
     id: 'sharpe',
     title: 'Sharpe',
@@ -301,9 +301,9 @@ const COLUMNS: readonly Column<Row>[] = [
   }),
   numeric({
     id: 'error',
-    title: 'Tracking error',
-    help: 'Of the portfolio after costs to the index that its own run follows, not to the others here',
-    width: 112,
+    title: 'TE to own index',
+    help: 'Realised tracking error, annualised, to the index that the run follows; not to the benchmark or the others here',
+    width: 124,
     priority: 5,
     of: ({ performance }) => performance?.metrics.tracking_error ?? null,
     write: percent,

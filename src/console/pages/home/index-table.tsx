@@ -100,7 +100,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'index',
     title: 'Index',
-    width: 150,
+    width: 138,
     grow: 3,
     value: ({ index }) => index.id,
     show: ({ index, ...row }) => (

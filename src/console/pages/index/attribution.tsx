@@ -111,7 +111,7 @@ function Total({ view }: { readonly view: AttributionView }) {
       <Metrics
         label={`Attribution from ${start.slice(0, 10)} to ${end.slice(0, 10)}`}
         metrics={[
-          { term: 'Total return', value: change(total), kind: signClass(total) },
+          { term: 'Return of the portfolio', value: change(total), kind: signClass(total) },
           { term: 'Costs', value: change(cost), kind: signClass(cost), help: 'Effect of transaction costs' },
           {
             term: 'Cap',

@@ -88,9 +88,9 @@ function Held({ id, view, open }: HeldProps) {
         metrics={[
           { term: 'Constituents', value: count(concentration.constituents), note: view.as_of },
           {
-            term: 'Effective',
+            term: 'Effective names',
             value: decimal(concentration.effective_assets, 1),
-            help: '1 over the sum of squared weights',
+            help: 'Equally weighted names of the same concentration: 1 over the sum of squared weights',
           },
           {
             term: 'Largest',
@@ -99,12 +99,12 @@ function Held({ id, view, open }: HeldProps) {
           },
           { term: 'Largest ten', value: percent(top['10']) },
           {
-            term: 'Volatility',
+            term: 'Volatility, ex ante',
             value: percent(risk?.volatility),
-            help: 'Of these weights, from the covariance of the run',
+            help: 'Estimated, annualised: of these weights, from the covariance of the run; not what was realised',
           },
           {
-            term: 'Drift',
+            term: 'Drift, one-way',
             value: percent(drift?.turnover ?? 0),
             help: 'One-way: half the sum of absolute changes since the rebalance',
             note: <a href={ofShownRun(rebalanceAddress(id, rebalance))}>since {rebalance}</a>,

@@ -1,4 +1,4 @@
-import type { RebalanceRow } from '#clients/typescript/divisor.js';
+import type { RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
@@ -50,29 +50,45 @@ export function Rebalances({ id }: { readonly id: string }) {
   );
 }
 
-const today = (): string => new Date().toISOString().slice(0, 10);
+const MS_PER_DAY = 86_400_000;
 
+/** Rebalances that are shown of the schedule. */
+const UPCOMING = 4;
+
+/** What the schedule has behind the run: days that have passed without data, and days from today on. */
 function Upcoming({ id, after }: { readonly id: string; readonly after: string | undefined }) {
-  const schedule = useResource(after === undefined ? null : `schedule ${id} ${after}`, (signal) =>
-    service.value.call('getSchedule', { params: { index_id: id }, query: { as_of: after, limit: 4 }, signal }),
-  );
-  const { upcoming = [], announcements } = schedule.data ?? {};
-  if (upcoming.length === 0) return null;
+  const yesterday = new Date(Date.now() - MS_PER_DAY).toISOString().slice(0, 10);
+  const behind = useSchedule(id, after);
+  const ahead = useSchedule(id, after === undefined || after > yesterday ? after : yesterday);
+  const passed = (behind?.upcoming ?? []).filter((date) => date <= yesterday);
+  const upcoming = ahead?.upcoming ?? [];
   return (
-    <Section
-      title="Scheduled next"
-      aside={upcoming[0]! < today() && 'after the last rebalance of the run: days that have passed wait for data'}
-    >
-      <p class="upcoming">
-        {upcoming.map((date) => (
-          <Badge key={date} title={announcements?.[date] && `Decided on ${announcements[date]}`}>
-            {date}
-          </Badge>
-        ))}
-      </p>
-    </Section>
+    <>
+      {passed.length > 0 && (
+        <p class="quiet">
+          Passed without data: {passed.join(', ')}
+          {passed.length === UPCOMING && ' and later ones'}. They are computed once the data reaches them.
+        </p>
+      )}
+      {upcoming.length > 0 && (
+        <Section title="To come" aside="by the schedule, from today on">
+          <p class="upcoming">
+            {upcoming.map((date) => (
+              <Badge key={date} title={ahead?.announcements?.[date] && `Decided on ${ahead.announcements[date]}`}>
+                {date}
+              </Badge>
+            ))}
+          </p>
+        </Section>
+      )}
+    </>
   );
 }
+
+const useSchedule = (id: string, after: string | undefined): ScheduleView | undefined =>
+  useResource(after === undefined ? null : `schedule ${id} ${after}`, (signal) =>
+    service.value.call('getSchedule', { params: { index_id: id }, query: { as_of: after!, limit: UPCOMING }, signal }),
+  ).data;
 
 /** The first composition trades nothing: all of it is new, and it has no cost. */
 const isFirst = ({ cost_fraction: cost, added, constituents }: RebalanceRow): boolean =>

@@ -79,7 +79,7 @@ function Difference({ found }: { readonly found: RunsDifference }) {
             'Largest difference',
             largest && `${decimal(largest.from)} → ${decimal(largest.to)} on ${largest.date}, both 100 at their start`,
           ],
-          ['Total return, later less earlier', change(total, 4)],
+          ['Return of the portfolio, later less earlier', change(total, 4)],
           ['Engine', engine.from === engine.to ? engine.from : `${engine.from} → ${engine.to}`],
         ]}
       />

@@ -4,6 +4,7 @@ import { Id } from '../../shape.js';
 import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
 import { lessCosts } from '../steps.js';
+import { shareText } from '../../rules/sentence-numbers.js';
 
 export const blend = overlayType({
   type: 'blend',
@@ -36,7 +37,7 @@ export const blend = overlayType({
     rebalance: { frequency: 'monthly' },
   },
   sentences: ({ parts, cost_bps }) => [
-    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${weight}`).join(', ')}; between rebalances of the blend the parts drift.`,
+    `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${shareText(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
     ...costSentences(cost_bps),
   ],
   path({ parts, rebalance, cost_bps }, context) {

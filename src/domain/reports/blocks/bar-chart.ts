@@ -6,7 +6,7 @@ export const BAR_SOURCES = {
   annual_returns: 'return of each calendar year',
   top_weights: 'the largest weights held on the last date',
   sector_weights: 'weight of each sector held on the last date, the largest first',
-  contributions: 'the largest contributors to the total return, then the largest detractors from it',
+  contributions: 'the largest contributors to the return of the portfolio, then the largest detractors from it',
   literal: 'the values of `values`',
 } as const;
 export type BarSource = keyof typeof BAR_SOURCES;

@@ -12,10 +12,14 @@ interface StatEntry {
 
 /** The figures of a run that a grid prints. */
 export const STATS = {
-  total_return: { label: 'Total return', meaning: 'is the last level over the first, less 1.', usual: 'every run' },
+  total_return: {
+    label: 'Return',
+    meaning: 'is the last level over the first, less 1: price, total or net total return, as it is named.',
+    usual: 'every run',
+  },
   annualised_return: {
     label: 'Annualised return',
-    meaning: 'compounds the total return over 252 sessions a year.',
+    meaning: 'compounds the return over 252 sessions a year.',
     usual: 'every run',
   },
   volatility: {
@@ -34,14 +38,14 @@ export const STATS = {
     usual: 'every run',
   },
   tracking_error: {
-    label: 'Tracking error',
+    label: 'Tracking error to index',
     meaning:
       'is the standard deviation of the differences of session returns between the portfolio and its index, annualised.',
     usual: 'every run',
   },
   tracking_difference: {
-    label: 'Tracking difference',
-    meaning: 'is the total return of the portfolio less that of its index.',
+    label: 'Tracking difference to index',
+    meaning: 'is the return of the portfolio less that of its index.',
     usual: 'every run',
   },
   parent_tracking_error: {

@@ -7,7 +7,7 @@ export const TABLE_SOURCES = {
   rebalances: 'the latest rebalances, with names added and removed, turnover, cap and what it moved',
   annual_returns: 'return of each calendar year',
   monthly_returns: 'return of each month, a year a row',
-  attribution: 'contribution of each name to the total return, the largest first',
+  attribution: 'contribution of each name to the return of the portfolio, the largest first',
   risk: 'contribution of each name held to the volatility, the largest first',
   exposures: 'weight of each sector at the end of each year, the largest first',
   limits: 'the published rules of concentration: headroom, sessions in breach and breaches',

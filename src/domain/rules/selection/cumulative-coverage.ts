@@ -3,6 +3,7 @@ import { category, numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { shareText } from '../sentence-numbers.js';
 
 /** Slack of the cumulative share, so that a share reached up to rounding counts as reached. */
 const SHARE_TOLERANCE = 1e-12;
@@ -35,8 +36,8 @@ export const cumulativeCoverage = selectionClass({
       reads: [value, ...(group === null ? [] : [group])],
       remembers: buffer > 0,
       sentence:
-        `From the largest ${named(value)} down, keep names until they cover the fraction ${coverage} of the total${group_by === null ? '' : ` in each ${group_by}`}, the crossing name included; ` +
-        `constituents stay up to ${buffer} more; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+        `From the largest ${named(value)} down, keep names until they cover ${shareText(coverage)} of the total${group_by === null ? '' : ` in each ${group_by}`}, the crossing name included; ` +
+        `constituents stay up to ${shareText(buffer)} more; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select(scope) {
         const { columns, incumbents } = scope;
         const values = valuesOf(scope, value);

@@ -4,6 +4,7 @@ import { numeric } from '../field-use.js';
 import * as parameters from '../parameters.js';
 import { selectionClass } from '../selection-class.js';
 import { keepWithin, missingText, named, reason, valuesOf } from '../verdicts.js';
+import { shareText } from '../sentence-numbers.js';
 
 export const dividendFilter = selectionClass({
   type: 'DividendFilter',
@@ -29,7 +30,7 @@ export const dividendFilter = selectionClass({
       reads: [value],
       remembers: false,
       dividendYears: minimum_years,
-      sentence: `Keep the names with a trailing ${named(value)} of at least ${minimum_yield} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${missingText(missing)}.`,
+      sentence: `Keep the names with a trailing ${named(value)} of at least ${shareText(minimum_yield)} and an ordinary dividend in each of the last ${minimum_years} full calendar years; ${missingText(missing)}.`,
       select(scope) {
         const { cross, columns } = scope;
         const byYield = keepWithin(scope, {

@@ -5,6 +5,7 @@ import * as parameters from '../parameters.js';
 import { wholeCeiling } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
 import { keepWithin, missingText } from '../verdicts.js';
+import { shareText } from '../sentence-numbers.js';
 
 export const historyFilter = selectionClass({
   type: 'HistoryFilter',
@@ -31,7 +32,7 @@ export const historyFilter = selectionClass({
     return {
       reads: [value],
       remembers: false,
-      sentence: `Keep the names with bars on at least the fraction ${coverage} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
+      sentence: `Keep the names with bars on at least ${shareText(coverage)} of the trailing ${sessions} sessions; ${missingText(missing)}.`,
       select(scope) {
         const bars = scope.cross.count(value.field, scope.columns);
         const bounds = { minimum: wholeCeiling(coverage * sessions), maximum: null };

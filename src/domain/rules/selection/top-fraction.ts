@@ -4,6 +4,7 @@ import * as parameters from '../parameters.js';
 import { wholeCeiling } from '../rounding.js';
 import { selectionClass } from '../selection-class.js';
 import { best, groupsOf, keepRanked, missingText, named, valuesOf } from '../verdicts.js';
+import { shareText } from '../sentence-numbers.js';
 
 export const topFraction = selectionClass({
   type: 'TopFraction',
@@ -27,7 +28,7 @@ export const topFraction = selectionClass({
     return {
       reads: [value, ...(group === null ? [] : [group])],
       remembers: false,
-      sentence: `Keep the fraction ${fraction} of the names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
+      sentence: `Keep ${shareText(fraction)} of the names with the ${ascending ? 'smallest' : 'largest'} ${named(value)}${group_by === null ? '' : ` in each ${group_by}`}, rounded up; ${missingText(missing)}${missing === 'include' ? ' and ranked last' : ''}.`,
       select: (scope) =>
         keepRanked(scope, {
           values: valuesOf(scope, value),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AssetIdentifier } from '../../shape.js';
 import { weighed, weightingClass } from '../weighting-class.js';
+import { shareText } from '../sentence-numbers.js';
 
 /** Tolerance on the sum of given weights without renormalising. */
 const SUM_TOLERANCE = 1e-9;
@@ -39,7 +40,7 @@ export const fixedWeight = weightingClass({
   example: { type: 'FixedWeight', params: { weights: { AAPL: 0.5, MSFT: 0.5 } } },
   behaviour({ weights, renormalise }) {
     const given = new Map(Object.entries(weights));
-    const words = [...given].map(([name, weight]) => `${name} ${weight}`).join(', ');
+    const words = [...given].map(([name, weight]) => `${name} ${shareText(weight)}`).join(', ');
     return {
       reads: [],
       sentence: `Weigh constituents as given (${words})${renormalise ? ', scaled to sum to 1 over those that survive' : '; the surviving ones must sum to 1'}.`,

@@ -6,6 +6,7 @@ import { weightingClass } from '../weighting-class.js';
 import { estimateRisk } from './risk-panel.js';
 import { riskParameters, riskText } from './risk-parameters.js';
 import { solved, solverRefusal } from './solved-weights.js';
+import { shareText } from '../sentence-numbers.js';
 
 export const minimumVarianceWeight = weightingClass({
   type: 'MinimumVarianceWeight',
@@ -23,7 +24,7 @@ export const minimumVarianceWeight = weightingClass({
   behaviour(params) {
     return {
       reads: [numeric(latest('RETURN', { aggregate: 'std', window: params.window }))],
-      sentence: `Weigh constituents for the least variance, long only and at most ${params.upper} each, by ${riskText(params)}.`,
+      sentence: `Weigh constituents for the least variance, long only and at most ${shareText(params.upper)} each, by ${riskText(params)}.`,
       formula: 'argmin of weights * covariance * weights',
       weigh(scope) {
         const risk = estimateRisk(scope, params);

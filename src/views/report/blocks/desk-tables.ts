@@ -35,7 +35,7 @@ export function overlayTable({ attribution, overview }: RunFigures): Table | nul
       of: index_id,
       contribution,
     })),
-    { label: 'Total return', of: overview.index_id, contribution: total },
+    { label: 'Return of the portfolio', of: overview.index_id, contribution: total },
   ];
   const fields: Field<(typeof rows)[number]>[] = [
     { column: text('Part'), cell: ({ label }) => label },
@@ -46,7 +46,11 @@ export function overlayTable({ attribution, overview }: RunFigures): Table | nul
     },
     { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
   ];
-  return toTable(fields, rows, 'Contributions are linked over time: names and parts add up to the total return.');
+  return toTable(
+    fields,
+    rows,
+    'Contributions are linked over time: names and parts add up to the return of the portfolio.',
+  );
 }
 
 /** Breaches of the rule that calls for rebalances, the latest first; null of an index without one. */

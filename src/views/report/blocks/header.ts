@@ -1,6 +1,7 @@
 import type { Adjustment } from '#domain/market/market-data.js';
 import type { RunFigures } from '../figures.js';
 import { basisPointsText } from '../numbers.js';
+import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
 import { INK, LEADING, MUTED, NAVY, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
@@ -16,8 +17,6 @@ const TITLE_LINES_MAX = 4;
 const REASON_LINES_MAX = 4;
 /** A title of several lines is set smaller. */
 const TITLE_SIZES = [SIZE.display, 17, 14] as const;
-
-const VARIANTS = { price: 'price return', total: 'total return', net: 'net total return' } as const;
 
 /** Whether the run is what it would be now, by what it is not. */
 function stateOf({ stale }: RunFigures): string {
@@ -38,7 +37,7 @@ function stampsOf(figures: RunFigures): string[] {
   const { transactionCostBps: cost, adjustment } = terms;
   return [
     `As of ${overview.end}`,
-    `${currency}, ${VARIANTS[variant]}`,
+    `${currency}, ${RETURN_NAMES[variant]}`,
     ...(adjustment === null ? [] : [BASES[adjustment]]),
     cost === 0 ? 'No transaction cost' : `Transaction cost ${basisPointsText(cost)}`,
     ...(overview.parent === undefined ? [] : [`Derived from ${cleanLine(overview.parent.index_id)}`]),

@@ -1,6 +1,7 @@
 import { STATS, statsOf, type Stat, type StatRun } from '#domain/reports/blocks/stat-grid.js';
 import type { RunFigures } from '../figures.js';
 import { basisPointsText, countText, percentText, ratioText } from '../numbers.js';
+import { RETURN_NAMES } from '../return-names.js';
 import type { Part } from '../page/layout.js';
 import { HAIRLINE, INK, LINE, MUTED, SIZE } from '../style-sheet.js';
 import { cleanLine } from '../text/clean-text.js';
@@ -47,7 +48,7 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
   const { width, typesetter } = context;
   const figures = [
     ...statsOf(block, kindOf(context)).map((stat): Figure => ({
-      label: STATS[stat].label,
+      label: labelOf(stat, requireFigures(context)),
       value: FIGURES[stat](requireFigures(context)),
     })),
     ...Object.entries(block.values ?? {}).map(([label, value]): Figure => ({
@@ -68,6 +69,12 @@ export const drawStatGrid: Drawing<'stat_grid'> = (block, context) => {
     rows.push(layRow(figures.slice(from, from + columns), { cell, size, typesetter }));
   return { title: titlePart(block.title, width, typesetter), sections: [{ head: null, rows }] };
 };
+
+/** A return by what is reinvested in it; other figures as the catalogue has them. */
+const labelOf = (stat: Stat, { variant }: RunFigures): string =>
+  stat === 'total_return' ? capital(RETURN_NAMES[variant]) : STATS[stat].label;
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 function kindOf({ figures }: DrawingContext): StatRun {
   return {

@@ -193,7 +193,7 @@ function attributionTable({ attribution, nameOf }: RunFigures, limit: number): T
   ].join('');
   return {
     ...table,
-    rows: [...table.rows, ...rest, sums('Total return', total_return)],
+    rows: [...table.rows, ...rest, sums('Return', total_return)],
     note: `Linked over time so that contributions add up to the return of the portfolio, ${start.slice(0, 10)} to ${end.slice(0, 10)}.${drags}`,
   };
 }

@@ -65,7 +65,7 @@ export function describeFigures(): void {
       const { text } = builtIn('TEARSHEET-A4', sample);
       for (const row of contributions.slice(0, 15))
         expect(text).toContain([row.average_weight, row.total_return, row.contribution].map(percentText).join(' '));
-      expect(text).toContain(`Total return ${percentText(total_return)}`);
+      expect(text).toContain(`Return ${percentText(total_return)}`);
       expect(text).toContain(`Capping: ${percentText(cap_drag)}. Costs: ${percentText(cost_drag)}.`);
     });
 

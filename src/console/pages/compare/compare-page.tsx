@@ -282,7 +282,14 @@ const COLUMNS: readonly Column<Row>[] = [
     of: ({ performance }) => performance?.metrics.annualised_return ?? null,
     write: signed,
   }),
-  numeric({ id: 'volatility', title: 'Volatility', help: 'Realised over the range, annualised', width: 88, of: ({ entry }) => entry.volatility, write: percent }),
+  numeric({
+    id: 'volatility',
+    title: 'Volatility',
+    help: 'Realised over the range, annualised',
+    width: 88,
+    of: ({ entry }) => entry.volatility,
+    write: percent,
+  }),
   numeric({
     id: 'sharpe',
     title: 'Sharpe',

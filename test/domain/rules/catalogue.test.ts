@@ -161,7 +161,14 @@ describe.each(classes.map((entry) => [entry.type, entry] as const))('%s', (_, en
     const bound = entry.bind(example.params);
     expect(bound.sentence).toMatch(/^[A-Z].*\.$/s);
     for (const value of Object.values(example.params)) {
-      if (typeof value === 'number') expect(bound.sentence).toContain(String(value));
+      if (typeof value === 'number') expect(numbersIn(bound.sentence)).toContain(value);
     }
   });
 });
+
+/** The numbers that a reader finds in a sentence: thousands grouped, shares as percent. */
+function numbersIn(sentence: string): number[] {
+  return [...sentence.matchAll(/(\d[\d,]*(?:\.\d+)?)(%?)/g)].map(([, digits, percent]) =>
+    Number(`${digits!.replaceAll(',', '')}e${percent === '%' ? -2 : 0}`),
+  );
+}

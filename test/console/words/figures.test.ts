@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { againstBenchmark, againstParent, figuresOf, statisticsOf, subjectOf } from '#console/pages/index/figures.js';
+import { actionValue } from '#console/words/actions.js';
 import { withReturn } from '#console/words/returns.js';
 
 const RELATIVE = {
@@ -103,5 +104,13 @@ test('statistics of daily returns have their unit, and a dash where there is non
     'Hit rate: 53.00%',
     'Best day: +4.00%',
     'Worst day: −5.00%',
+  ]);
+});
+
+test('a dividend is money a share, a split is shares for one', () => {
+  expect([actionValue('DIVIDEND', 0.7008), actionValue('SPLIT', 2), actionValue('SPIN_OFF', 0.25)]).toEqual([
+    '0.700800 a share',
+    '2 for 1',
+    '0.250000',
   ]);
 });

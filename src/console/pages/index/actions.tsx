@@ -13,6 +13,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
+import { actionValue } from '../../words/actions.js';
 import { count, decimal, figure, percent } from '../../words/numbers.js';
 
 interface ActionsProps {
@@ -143,15 +144,16 @@ const COLUMNS: readonly Column<IndexAction>[] = [
       </>
     ),
   },
-  numeric({
+  {
     id: 'value',
     title: 'Value',
-    help: 'Cash a share, multiplier of shares, or ratio, by the action',
-    width: 90,
+    help: 'Cash in the currency of the name, shares for one held, or a ratio, by the action',
+    width: 124,
     priority: 3,
-    of: ({ value }) => value,
-    write: figure,
-  }),
+    align: 'right',
+    value: ({ value }) => value,
+    show: ({ type, value }) => actionValue(type, value),
+  },
   {
     id: 'announced',
     title: 'Announced',

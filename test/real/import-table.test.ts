@@ -57,9 +57,13 @@ async function send(type: string, query: string, body: Uint8Array): Promise<{ st
 }
 
 /** The same market as an Arrow stream, its dates of one of the types they come in. */
-function arrowMarket(dates: 'text' | 'day' | 'time'): Uint8Array {
-  const moments = DATES.map((day) => new Date(day));
-  const types = { day: new DateDay(), time: new TimestampMillisecond() };
+function arrowMarket(dates: 'text' | 'day' | 'time' | 'midnight in Berlin'): Uint8Array {
+  const moments = DATES.map((day) => new Date(dates === 'midnight in Berlin' ? `${day}T00:00+01:00` : day));
+  const types = {
+    day: new DateDay(),
+    time: new TimestampMillisecond(),
+    'midnight in Berlin': new TimestampMillisecond('Europe/Berlin'),
+  };
   return tableToIPC(
     new Table({
       identifier: vectorFromArray(NAMES, new Dictionary(new Utf8(), new Int32())),
@@ -99,10 +103,11 @@ test('a table is the same market as JSON, as Parquet and as an Arrow stream', as
     await accepted(send(PARQUET, 'name=parquet', parquetMarket)),
     await accepted(send(ARROW, 'name=texts', arrowMarket('text'))),
     await accepted(send(`${ARROW}; x=y`, 'name=days', arrowMarket('day'))),
+    await accepted(send(ARROW, 'name=berlin', arrowMarket('midnight in Berlin'))),
     await accepted(send(ARROW, 'name=times&activate=true', arrowMarket('time'))),
   ];
   expect(stores.map(({ store }) => store.content_hash)).toEqual(stores.map(() => json.store.content_hash));
-  expect(stores.map(({ rows }) => rows['market'])).toEqual([6, 6, 6, 6]);
+  expect(stores.map(({ rows }) => rows['market'])).toEqual([6, 6, 6, 6, 6]);
   const { prices } = await service.ok<{ prices: { data: unknown } }>('GET', '/data/prices/A?columns=CLOSE');
   expect(prices.data).toEqual(CLOSES.slice(0, 3).map((close) => [close]));
 });

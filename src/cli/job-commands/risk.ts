@@ -1,10 +1,21 @@
-import type { RiskModelJobStatus } from '#clients/typescript/divisor.js';
+import type { RiskEstimator, RiskModelJobStatus } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
-import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
 import { table } from '../terminal.js';
 
-type Estimator = (typeof ESTIMATORS)[number];
 type RiskModel = NonNullable<RiskModelJobStatus['result']>;
+type Estimator = RiskEstimator['estimator'];
+
+/** Each of the contract, or it does not compile: the module that declares them loads the kernels. */
+const ESTIMATORS = Object.keys({
+  shrinkage: true,
+  nonlinear: true,
+  gerber: true,
+  denoised: true,
+  newey_west: true,
+  statistical: true,
+  industries: true,
+  styles: true,
+} satisfies Readonly<Record<Estimator, true>>);
 
 export const risk: JobCommand<RiskModel> = {
   summary: 'Estimate a covariance risk model.',
@@ -22,7 +33,7 @@ export const risk: JobCommand<RiskModel> = {
       type: 'string',
       value: ESTIMATORS.join('|'),
       help: 'How the covariance is estimated; shrinkage unless given.',
-      choices: [...ESTIMATORS],
+      choices: ESTIMATORS,
     },
     factors: { type: 'number', value: 'N', help: 'Principal components, read by statistical.' },
     'half-life': { type: 'number', value: 'SESSIONS', help: 'After which the weight of an observation halves.' },

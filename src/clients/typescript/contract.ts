@@ -3108,6 +3108,8 @@ export interface IndexEvent {
 }
 
 export interface IndexExplanation {
+  /** Version of the definition that is explained, null of one without versions; absent of a source. */
+  readonly index_version?: number | null | undefined;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
   /** Asset identifier. */

@@ -24,6 +24,9 @@ const DerivedSource = z
 
 export const IndexExplanation = z
   .strictObject({
+    index_version: z.int().min(1).nullable().optional().meta({
+      description: 'Version of the definition that is explained, null of one without versions; absent of a source.',
+    }),
     index_id: z.string(),
     identifier: z.string(),
     requested_as_of: z.string().nullable(),

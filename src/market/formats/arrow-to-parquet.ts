@@ -2,14 +2,13 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { DataType, RecordBatchReader, type RecordBatch, type Vector } from 'apache-arrow';
 import type { Problems } from '../content/problems.js';
 import type { ParquetColumn } from './parquet-columns.js';
+import { assertTimeZone, daysIn } from './time-zones.js';
 import { writeParquet, type RowGroup } from './write-parquet.js';
 
 const READ_BYTES = 8 << 20;
 
 /** Rows of a row group: short record batches are put together, for a reader pays for each group. */
 const GROUP_ROWS = 1 << 17;
-
-const DAY_MS = 86_400_000;
 
 /**
  * Writes the rows of an Arrow stream as a Parquet file. Numbers become doubles, timestamps their day as Parquet files are
@@ -78,14 +77,11 @@ function* rowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
 
 function groupOf(batches: readonly RecordBatch[], rows: number): RowGroup {
   const [first] = batches;
-  const columns = first!.schema.fields.map(({ name, type }, i) =>
-    columnOf(
-      name,
-      kindOf(type)!, // a stream with another was refused
-      batches.map((batch) => batch.getChildAt(i)!),
-      rows,
-    ),
-  );
+  const columns = first!.schema.fields.map(({ name, type }, i) => {
+    const parts = batches.map((batch) => batch.getChildAt(i)!);
+    const kind = kindOf(type)!; // a stream with another was refused
+    return kind === 'day' ? dayColumn(name, type, { parts, rows }) : columnOf(name, kind, parts, rows);
+  });
   return { rows, columns };
 }
 
@@ -100,7 +96,21 @@ function kindOf(type: DataType): Kind | undefined {
   return DataType.isNull(type) ? 'nothing' : undefined;
 }
 
-function columnOf(name: string, kind: Kind, parts: readonly Vector[], rows: number): ParquetColumn {
+interface Values {
+  readonly parts: readonly Vector[];
+  readonly rows: number;
+}
+
+/** Days of a column of dates or timestamps, as clocks of its zone have them. */
+function dayColumn(name: string, type: DataType, { parts, rows }: Values): ParquetColumn {
+  const zone = DataType.isTimestamp(type) && type.timezone ? type.timezone : 'UTC';
+  assertTimeZone(zone, name);
+  const dayAt = daysIn(zone);
+  const values = Array.from(numbers(parts, rows), (ms) => (Number.isNaN(ms) ? null : dayAt(ms)));
+  return { name, kind: 'day', values };
+}
+
+function columnOf(name: string, kind: Exclude<Kind, 'day'>, parts: readonly Vector[], rows: number): ParquetColumn {
   switch (kind) {
     case 'number':
       return { name, kind: 'double', values: numbers(parts, rows) };
@@ -110,14 +120,6 @@ function columnOf(name: string, kind: Kind, parts: readonly Vector[], rows: numb
     case 'boolean':
       // A vector's values are those of its type.
       return { name, kind, values: valuesOf(parts, rows) } as ParquetColumn;
-    case 'day': {
-      const times = numbers(parts, rows);
-      return {
-        name,
-        kind,
-        values: Array.from(times, (ms) => (Number.isNaN(ms) ? null : Math.floor(ms / DAY_MS))),
-      };
-    }
   }
 }
 

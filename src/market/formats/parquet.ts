@@ -6,6 +6,7 @@ import { hasPlainRows } from '../mapping/market-tables.js';
 import { sqlName, sqlText } from '../sources/duckdb.js';
 import { namedColumns } from '../import/named-columns.js';
 import type { Problems } from '../content/problems.js';
+import { offsetMinutes } from './time-zones.js';
 
 /** A Parquet file of a dataset as its folder lists it. */
 export interface ParquetFile {
@@ -13,6 +14,8 @@ export interface ParquetFile {
   readonly path: string;
   /** What findings call it. */
   readonly label: string;
+  /** Time zones in which columns of moments were written; UTC where there is none. */
+  readonly zones?: ReadonlyMap<string, string>;
 }
 
 /** Columns of a Parquet source with their DuckDB types. */
@@ -29,7 +32,28 @@ const TIMESTAMP = /^TIMESTAMP/;
 export function scanOf(files: readonly ParquetFile[], options: { readonly withRows: boolean }): string {
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
   const rows = options.withRows ? ', file_row_number = true, filename = true' : '';
-  return `read_parquet([${paths}], union_by_name = true, hive_partitioning = ${hasHiveKeys(files)}, hive_types_autocast = 0${rows})`;
+  const scan = `read_parquet([${paths}], union_by_name = true, hive_partitioning = ${hasHiveKeys(files)}, hive_types_autocast = 0${rows})`;
+  const local = [...new Set(files.flatMap(({ zones }) => [...(zones?.keys() ?? [])]))].map(
+    (column) => `${localTime(files, column)} AS ${sqlName(column)}`,
+  );
+  return local.length === 0 ? scan : `(SELECT * REPLACE (${local.join(', ')}) FROM ${scan})`;
+}
+
+/** SQL for the moments of a column as clocks of the zones of its files have them. */
+function localTime(files: readonly ParquetFile[], column: string): string {
+  const zoneOf = ({ zones }: ParquetFile): string => zones?.get(column) ?? 'UTC';
+  const moment = sqlName(column);
+  const cases = [...new Set(files.map(zoneOf))].map((zone) => {
+    const those = files.filter((file) => zoneOf(file) === zone);
+    const minutes = offsetMinutes(zone);
+    const time =
+      minutes === undefined
+        ? `timezone(${sqlText(zone)}, ${moment})`
+        : `timezone('UTC', ${moment}) + INTERVAL (${minutes}) MINUTE`;
+    return { time, paths: those.map(({ path }) => sqlText(path)).join(', ') };
+  });
+  if (cases.length === 1) return cases[0]!.time;
+  return `CASE ${cases.map(({ time, paths }) => `WHEN filename IN (${paths}) THEN ${time}`).join(' ')} END`;
 }
 
 const hasHiveKeys = (files: readonly ParquetFile[]) =>

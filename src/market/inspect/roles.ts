@@ -90,7 +90,21 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'tageshoch',
   ],
   LOW: ['low', 'lowprice', 'pricelow', 'pxlow', 'bidlo', 'dlylow', 'prcld', 'low1', 'tief', 'tiefst', 'tagestief'],
-  VOLUME: ['volume', 'vol', 'pxvolume', 'dlyvol', 'cshtrd', 'acvol1', 'tradedvolume', 'turnovervolume', 'volumen'],
+  // German tables with pieces beside a Volumen mean the turnover in money by it.
+  VOLUME: [
+    'volume',
+    'vol',
+    'pxvolume',
+    'dlyvol',
+    'cshtrd',
+    'acvol1',
+    'tradedvolume',
+    'turnovervolume',
+    'stücke',
+    'stuecke',
+    'stück',
+    'volumen',
+  ],
   SHARES_OUTSTANDING: ['sharesoutstanding', 'eqyshout'],
   adjusted: ['adjclose', 'adjustedclose', 'closeadj', 'adjustedcloseprice', 'adjprice', 'priceadjusted'],
 };

@@ -182,6 +182,6 @@ export function reasonOf(error: unknown): string {
   return text
     .split('\n')[0]!
     .replace(/[\p{Cc}\ufffd]/gu, '?')
-    .replace(/(["']?)(\/[^\s"':,]+)+\1/g, 'the file')
+    .replace(/(?<!\w)(["']?)(\/[^\s"':,]+)+\1/g, 'the file')
     .slice(0, 200);
 }

@@ -6,6 +6,7 @@ import { cellOf, chunksOf, reasonOf, sqlName } from './duckdb.js';
 import type { SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
+import { withZones } from '../formats/parquet-zones.js';
 import { reportMarketProblems } from '../formats/parquet-problems.js';
 import { readTypedMarket, type MarketRead, type OnNames } from './read-typed-market.js';
 import type { TableRows } from '../content/table-rows.js';
@@ -13,7 +14,7 @@ import type { Problem, Problems } from '../content/problems.js';
 import type { Reading } from './source-read.js';
 
 export async function readParquetMarket(
-  files: readonly SourceFile[],
+  listed: readonly SourceFile[],
   { digests, problems, follower, terms, duck: open, onNames }: Reading & { readonly onNames: OnNames },
   isPart: boolean,
   onProgress: (fraction: number) => void,
@@ -26,10 +27,11 @@ export async function readParquetMarket(
     });
   // The digests are made while waiting for rows, that is, once the wide scan has started.
   let digesting: Promise<void> | undefined;
-  const digest = () => (digesting ??= digestFiles(files, digests).catch(refuse));
+  const digest = () => (digesting ??= digestFiles(listed, digests).catch(refuse));
   try {
     const duck = await open();
     const { connection } = duck;
+    const files = await withZones(connection, listed, await columnsOf(connection, scanOf(listed, { withRows: false })));
     const scan = scanOf(files, { withRows: false });
     const columns = marketColumns(files, await columnsOf(connection, scan), problems, terms.mapping);
     if (columns.kind === 'refused') {
@@ -67,7 +69,7 @@ export async function readParquetMarket(
     onNames(rows.names());
     return panels && { panels, rows: rows.rows };
   } catch (error) {
-    if (!(await reportUnreadable(files, open, problems))) refuse(error);
+    if (!(await reportUnreadable(listed, open, problems))) refuse(error);
     return undefined;
   } finally {
     await digest();

@@ -144,7 +144,7 @@ export function createIndexQuestions({
     await onMarket(document, market);
     const question = { market: handle, ...all, indexId: document.id, asOf: terms.as_of };
     const { bytes } = await jobs.query('preview', question, signal);
-    return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
+    return versioned(version, bytes);
   }
 
   return {
@@ -193,7 +193,7 @@ export function createIndexQuestions({
     async explain({ indexId, identifier, asOf, runId }, signal) {
       const stored = await requireIndex(documents, indexId);
       const ofRun = runId === undefined ? undefined : await definitionOfRun(indexId, runId);
-      const { document } = ofRun ?? stored;
+      const { document, version } = ofRun ?? { ...stored, version: await versionOf(indexId, stored.etag) };
       assertDecides(document);
       const { handle, market } = markets.require();
       if (!market.identifiers.includes(identifier))
@@ -210,7 +210,7 @@ export function createIndexQuestions({
         asOf: asOf ?? null,
       };
       const { bytes } = await jobs.query('explain', question, signal);
-      return bytes;
+      return versioned(version, bytes);
     },
     async rebalancePack(indexId, asked, signal) {
       const { document } = await requireIndex(documents, indexId);
@@ -235,6 +235,11 @@ export function createIndexQuestions({
       };
     },
   };
+}
+
+/** An answer with the version of the definition that it is of. */
+function versioned(version: number | null, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return withHead({ bytes: new TextEncoder().encode(`{"index_version":${version},`) }, bytes);
 }
 
 /**

@@ -191,6 +191,10 @@ test('German headings, and days behind the names, are recognised', async () => {
     columns: { date: 'Datum', OPEN: 'Eröffnung', HIGH: 'Hoch', LOW: 'Tief', CLOSE: 'Schluss', VOLUME: 'Volumen' },
     decimal: ',',
   });
+  const pieces = 'Datum;Erster;Hoch;Tief;Schlusskurs;Stuecke;Volumen\n02.01.2024;10,5;11;10;10,7;100;1.070\n';
+  expect((await inspected({ 'A.csv': pieces, 'B.csv': pieces })).mapping).toMatchObject({
+    columns: { OPEN: 'Erster', CLOSE: 'Schlusskurs', VOLUME: 'Stuecke' }, // Volumen is money here.
+  });
   const long = await inspected({ 'BASF.csv': 'Datum;Kurs\n02.01.2024;45,10\n03.01.2024;45,25\n' });
   expect(long.mapping).toMatchObject({ layout: 'long', columns: { date: 'Datum', CLOSE: 'Kurs' }, decimal: ',' });
   expect(long.preview.data).toEqual([

@@ -3536,7 +3536,7 @@ class IndexExplanationDrift(t.TypedDict):
     change: float
 
 
-class IndexExplanation(t.TypedDict):
+class _IndexExplanation(t.TypedDict):
     #: The index, or the strategy where strategies are runs too.
     index_id: str
     #: Asset identifier.
@@ -3579,6 +3579,11 @@ class IndexExplanation(t.TypedDict):
     order: t.Optional[WaitingOrder]
     #: Weight held at as_of and its change since; null on the rebalance date.
     drift: t.Optional[IndexExplanationDrift]
+
+
+class IndexExplanation(_IndexExplanation, total=False):
+    #: Version of the definition that is explained, null of one without versions; absent of a source.
+    index_version: t.Optional[int]
 
 
 class IndexMoves(t.TypedDict):

@@ -40,7 +40,7 @@ const DESCRIBED = document(
 
 /** What its sentences have to hold. */
 const PARTS = [
-  '1234',
+  '1,234',
   'PAIR',
   'Rule liquid',
   '777',
@@ -50,12 +50,12 @@ const PARTS = [
   'third Friday',
   'May, November',
   '2 sessions before',
-  '0.15',
+  '15%',
   '0.5',
-  '0.35',
-  '0.01',
+  '35%',
+  '1%',
   'S1',
-  '0.7',
+  '70%',
 ];
 
 export function describeWhatIf(): void {

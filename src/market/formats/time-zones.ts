@@ -1,0 +1,43 @@
+import { dayOf, type Day } from '#domain/days.js';
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Moments whose day is remembered, by zone: those of the days of a history, not of its rows. */
+const REMEMBERED_MAX = 100_000;
+
+const OFFSET = /^([+-])(\d\d):?(\d\d)$/;
+
+/** Minutes that a zone written as `+01:00` is ahead of UTC; undefined of one with a name. */
+export function offsetMinutes(zone: string): number | undefined {
+  const [, sign, hours, minutes] = OFFSET.exec(zone) ?? [];
+  return sign === undefined ? undefined : (sign === '-' ? -1 : 1) * (60 * Number(hours) + Number(minutes));
+}
+
+/** @throws Error of a zone that is not known */
+export function assertTimeZone(zone: string, column: string): void {
+  if (offsetMinutes(zone) !== undefined) return;
+  try {
+    Intl.DateTimeFormat('en', { timeZone: zone });
+  } catch {
+    throw new Error(`The time zone ${zone.slice(0, 40)} of the column ${column.slice(0, 80)} is not known`);
+  }
+}
+
+/** Days of moments in milliseconds since 1970 as a clock of the zone has them. @throws Error of a zone that is not known */
+export function daysIn(zone: string): (ms: number) => Day {
+  const minutes = zone === 'UTC' ? 0 : offsetMinutes(zone);
+  if (minutes !== undefined) return (ms) => Math.floor((ms + minutes * MINUTE_MS) / DAY_MS);
+  const clock = new Intl.DateTimeFormat('en', { timeZone: zone, year: 'numeric', month: 'numeric', day: 'numeric' });
+  const known = new Map<number, Day>();
+  return (ms) => {
+    let day = known.get(ms);
+    if (day === undefined) {
+      const parts = Object.fromEntries(clock.formatToParts(ms).map(({ type, value }) => [type, Number(value)]));
+      day = dayOf({ year: parts['year']!, month: parts['month']!, day: parts['day']! });
+      if (known.size >= REMEMBERED_MAX) known.clear();
+      known.set(ms, day);
+    }
+    return day;
+  };
+}

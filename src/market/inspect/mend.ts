@@ -60,11 +60,14 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
         required: true,
       },
     };
-  const wordy = of('NOT_A_NUMBER')
-    .map(({ path }) => path.slice(path.lastIndexOf('.') + 1))
-    .filter((column) => !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column));
-  return wordy.length === 0 ? undefined : withoutColumns(mapping, [...new Set(wordy)], answers);
+  const isFreeColumn = (column: string) =>
+    column !== '' && !Object.values(mapping.columns).includes(column) && !mapping.ignore.includes(column);
+  const wordy = of('NOT_A_NUMBER').filter((finding) => isFreeColumn(columnIn(finding)));
+  return wordy.length === 0 ? undefined : withoutColumns(mapping, wordy, answers);
 }
+
+/** The column of a finding: what stands behind its row, in which there may be points (Vol.). */
+const columnIn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
 
 /** Another reason for rows of one day, where no column says the names: their column was not recognised. */
 const ofOneName = (mapping: Mapping) =>
@@ -90,11 +93,14 @@ function withThousands(mapping: Mapping, apart: readonly string[]): Mended {
 }
 
 /** Columns that hold what is no number are left out; without adjusted closes nothing is derived from them. */
-function withoutColumns(mapping: Mapping, columns: readonly string[], answers: Answers): Mended | undefined {
+function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: Answers): Mended | undefined {
+  const columns = [...new Set(wordy.map(columnIn))];
   const left = { ...mapping, ignore: [...mapping.ignore, ...columns] };
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
-    const question = `Some of ${adjusted} are no finite numbers: left out, and no dividends are derived.`;
+    const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // it is one of the columns
+    const value = at.value === undefined ? '' : `, as ${JSON.stringify(String(at.value).slice(0, 40))}`;
+    const question = `Some of ${adjusted} are no finite numbers (${[at.file, at.path].filter((place) => place !== undefined).join(' ')}${value}): left out, and no dividends are derived.`;
     if (isAnswered(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },

@@ -9,6 +9,7 @@ import type { Panels } from '../serving/panels.js';
 import { dayReader } from './date-formats.js';
 import { createTableNames } from './table-names.js';
 import { createOwnDividends } from './own-dividends.js';
+import { createUnreadTerms } from './unread-terms.js';
 import { isMarketTable } from './market-tables.js';
 import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
 import { numberReader } from './written-numbers.js';
@@ -56,6 +57,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const numberOf = numberReader(mapping);
   const nameOf = createTableNames(mapping, problems);
   const reportDividends = createOwnDividends(mapping, problems);
+  const reportTerms = createUnreadTerms(mapping, problems);
   /** By the name of the datapoint: whether it has a number, and the texts it has. */
   const numbered = new Set<string>();
   const textColumns = new Map<string, Wordy>();
@@ -72,6 +74,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     const names = mappedColumns(mapping, label, written, problems);
     if (names === undefined) return undefined;
     reportDividends(written);
+    reportTerms(written);
     fileRow = 0;
     const file = rows.openFile({ label, written }, names);
     const code = codeOfFile(file, name, heading);

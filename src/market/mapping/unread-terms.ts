@@ -1,0 +1,32 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import type { Problems } from '../content/problems.js';
+
+/** Columns that say something of a name, and are none of a bar: Currency, Exchange, Sector. */
+const TERMS = /^(currency|currencycode|ccy|waehrung|währung|exchange|mic|sector|industry|country)$/;
+
+const CURRENCY = /^(currency|currencycode|ccy|waehrung|währung)$/;
+
+const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
+
+/** A column of the currency of prices. */
+export const currencyColumn = (columns: readonly string[]): string | undefined =>
+  columns.find((name) => CURRENCY.test(plain(name)));
+
+/** Reports once each column of terms that a mapping leaves out, and where such terms are read. */
+export function createUnreadTerms({ columns, ignore }: Mapping, problems: Problems) {
+  const reported = new Set(Object.values(columns));
+  return (written: readonly string[]) => {
+    for (const name of written) {
+      if (reported.has(name) || !ignore.includes(name) || !TERMS.test(plain(name))) continue;
+      reported.add(name);
+      const isCurrency = currencyColumn([name]) !== undefined;
+      const orStore = isCurrency ? ', or as currency of the store where it is one for all' : '';
+      problems.warning({
+        code: 'COLUMN_IGNORED',
+        path: `market.${name}`,
+        column: name,
+        message: `The column ${name} of the market is not read. Give it by name in the table reference${orStore}.`,
+      });
+    }
+  };
+}

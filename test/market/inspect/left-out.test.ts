@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { createProblems } from '#market/content/problems.js';
+import { inspect } from '#market/inspect/inspect.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { places, writeFiles } from '../store-folder.js';
+
+let root: string;
+let folders = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'divisor-left-out-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+async function inspected(given: Record<string, string>) {
+  const folder = join(root, String((folders += 1)));
+  await writeFiles(folder, given);
+  const asked = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  return inspect({ kind: 'files', files });
+}
+
+const LONG = 'Date,Ticker,Close,Currency,Sector\n2024-01-02,A,10,GBP,Tech\n2024-01-03,A,11,GBP,Tech\n';
+
+test.each([
+  ['one code is proposed as the currency of the store', LONG, '--currency GBP'],
+  ['pence are no currency', LONG.replaceAll('GBP', 'GBp'), 'no code of three capitals'],
+  ['several are declared by name', LONG.replace('GBP', 'USD'), 'declare CURRENCY by name'],
+])('columns of terms beside bars are told where they are not read: %s', async (_case, text, said) => {
+  const { findings, unsure, mapping, rows_read } = await inspected({ 'x.csv': text });
+  expect(rows_read).toBe(2);
+  expect(mapping.ignore).toEqual(['Currency', 'Sector']);
+  expect(places(findings)).toEqual(['COLUMN_IGNORED market.Currency', 'COLUMN_IGNORED market.Sector']);
+  const [question] = unsure.filter(({ field }) => field === 'ignore');
+  expect([question!.taken, question!.required]).toEqual(['Currency', false]);
+  expect(question!.question).toContain(said);
+});
+
+test('the one file whose adjusted closes are no numbers is named by the question', async () => {
+  const bars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
+  const { unsure } = await inspected({ 'A.csv': bars('10'), 'B.csv': bars('-inf'), 'C.csv': bars('10') });
+  const [question] = unsure.filter(({ field }) => field === 'adjusted_close');
+  expect(question!.question).toContain('B.csv');
+  expect(question!.question).toContain('-inf');
+});
+
+test('a column with a point in its name is called by all of it', async () => {
+  const { mapping, findings } = await inspected({
+    'A.csv': 'Date,Close,Chg. net\n2024-01-02,10,1.5\n2024-01-03,11,2M\n',
+  });
+  expect([mapping.ignore, findings]).toEqual([['Chg. net'], []]);
+});

@@ -7,8 +7,9 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import { cellPath, type Problems } from '../content/problems.js';
 
-/** A table as JSON carries it; the row labels of its `index` are not read. */
+/** A table as JSON carries it; of the row labels of its `index` only the number is read, where there are any. */
 export interface Frame {
+  readonly index?: readonly unknown[];
   readonly columns: readonly string[];
   readonly data: readonly (readonly unknown[])[];
 }
@@ -44,6 +45,13 @@ export function readFrames(
   for (const name of [...mapped, ...present]) {
     const tableKind = present.find((each) => each === name) ?? 'market';
     const frame = tables[name]!;
+    const { index = [] } = frame;
+    if (index.length > 0 && index.length !== frame.data.length)
+      problems.error({
+        code: 'UNREADABLE_FILE',
+        path: name,
+        message: `The index of the table has ${counted(index.length)}, its data ${counted(frame.data.length)}; each row has one label.`,
+      });
     const addRow = beginFile(tableKind, name, frame.columns);
     if (addRow !== undefined)
       frame.data.forEach((row, i) =>
@@ -51,6 +59,8 @@ export function readFrames(
       );
   }
 }
+
+const counted = (rows: number) => `${rows} ${rows === 1 ? 'row' : 'rows'}`;
 
 interface Row {
   readonly name: string;

@@ -56,8 +56,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const readDay = dayReader(mapping.date_format);
   const numberOf = numberReader(mapping);
   const nameOf = createTableNames(mapping, problems);
-  const reportDividends = createOwnDividends(mapping, problems);
-  const reportTerms = createUnreadTerms(mapping, problems);
+  const reports = [createOwnDividends(mapping, problems), createUnreadTerms(mapping, problems)];
   /** By the name of the datapoint: whether it has a number, and the texts it has. */
   const numbered = new Set<string>();
   const textColumns = new Map<string, Wordy>();
@@ -73,8 +72,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     if (mapping.layout === 'wide') return beginWide(label, written, name);
     const names = mappedColumns(mapping, label, written, problems);
     if (names === undefined) return undefined;
-    reportDividends(written);
-    reportTerms(written);
+    for (const report of reports) report(written);
     fileRow = 0;
     const file = rows.openFile({ label, written }, names);
     const code = codeOfFile(file, name, heading);
@@ -131,10 +129,14 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     }
     if (file.columns === null) {
       const written = [...file.written, ...cells.slice(file.written.length).map(() => '')]; // a sheet ends a row at its last cell
-      file.columns = openWide({ label: file.label, written }, columnsOfTwoRows(mapping, written, cells));
+      const columns = columnsOfTwoRows(mapping, written, cells);
+      const isHeader = typeof readDay(cells[columns.date]) !== 'number';
+      if (!isHeader) problems.error(withoutField(file.label));
+      file.columns = isHeader ? openWide({ label: file.label, written }, columns) : undefined;
       return;
     }
-    const columns = file.columns!; // what cannot be opened is not read
+    const { columns } = file;
+    if (columns === undefined) return; // what cannot be opened is not read
     const isNameOfIndex = file.rowsMet === 0 && cells.every((cell, i) => i === columns.date || textIn(cell) === null);
     if (isNameOfIndex && typeof readDay(cells[columns.date]) !== 'number') return;
     fileRow = file.rowsMet;
@@ -283,3 +285,11 @@ function fieldOfTable(mapping: Mapping, table: string): string | null | undefine
   if (Object.keys(mapping.fields).length > 0) return isMarketTable(mapping, table) ? mapping.fields[table]! : undefined;
   return mapping.field;
 }
+
+/** A wide table whose second row is one of numbers already. */
+const withoutField = (label: string): Problem => ({
+  code: 'MISSING_COLUMN',
+  path: label,
+  message:
+    'Nothing says what the numbers of the table are: the mapping has no field (CLOSE, for example), and the first row below the header holds a day where a second header row would name them.',
+});

@@ -173,15 +173,11 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
         (kind === 'database' ? haveSameTables(tables, other.tables) : !areTwoFiles(tables, other.tables)),
     );
     if (holder === undefined) return;
-    const what =
+    const message =
       kind === 'database'
-        ? 'The database with these tables'
-        : tables.market === undefined
-          ? 'The place'
-          : `The file ${tables.market} of ${location}, or its folder,`;
-    throw new Refusal('FOLDER_REGISTERED', `${what} is already registered as the data store ${holder.store_id}.`, {
-      store_id: holder.store_id,
-    });
+        ? `The database with these tables is already registered as the data store ${holder.store_id}.`
+        : registeredText(tables.market, location, holder);
+    throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
   }
 
   async function update(
@@ -287,6 +283,18 @@ const isPlaced = (kind: DatasetDocument['kind']): kind is DataStoreCreate['kind'
 
 /** Whether two stores read the same tables of a database; a dataset without a name has that of the dataset. */
 /** Whether two stores of one folder each name a file of it as their market, and not the same. */
+/** Says of a folder, or a file of it, which store reads it, and what of it that store reads. */
+function registeredText(
+  market: string | undefined,
+  location: string | null,
+  { store_id: storeId, tables: { market: held } }: Pick<DatasetDocument, 'store_id' | 'tables'>,
+): string {
+  const what = market === undefined ? `The folder ${location}` : `The file ${market} of ${location}`;
+  const part =
+    market === held ? '' : held === undefined ? ', which reads the whole folder' : `, whose market is its file ${held}`;
+  return `${what} is already registered as the data store ${storeId}${part}.`;
+}
+
 function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
   return a.market !== undefined && b.market !== undefined && a.market !== b.market;
 }

@@ -115,6 +115,14 @@ describe('a workbook', () => {
   });
 });
 
+test('a table whose index has another number of rows than its data is refused with both; without labels it is not', async () => {
+  const bars = (index: number[]) => ({ market: { index, columns: HEADER, data: [['A', '2024-01-02', 1]] } });
+  const { findings } = await imported({ kind: 'tables', tables: bars([0, 1]) });
+  expect(places(findings)).toEqual(['UNREADABLE_FILE market']);
+  expect(findings[0]!.message).toMatch(/\b2 rows\b.*\b1 row\b/);
+  expect((await imported({ kind: 'tables', tables: bars([]) })).findings).toEqual([]);
+});
+
 describe('a zip of CSV files', () => {
   test('tells problems at file, row and column', async () => {
     const { places: reported } = await csv({

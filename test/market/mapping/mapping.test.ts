@@ -264,10 +264,14 @@ describe('a wide table', () => {
     expect(found[0]).toMatch(/^DUPLICATE_KEY market\/x.csv/);
   });
 
+  test('without a word on what its numbers are: field is named', async () => {
+    const { findings } = await read({ 'x.csv': WIDE }, { layout: 'wide' });
+    expect(findings).toMatchObject([{ code: 'MISSING_COLUMN', message: expect.stringContaining('no field') }]);
+  });
+
   test('without a close is no market', async () => {
-    expect((await read({ 'x.csv': WIDE }, { layout: 'wide', field: 'VOLUME' })).places).toEqual([
-      'MISSING_COLUMN market.CLOSE',
-    ]);
+    const { places: found } = await read({ 'x.csv': WIDE }, { layout: 'wide', field: 'VOLUME' });
+    expect(found).toEqual(['MISSING_COLUMN market.CLOSE']);
   });
 });
 

@@ -58,8 +58,17 @@ export function describeRegistering(): void {
         service.ask<DataStore>('POST', '/data/stores', { store_id, name: store_id, kind: 'folder', location, tables });
       expect((await create('two-a', { market: 'a.csv' })).body.identifiers).toBe(1);
       expect((await create('two-b', { market: 'b.csv' })).body.identifiers).toBe(2);
-      for (const tables of [{ market: 'a.csv' }, {}])
-        expect((await create('two-c', tables)).body).toMatchObject({ error: { code: 'FOLDER_REGISTERED' } });
+      for (const [tables, asked] of [
+        [{ market: 'b.csv' }, 'The file b.csv of '],
+        [{}, 'The folder '],
+      ] as const) {
+        const { error } = (await create('two-c', tables)).body as unknown as { error: Record<string, unknown> };
+        expect(error).toMatchObject({ code: 'FOLDER_REGISTERED' });
+        expect(error['message']).toContain(`${asked}${location}`);
+        expect(error['message']).toMatch(
+          'market' in tables ? /store two-b\.$/ : /store two-[ab], .* file [ab]\.csv\.$/,
+        );
+      }
     });
 
     test('tells every problem and registers nothing', async () => {

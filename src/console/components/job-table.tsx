@@ -47,11 +47,11 @@ const textOf = (job: JobStatus): string => `${job.job_id} ${jobSubject(job)} ${j
 const isOver = ({ status }: JobStatus): boolean => status !== 'pending' && status !== 'running';
 
 const COLUMNS: readonly Column<JobStatus>[] = [
-  { id: 'kind', title: 'Kind', width: 100, value: ({ kind }) => kindWord(kind) },
+  { id: 'kind', title: 'Kind', width: 96, value: ({ kind }) => kindWord(kind) },
   {
     id: 'ident',
     title: 'Of',
-    width: 150,
+    width: 96,
     grow: 2,
     value: jobIdent,
     show: (job) => (
@@ -64,7 +64,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   {
     id: 'status',
     title: 'State',
-    width: 104,
+    width: 96,
     value: ({ status }) => status,
     show: ({ status }) => <Badge kind={STATUS_KINDS[status]}>{status}</Badge>,
   },

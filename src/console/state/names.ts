@@ -7,11 +7,13 @@ export interface NameFacts {
   readonly name: string | null;
   readonly sector: string | null;
   readonly country: string | null;
+  /** Of its prices. */
+  readonly currency: string | null;
 }
 
 /** Identifiers asked for at once: an address of some 8 KB. */
 const AT_ONCE = 400;
-const FIELDS = ['NAME', 'SECTOR', 'COUNTRY'];
+const FIELDS = ['NAME', 'SECTOR', 'COUNTRY', 'CURRENCY'];
 
 /** Reference data of names; those that the served store does not know are missing. Columns it does not have are null. */
 export function useNames(identifiers: readonly string[], asOf: string | undefined): ReadonlyMap<string, NameFacts> {
@@ -43,5 +45,5 @@ function toFacts({ fields }: ReferenceEntry): NameFacts {
     const value = fields[name];
     return typeof value === 'string' && value !== '' ? value : null;
   };
-  return { name: text('NAME'), sector: text('SECTOR'), country: text('COUNTRY') };
+  return { name: text('NAME'), sector: text('SECTOR'), country: text('COUNTRY'), currency: text('CURRENCY') };
 }

@@ -45,6 +45,10 @@ export const costText = (value: Maybe): string => (value === 0 ? 'none' : bps(va
 export const decimal = (value: Maybe, digits = 2): string =>
   value === null || value === undefined ? NONE : fixed(value, digits);
 
+/** A written amount with its currency, where both are known: `12.50 USD`. */
+export const inMoney = (written: string, currency: string | null): string =>
+  currency === null || written === NONE ? written : `${written} ${currency}`;
+
 /** A count of things: `1,234`. */
 export const count = (value: Maybe): string => (value === null || value === undefined ? NONE : fixed(value, 0));
 

@@ -301,6 +301,9 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('Start *').fill('2020-02-20');
     await page.getByLabel('End *').fill('2020-03-23');
     await page.getByRole('button', { name: 'Shock' }).click();
+    // What is not written yet is not refused.
+    await page.getByText('Returns follow once every shock moves something').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Add to Shocks' }).click();
     await page.getByLabel('Shocks: name 1').fill('SECTOR:Energy');
     await page.getByLabel('Shocks: SECTOR:Energy').fill('-0.2');

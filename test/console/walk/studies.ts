@@ -4,6 +4,7 @@ import type {
   IdentifierSearch,
   OptimisationRunResult,
   RiskModelView,
+  SweepView,
   WeightsView,
 } from '#clients/typescript/divisor.js';
 import { eventually, type Desk } from '../desk.js';
@@ -137,7 +138,7 @@ export function describeStudies(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Ranking' }).waitFor();
     await picture(page, 'sweep');
     const id = new URL(page.url()).pathname.split('/').at(-1);
-    const { body } = await service.ask<{ request: object; result: { rows: { patch: object }[] } }>(
+    const { body } = await service.ask<{ request: object; result: Pick<SweepView, 'rows'> }>(
       'GET',
       `/jobs/sweep:${id}`,
     );
@@ -146,8 +147,10 @@ export function describeStudies(desk: () => Desk): void {
       grid: { '/document/pipeline/weighting/cap': [0.05, 0.1, 1] },
     });
     await page.getByText('Transaction cost 25 bps').waitFor();
-    const best = 100 * Number(Object.values(body.result.rows[0]!.patch)[0]);
-    await page.getByRole('row', { name: new RegExp(`^1 ${best}% `) }).waitFor();
+    const [best] = body.result.rows;
+    const cap = 100 * Number(Object.values(best!.patch)[0]);
+    const sharpe = best!.metrics!.sharpe_ratio!.toFixed(3).replace('-', '\u2212');
+    await page.getByRole('row', { name: new RegExp(`^1 ${sharpe} ${cap}% `) }).waitFor();
     expect(complaints).toEqual([]);
   });
 }

@@ -148,7 +148,7 @@ const COLUMNS: readonly Column<Event>[] = [
   {
     id: 'date',
     title: 'Date',
-    width: 124,
+    width: 132,
     value: ({ date }) => date,
     show: ({ date }) => (
       <>

@@ -93,11 +93,11 @@ const FIELD_COLUMNS: readonly Column<FieldRow>[] = [
   {
     id: 'name',
     title: 'Field',
-    width: 170,
+    width: 190,
     grow: 2,
     value: ({ name }) => name,
     show: ({ name }) => <code>{name}</code>,
   },
-  { id: 'dataset', title: 'From', width: 110, grow: 1, value: ({ dataset }) => dataset },
-  { id: 'kind', title: 'Kind', width: 90, grow: 1, value: ({ kind }) => kind },
+  { id: 'dataset', title: 'From', width: 90, grow: 1, value: ({ dataset }) => dataset },
+  { id: 'kind', title: 'Kind', width: 84, grow: 1, value: ({ kind }) => kind },
 ];

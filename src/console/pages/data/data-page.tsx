@@ -83,7 +83,7 @@ const COLUMNS: readonly Column<DataStore>[] = [
   {
     id: 'store',
     title: 'Store',
-    width: 150,
+    width: 264,
     grow: 3,
     value: (store) => store.store_id,
     show: (store) => (

@@ -55,7 +55,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'strategy',
     title: 'Strategy',
-    width: 150,
+    width: 132,
     grow: 3,
     value: ({ stored }) => stored.strategy.id,
     show: ({ stored: { strategy } }) => (
@@ -90,7 +90,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'state',
     title: 'State',
-    width: 150,
+    width: 140,
     grow: 1,
     value: ({ stored, run, failed }) =>
       stored.problems.length > 0 ? 4 : failed !== null ? 3 : run === null ? 2 : run.stale === null ? 0 : 1,

@@ -148,7 +148,7 @@ const COLUMNS: readonly Column<IndexAction>[] = [
     id: 'value',
     title: 'Value',
     help: 'Cash in the currency of the name, shares for one held, or a ratio, by the action',
-    width: 124,
+    width: 132,
     priority: 3,
     align: 'right',
     value: ({ value }) => value,

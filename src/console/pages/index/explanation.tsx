@@ -3,6 +3,7 @@ import { Badge } from '../../components/badge.js';
 import { Facts } from '../../components/facts.js';
 import { SidePanel } from '../../components/side-panel.js';
 import { Answered } from '../../components/wait.js';
+import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
@@ -54,6 +55,7 @@ export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
   const { identifier, included, weight, excluded_by: rule, drift, derivation } = explained;
+  const currency = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   return (
     <>
       <p>
@@ -72,6 +74,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
           ['Decided on', explained.decision_date],
           ['In effect from', explained.rebalance_date],
           ['Looked at on', explained.as_of],
+          ['Prices in', currency],
         ]}
       />
       <p>

@@ -103,18 +103,25 @@ function Compared({ id, runs }: ComparedProps) {
   );
 }
 
+const PUBLISHED: Column<StoredRun> = {
+  id: 'published',
+  title: 'Published',
+  help: 'Whether closes of the run are in the published log',
+  width: 96,
+  priority: 2,
+  value: ({ published }) => Number(published),
+  show: ({ published }) => (published ? <Badge kind="info">published</Badge> : null),
+};
+
 const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<StoredRun>[] => [
   {
     id: 'at',
     title: 'Run',
     width: 140,
     value: ({ run_at: at }) => at,
-    show: ({ run_at: at, published }) => (
-      <>
-        {moment(at)} {published && <Badge kind="info">published</Badge>}
-      </>
-    ),
+    show: ({ run_at: at }) => moment(at),
   },
+  PUBLISHED,
   {
     id: 'id',
     title: 'Id',

@@ -32,7 +32,8 @@ export function Scenarios({ id, run }: ScenariosProps) {
   const set = (next: readonly JsonObject[]) =>
     setParameters({ scenarios: next.length === 0 ? null : JSON.stringify(next) });
   const key = JSON.stringify(asked);
-  const answer = useOneAtATime(asked.length === 0 ? null : `${runKey(id)} ${key}`, () =>
+  const isWritten = asked.length > 0 && !asked.some(isEmptyShock);
+  const answer = useOneAtATime(isWritten ? `${runKey(id)} ${key}` : null, () =>
     service.value.call('runScenarios', { params: { index_id: id }, query: shownRun(), body: bodyOf(asked) }),
   );
   const { data, trouble, isBehind } = answer;
@@ -62,15 +63,18 @@ export function Scenarios({ id, run }: ScenariosProps) {
         <Asked
           key={at}
           scenario={scenario}
-          findings={trouble?.findings ?? []}
+          findings={isWritten ? (trouble?.findings ?? []) : []}
           path={`scenarios[${at}]`}
           onChange={(next) => set(asked.map((own, i) => (i === at ? next : own)))}
           onRemove={() => set(asked.filter((_, i) => i !== at))}
         />
       ))}
-      {asked.length > 0 && isBehind && <Wait what="the scenarios" />}
-      {asked.length > 0 && trouble !== null && <Problem trouble={trouble} />}
-      {asked.length > 0 && data !== undefined && trouble === null && (
+      {asked.some(isEmptyShock) && (
+        <p class="quiet">Returns follow once every shock moves something: add what moves, and by how much.</p>
+      )}
+      {isWritten && isBehind && <Wait what="the scenarios" />}
+      {isWritten && trouble !== null && <Problem trouble={trouble} />}
+      {isWritten && data !== undefined && trouble === null && (
         <>
           {data.findings.length > 0 && <Findings findings={data.findings} shown={3} />}
           <Section title="Returns" aside={`of what is held on ${data.as_of}`}>
@@ -93,6 +97,9 @@ export function Scenarios({ id, run }: ScenariosProps) {
 
 const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined =>
   results.find(({ name }) => name === parameter('scenario')) ?? results[0];
+
+/** A shock to which nothing was added yet: there is nothing to ask. */
+const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;
 
 /** The service says what is wrong with them. */
 const bodyOf = (asked: readonly JsonObject[]): ScenarioRequest => ({ scenarios: asked }) as unknown as ScenarioRequest;
@@ -213,7 +220,7 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
 ];
 
 const NAMES: readonly Column<ScenarioResult['by_name'][number]>[] = [
-  { id: 'name', title: 'Name', width: 100, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'name', title: 'Name', width: 86, grow: 1, value: ({ identifier }) => identifier },
   numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
   numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
   numeric({

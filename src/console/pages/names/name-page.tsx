@@ -10,15 +10,16 @@ import { Metrics } from '../../components/metrics.js';
 import { Page, Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { parameter, setParameters, withQuery } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
+import { actionValue } from '../../words/actions.js';
 import { monthsBefore } from '../../words/dates.js';
-import { decimal, figure, percent } from '../../words/numbers.js';
+import { decimal, figure, inMoney, percent } from '../../words/numbers.js';
 import './names.css';
 
 /** One name of the market: its prices, what happened to it, and what is known of it. */
@@ -32,6 +33,8 @@ export function NamePage({ params }: PageProps) {
   );
   const company = reference.data?.fields['NAME'];
   const sector = reference.data?.fields['SECTOR'];
+  const priced = reference.data?.fields['CURRENCY'];
+  const currency = typeof priced === 'string' ? priced : null;
   return (
     <Page
       title={identifier}
@@ -43,14 +46,15 @@ export function NamePage({ params }: PageProps) {
         <>
           {typeof company === 'string' && <span>{company}</span>}
           {typeof sector === 'string' && <Badge>{sector}</Badge>}
+          {currency !== null && <Badge>{currency}</Badge>}
         </>
       }
     >
-      <Prices identifier={identifier} actions={actions.data} />
+      <Prices identifier={identifier} actions={actions.data} currency={currency} />
       <div class="name-columns">
         <Section title="Corporate actions">
           <Answered resource={actions} what="the corporate actions">
-            {(view) => <Actions view={view} />}
+            {(view) => <Actions view={view} currency={currency} />}
           </Answered>
         </Section>
         <Section title="Reference data" aside="as known now">
@@ -76,9 +80,11 @@ const SCALES = [
 interface PricesProps {
   readonly identifier: string;
   readonly actions: CorporateActionsResponse | undefined;
+  /** Of the prices; null where it is not known. */
+  readonly currency: string | null;
 }
 
-function Prices({ identifier, actions }: PricesProps) {
+function Prices({ identifier, actions, currency }: PricesProps) {
   const adjust = BASES.find(({ value }) => value === parameter('adjust'))?.value ?? 'none';
   const isLog = parameter('scale') === 'log';
   const prices = useResource(
@@ -107,33 +113,32 @@ function Prices({ identifier, actions }: PricesProps) {
       }
     >
       <Answered resource={prices} what={`the prices of ${identifier}`}>
-        {(view) => <PriceCharts view={view} actions={actions} isLog={isLog} />}
+        {(view) => <PriceCharts view={view} actions={actions} currency={currency} isLog={isLog} />}
       </Answered>
     </Section>
   );
 }
 
-interface PriceChartsProps {
+interface PriceChartsProps extends Omit<PricesProps, 'identifier'> {
   readonly view: PricesResponse;
-  readonly actions: CorporateActionsResponse | undefined;
   readonly isLog: boolean;
 }
 
 const COUNT: Unit = { of: 'number', digits: 0 };
 
 /** CLOSE with its actions as marks; below it another column, volume where there is any. */
-function PriceCharts({ view, actions, isLog }: PriceChartsProps) {
+function PriceCharts({ view, actions, currency, isLog }: PriceChartsProps) {
   const { index, columns, data } = view.prices;
   const dates = useMemo(() => index.map(String), [view]);
   const others = columns.filter((column) => column !== 'CLOSE');
   const below =
     others.find((column) => column === parameter('below')) ?? others.find((one) => one === 'VOLUME') ?? others[0];
-  const lines = useMemo(() => [lineOf(view, 'CLOSE', 1)], [view]);
+  const lines = useMemo(() => [lineOf(view, 'CLOSE', 1, currency)], [view, currency]);
   const lower = useMemo(
     () => (below === undefined ? [] : [{ ...lineOf(view, below, 8), isFilled: true }]),
     [view, below],
   );
-  const marks = useMemo(() => marksOf(actions), [actions]);
+  const marks = useMemo(() => marksOf(actions, currency), [actions, currency]);
   const range = chosenRange();
   const [start, end] = [dates[0], dates.at(-1)];
   if (start === undefined || end === undefined || data.length === 0)
@@ -178,25 +183,35 @@ function PriceCharts({ view, actions, isLog }: PriceChartsProps) {
   );
 }
 
-function lineOf({ prices: { columns, data } }: PricesResponse, column: string, colour: number): Line {
+function lineOf(
+  { prices: { columns, data } }: PricesResponse,
+  column: string,
+  colour: number,
+  currency: string | null = null,
+): Line {
   const at = columns.indexOf(column);
-  return { id: column, label: column, colour, values: data.map((row) => row[at] as number | null) };
+  return { id: column, label: inMoney(column, currency), colour, values: data.map((row) => row[at] as number | null) };
 }
 
 /** Months shown around an action whose mark is opened. */
 const AROUND_MONTHS = 3;
 
-function marksOf(actions: CorporateActionsResponse | undefined): readonly Mark[] {
+function marksOf(actions: CorporateActionsResponse | undefined, currency: string | null): readonly Mark[] {
   return (actions?.actions ?? []).map(({ ex_date: date, type, value }) => ({
     date,
-    label: `${wordOf(type)} ${figure(value)}`,
+    label: `${wordOf(type)} ${actionValue(type, value, currency)}`,
     address: withQuery({ from: monthsBefore(date, AROUND_MONTHS), to: monthsBefore(date, -AROUND_MONTHS) }),
   }));
 }
 
 const wordOf = (type: string): string => type.toLowerCase().replaceAll('_', ' ');
 
-function Actions({ view }: { readonly view: CorporateActionsResponse }) {
+interface ActionsProps {
+  readonly view: CorporateActionsResponse;
+  readonly currency: string | null;
+}
+
+function Actions({ view, currency }: ActionsProps) {
   const { actions, trailing_dividend: dividend, trailing_dividend_yield: dividendYield } = view;
   if (actions.length === 0) return <p class="quiet">None is held.</p>;
   return (
@@ -204,7 +219,11 @@ function Actions({ view }: { readonly view: CorporateActionsResponse }) {
       <Metrics
         label="Sums of the actions"
         metrics={[
-          { term: 'Dividends of a year', value: figure(dividend), help: 'Ordinary, per share, to the last date held' },
+          {
+            term: 'Dividends of a year',
+            value: inMoney(figure(dividend), currency),
+            help: 'Ordinary, per share, to the last date held',
+          },
           { term: 'Yield', value: percent(dividendYield), help: 'Over the close of that date' },
           {
             term: 'Splits together',
@@ -216,7 +235,7 @@ function Actions({ view }: { readonly view: CorporateActionsResponse }) {
       <Table
         label="corporate actions"
         name="actions"
-        columns={ACTION_COLUMNS}
+        columns={actionColumns(currency)}
         rows={actions}
         keyOf={({ type, ex_date: date, value }) => `${type} ${date} ${value}`}
         sort={{ column: 'date', direction: 'desc' }}
@@ -228,17 +247,18 @@ function Actions({ view }: { readonly view: CorporateActionsResponse }) {
 
 type Action = CorporateActionsResponse['actions'][number];
 
-const ACTION_COLUMNS: readonly Column<Action>[] = [
+const actionColumns = (currency: string | null): readonly Column<Action>[] => [
   { id: 'date', title: 'Ex date', width: 100, value: (row) => row.ex_date },
-  { id: 'type', title: 'Action', width: 130, grow: 1, value: ({ type }) => wordOf(type) },
-  numeric({
+  { id: 'type', title: 'Action', width: 92, grow: 1, value: ({ type }) => wordOf(type) },
+  {
     id: 'value',
     title: 'Value',
-    help: 'Cash per share, or shares for one',
-    width: 90,
-    of: ({ value }) => value,
-    write: figure,
-  }),
+    help: 'Cash per share, shares for one held, or a ratio, by the action',
+    width: 172,
+    align: 'right',
+    value: ({ value }) => value,
+    show: ({ type, value }) => actionValue(type, value, currency),
+  },
   { id: 'pay', title: 'Paid', width: 100, priority: 2, value: (row) => row.pay_date },
   { id: 'status', title: 'State', width: 96, priority: 3, value: ({ status }) => status },
   { id: 'related', title: 'Other name', width: 100, priority: 4, value: ({ related }) => related },

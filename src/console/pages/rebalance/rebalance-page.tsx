@@ -17,8 +17,7 @@ import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
-import { costText } from '../../words/numbers.js';
-import { count, counted, decimal, percent, signClass } from '../../words/numbers.js';
+import { costText, count, counted, decimal, inMoney, percent, signClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, OfRun } from '../index/explanation.js';
 import { rowWords } from '../optimise/measures.js';
@@ -153,6 +152,8 @@ type Shown = (typeof SHOWN)[number]['value'];
 interface Row extends RebalancedName {
   readonly company: string | null;
   readonly sector: string | null;
+  /** Of the price. */
+  readonly priceCurrency: string | null;
 }
 
 const isAdded = ({ before, target }: RebalancedName): boolean => target !== 0 && (before === null || before === 0);
@@ -179,8 +180,8 @@ function Names({ view, open, currency }: NamesProps) {
   );
   const shown = SHOWN.find(({ value }) => value === parameter('show'))?.value ?? 'all';
   const rows = view.names.filter(IS_SHOWN[shown]).map((name): Row => {
-    const { name: company = null, sector = null } = facts.get(name.identifier) ?? {};
-    return { ...name, company, sector };
+    const { name: company = null, sector = null, currency: priceCurrency = null } = facts.get(name.identifier) ?? {};
+    return { ...name, company, sector, priceCurrency };
   });
   return (
     <Section
@@ -226,7 +227,7 @@ const COLUMNS: readonly Column<Row>[] = [
     ),
   },
   { id: 'company', title: 'Company', width: 110, grow: 2, priority: 6, value: ({ company }) => company },
-  { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 5, value: ({ sector }) => sector },
+  { id: 'sector', title: 'Sector', width: 110, grow: 2, priority: 5, value: ({ sector }) => sector },
   numeric({ id: 'before', title: 'Before', width: 76, of: ({ before }) => before, write: weight }),
   numeric({ id: 'after', title: 'After', width: 76, of: ({ after }) => after, write: weight }),
   numeric({ id: 'change', title: 'Change', width: 80, priority: 2, of: ({ change: moved }) => moved, write: signed }),
@@ -250,15 +251,16 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ trade }) => trade,
     show: ({ trade }) => (trade === 0 ? '–' : <span class={signClass(trade)}>{decimal(trade, 0)}</span>),
   },
-  numeric({
+  {
     id: 'price',
     title: 'Price',
     help: 'As stored, in the currency of the name',
-    width: 90,
+    width: 112,
     priority: 7,
-    of: ({ price }) => price,
-    write: decimal,
-  }),
+    align: 'right',
+    value: ({ price }) => price,
+    show: ({ price, priceCurrency }) => inMoney(decimal(price), priceCurrency),
+  },
 ];
 
 /** Trades at old prices, and orders that were not filled. */

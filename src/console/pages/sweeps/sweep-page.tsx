@@ -165,7 +165,8 @@ function columnsOf(pointers: readonly string[], told: Told): readonly Column<Swe
     show: ({ patch }) => pointer in patch && withUnit(patch[pointer] as Json, told(pointer).unit), // Values of a patch are JSON.
   }));
   return [
-    { id: 'rank', title: 'Rank', width: 60, value: ({ rank }) => rank },
+    { id: 'rank', title: 'Rank', width: 56, value: ({ rank }) => rank },
+    SHARPE,
     ...varied,
     ...METRICS,
     {
@@ -179,14 +180,15 @@ function columnsOf(pointers: readonly string[], told: Told): readonly Column<Swe
   ];
 }
 
+const SHARPE: Column<SweepRow> = numeric({
+  id: 'sharpe',
+  title: 'Sharpe',
+  width: 76,
+  of: ({ metrics }) => metrics?.sharpe_ratio ?? null,
+  write: (value) => decimal(value, 3),
+});
+
 const METRICS: readonly Column<SweepRow>[] = [
-  numeric({
-    id: 'sharpe',
-    title: 'Sharpe',
-    width: 76,
-    of: ({ metrics }) => metrics?.sharpe_ratio ?? null,
-    write: (value) => decimal(value, 3),
-  }),
   {
     id: 'annual',
     title: 'Annualised',

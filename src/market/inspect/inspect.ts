@@ -8,6 +8,7 @@ import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
 import { readImport } from '../import/read-import.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
+import { textIn } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import { readDatabase } from '../sources/databases/read-database.js';
@@ -137,7 +138,7 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
     unsure: [
       {
         field: 'columns',
-        question: 'Which columns hold the day and the close? No table was recognised as one of prices.',
+        question: `Which columns hold the day and the close? No table was recognised as one of prices.${seen(source)}`,
         taken: null,
         others: [],
         required: true,
@@ -146,6 +147,17 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
     preview: { index: [], columns: [], data: [] },
     findings: problems.findings(),
   };
+}
+
+/** Columns that a question lists. */
+const COLUMNS_MAX = 8;
+
+/** What was seen of the first table, and what says that its columns are names. */
+function seen(source: Source | undefined): string {
+  const header = (source?.samples[0]?.rows[0] ?? []).map((cell) => JSON.stringify(textIn(cell) ?? '').slice(0, 40));
+  if (header.length === 0) return '';
+  const more = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
+  return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
 }
 
 async function opened(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {

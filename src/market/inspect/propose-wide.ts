@@ -7,10 +7,24 @@ import type { Sample } from './sample.js';
 /** What a column of days behind the names is called: the index of a frame stands there in Parquet. */
 const INDEX = /^(__index_level_\d+__|date|dates|datetime|datum|index)$/i;
 
-/** Where the day stands: before the names, or behind them; undefined where it does not. */
-function dayColumn(draft: Draft, header: Sample['rows'][number], row: Sample['rows'][number]): number | undefined {
+/** What pandas calls a column that counts rows, once it is written or reset twice. */
+const COUNTER = /^(|unnamed: \d+|index|level_\d+)$/i;
+
+/** Whether a column counts rows: 0, 1, 2, under a name that is one of no asset. */
+function isCounter(header: Sample['rows'][number], body: Sample['rows'], i: number): boolean {
+  if (!COUNTER.test(textIn(header[i])?.trim() ?? '')) return false;
+  const counts = body.map((row) => (textIn(row[i]) === null ? Number.NaN : Number(row[i])));
+  const [first] = counts;
+  return Number.isInteger(first) && counts.every((count, k) => count === first! + k);
+}
+
+/** Where the day stands: before the names, at most behind a count of rows, or behind them; undefined where it does not. */
+function dayColumn(draft: Draft, header: Sample['rows'][number], body: Sample['rows']): number | undefined {
+  const row = body[0]!; // a header has a row below
   const last = row.length - 1;
   if (isDay(draft.answers, row[0])) return 0;
+  const first = header.findIndex((_, i) => !isCounter(header, body, i));
+  if (first > 0 && roleOf(textIn(header[first]) ?? '') === 'date' && isDay(draft.answers, row[first])) return first;
   return last > 0 && isDay(draft.answers, row[last]) && INDEX.test(textIn(header[last]) ?? '') ? last : undefined;
 }
 
@@ -18,20 +32,25 @@ function dayColumn(draft: Draft, header: Sample['rows'][number], row: Sample['ro
 export function proposeWide(draft: Draft, sample: Sample, samples: readonly Sample[]): boolean {
   if (draft.answers.layout === 'long') return false;
   const at = sample.rows.slice(0, PREAMBLE_MAX).findIndex((row, i) => {
-    const next = sample.rows[i + 1];
-    const day = next && dayColumn(draft, row, next);
+    const body = sample.rows.slice(i + 1);
+    const day = body.length === 0 ? undefined : dayColumn(draft, row, body);
     return (
       (draft.answers.skip_rows ?? i) === i &&
       day !== undefined &&
-      next!.length > 1 &&
-      !row.toSpliced(day, 1).some((cell) => isNumber(cell) || textIn(cell) === null)
+      body[0]!.length > 1 &&
+      !row.some(
+        (cell, k) => k !== day && (isNumber(cell) || textIn(cell) === null) && !(k < day && isCounter(row, body, k)),
+      )
     );
   });
   if (at < 0) return false;
-  const day = dayColumn(draft, sample.rows[at]!, sample.rows[at + 1]!)!; // found above
   const header = textsOf(sample.rows[at]!);
   const body = sample.rows.slice(at + 1);
-  const cells = body.flatMap((row) => row.toSpliced(day, 1)).filter((cell) => textIn(cell) !== null);
+  const day = dayColumn(draft, sample.rows[at]!, body)!; // found above
+  const counters = header.flatMap((_, i) => (i !== day && isCounter(header, body, i) ? [i] : []));
+  const cells = body
+    .flatMap((row) => row.filter((_, i) => i !== day && !counters.includes(i)))
+    .filter((cell) => textIn(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MOST * cells.length) return false;
   const fields = samples.length === 1 ? {} : fieldsOfTables(samples);
   draft.recognisedAs = 'pandas, one column a name';
@@ -41,6 +60,10 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
     ...(header[day] === '' || header[day]!.toLowerCase() === 'date' ? {} : { columns: { date: header[day]! } }),
     ...(Object.keys(fields).length > 0 ? { fields } : { field: 'CLOSE' }),
   };
+  leaveCounters(
+    draft,
+    counters.map((i) => header[i]!).filter((name) => name !== ''),
+  );
   askFields(draft, fields, samples);
   basisFromFiles(draft, samples);
   days(
@@ -50,6 +73,13 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
   numberMarks(draft, cells, sample);
   draft.confidence = 'likely';
   return true;
+}
+
+function leaveCounters(draft: Draft, names: readonly string[]): void {
+  if (names.length === 0) return;
+  draft.mapping.ignore = [...names];
+  const question = `${names.join(', ')} counts the rows, and is no name: left out.`;
+  ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
 /** The price basis, where the name of a file says it: adj_close_2005.csv, close_split_adjusted.csv. */

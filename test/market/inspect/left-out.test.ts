@@ -54,3 +54,30 @@ test('a column with a point in its name is called by all of it', async () => {
   });
   expect([mapping.ignore, findings]).toEqual([['Chg. net'], []]);
 });
+
+test.each([
+  ['before the day, without a name', ',Date,A,B\n0,2024-01-02,10,7\n1,2024-01-03,11,8\n', []],
+  ['before the day', 'index,Date,A,B\n5,2024-01-02,10,7\n6,2024-01-03,11,8\n', ['index']],
+  ['twice', ',level_0,Date,A,B\n0,0,2024-01-02,10,7\n1,1,2024-01-03,11,8\n', ['level_0']],
+  ['behind the day', 'Date,Unnamed: 0,A,B\n2024-01-02,0,10,7\n2024-01-03,1,11,8\n', ['Unnamed: 0']],
+])('a column that counts the rows of a wide table is no name: %s', async (_where, text, ignored) => {
+  const { mapping, unsure, preview, findings } = await inspected({ 'close.csv': text });
+  expect([mapping.layout, mapping.ignore, findings]).toEqual(['wide', ignored, []]);
+  expect(unsure.filter(({ required }) => required)).toEqual([]);
+  expect(preview.data).toEqual([
+    ['A', '2024-01-02', 10],
+    ['A', '2024-01-03', 11],
+    ['B', '2024-01-02', 7],
+    ['B', '2024-01-03', 8],
+  ]);
+});
+
+test('a name called index whose prices do not count rows stays', async () => {
+  const { mapping, rows_read } = await inspected({ 'close.csv': 'Date,index,A\n2024-01-02,5,10\n2024-01-03,7,11\n' });
+  expect([mapping.ignore, rows_read]).toEqual([[], 4]);
+});
+
+test('where nothing is recognised the question names the columns, and the layout of names across', async () => {
+  const { unsure } = await inspected({ 'x.csv': 'colour,shape\nred,round\n' });
+  expect(unsure[0]!.question).toMatch(/"colour", "shape".*wide/);
+});

@@ -8,25 +8,27 @@ interface FindingsProps {
   readonly findings: readonly Finding[];
   /** Findings shown before the rest is folded away. */
   readonly shown?: number;
+  /** Where the field of a finding is edited; null where it is not. */
+  readonly addressOf?: ((path: string) => string | null) | undefined;
 }
 
 /** Findings as the service words them, each with its field. */
-export function Findings({ findings, shown = 8 }: FindingsProps) {
+export function Findings({ findings, shown = 8, addressOf }: FindingsProps) {
   const rest = findings.slice(shown);
   return (
     <div class="findings">
-      <FindingList findings={findings.slice(0, shown)} />
+      <FindingList findings={findings.slice(0, shown)} addressOf={addressOf} />
       {rest.length > 0 && (
         <details>
           <summary>{rest.length} more</summary>
-          <FindingList findings={rest} />
+          <FindingList findings={rest} addressOf={addressOf} />
         </details>
       )}
     </div>
   );
 }
 
-function FindingList({ findings }: { readonly findings: readonly Finding[] }) {
+function FindingList({ findings, addressOf }: Pick<FindingsProps, 'findings' | 'addressOf'>) {
   return (
     <ul class="finding-list">
       {findings.map((finding) => (
@@ -40,7 +42,7 @@ function FindingList({ findings }: { readonly findings: readonly Finding[] }) {
               {finding.path !== '' && (
                 <>
                   {' at '}
-                  <code>{finding.path}</code>
+                  <FieldPath path={finding.path} address={addressOf?.(finding.path) ?? null} />
                 </>
               )}
             </span>
@@ -49,4 +51,14 @@ function FindingList({ findings }: { readonly findings: readonly Finding[] }) {
       ))}
     </ul>
   );
+}
+
+interface FieldPathProps {
+  readonly path: string;
+  readonly address: string | null;
+}
+
+function FieldPath({ path, address }: FieldPathProps) {
+  const written = <code>{path}</code>;
+  return address === null ? written : <a href={address}>{written}</a>;
 }

@@ -122,7 +122,11 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByRole('button', { name: 'Run NOBODY' }).click();
     await page.getByRole('row', { name: /NOBODY.*run failed/ }).click();
     const failure = page.getByRole('alert').filter({ hasText: 'The last run failed' });
-    await failure.getByText('pipeline.selection[0]').waitFor();
+    // A finding leads to its rule in the designer.
+    await failure.getByRole('link', { name: 'pipeline.selection[0]' }).click();
+    await page.getByRole('heading', { name: 'Edit NOBODY' }).waitFor();
+    await eventually(() => page.evaluate('document.activeElement.id')).toBe('rule-0');
+    await page.goBack();
     await service.ask('PUT', '/indices/NOBODY', { ...core, id: 'NOBODY' });
     await failure.getByRole('button', { name: 'Run again' }).click();
     await page.getByLabel(/^Figures from/).waitFor();

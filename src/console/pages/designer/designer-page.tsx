@@ -95,6 +95,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const [note, setNote] = useState('');
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);
+  useRuleAt(parameter('at'));
   const refused = saving.trouble?.findings ?? [];
   const findings = [...(report.data?.findings ?? []), ...refused];
   return (
@@ -129,6 +130,14 @@ function Designer({ opened, types, onReload }: DesignerProps) {
       </Page>
     </WorkshopContext.Provider>
   );
+}
+
+/** Puts the focus on the rule that a path leads to, as findings name it: `pipeline.selection[0].params.count`. */
+function useRuleAt(path: string | null): void {
+  const rule = /^pipeline\.selection\[(\d+)\]/.exec(path ?? '')?.[1];
+  useEffect(() => {
+    if (rule !== undefined) globalThis.document.getElementById(`rule-${rule}`)?.focus();
+  }, [rule]);
 }
 
 interface Drafted {

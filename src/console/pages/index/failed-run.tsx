@@ -7,11 +7,18 @@ import { addressOf } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { moment } from '../../words/dates.js';
+import { indexAddress } from '../../words/addresses.js';
 import { runAfterFailure, runOf } from './run-settings.js';
 import { newestRun } from './run-terms.js';
 
+interface FailedRunProps {
+  readonly id: string;
+  /** A strategy, whose rules are those of its index. */
+  readonly isStrategy: boolean;
+}
+
 /** Why the last run failed, until another one is made. */
-export function FailedRun({ id }: { readonly id: string }) {
+export function FailedRun({ id, isStrategy }: FailedRunProps) {
   const job = useFailedRuns().get(id);
   const stored = useResource(job === undefined ? null : `run before the failure ${job.finished_at}`, (signal) =>
     newestRun(id, signal),
@@ -31,7 +38,9 @@ export function FailedRun({ id }: { readonly id: string }) {
         )
       }
     >
-      {findings.length > 0 && <Findings findings={findings} shown={3} />}
+      {findings.length > 0 && (
+        <Findings findings={findings} shown={3} addressOf={isStrategy ? undefined : (path) => ruleAddress(id, path)} />
+      )}
       <p class="quiet">
         {finished !== null && `${moment(finished)} · `}
         <a href={addressOf('/console/jobs', { job: jobId })}>The job</a>
@@ -40,3 +49,7 @@ export function FailedRun({ id }: { readonly id: string }) {
     </Banner>
   );
 }
+
+/** Where the designer has the rule that a finding is about. */
+const ruleAddress = (id: string, path: string): string | null =>
+  path.startsWith('pipeline.') ? addressOf(`${indexAddress(id)}/edit`, { at: path }) : null;

@@ -53,10 +53,15 @@ export function RunActions({ id, isStrategy }: { readonly id: string; readonly i
   );
 }
 
+interface RunStateProps {
+  readonly id: string;
+  readonly isStrategy?: boolean;
+}
+
 /** A run under way, or why the last one failed. */
-export function RunState({ id }: { readonly id: string }) {
+export function RunState({ id, isStrategy = false }: RunStateProps) {
   const job = liveJobs.value.find(({ job_id: jobId }) => jobId === `backtest:${id}`);
-  if (job === undefined) return <FailedRun id={id} />;
+  if (job === undefined) return <FailedRun id={id} isStrategy={isStrategy} />;
   return (
     <Banner
       kind="info"

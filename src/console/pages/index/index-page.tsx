@@ -145,7 +145,7 @@ function StrategyOf({ stored }: { readonly stored: StoredStrategy }) {
           <Findings findings={problems} />
         </Banner>
       )}
-      <RunState id={id} />
+      <RunState id={id} isStrategy />
       <RunSettings id={id} isStrategy />
       <Tabs label={`Parts of ${id}`} tabs={TABS} />
       {tab === 'versions' ? (

@@ -159,12 +159,12 @@ type Breach = LimitsView['breaches'][number];
 const written = (value: number, unit: Row['unit']) => (unit === 'fraction' ? percent(value) : figure(value));
 
 const ROWS: readonly Column<Row>[] = [
-  { id: 'row', title: 'Row', width: 170, grow: 3, value: ({ row }) => row },
+  { id: 'row', title: 'Row', width: 124, grow: 3, value: ({ row }) => row },
   { id: 'side', title: 'Side', width: 72, priority: 4, value: ({ side }) => side },
   {
     id: 'breached',
     title: 'Sessions beyond',
-    width: 124,
+    width: 122,
     align: 'right',
     value: (row) => row.breached_sessions,
     show: (row) => <span class={row.breached_sessions > 0 ? 'down' : ''}>{count(row.breached_sessions)}</span>,
@@ -173,7 +173,7 @@ const ROWS: readonly Column<Row>[] = [
     id: 'value',
     title: 'At its tightest',
     help: 'What the row measured on the date of least headroom',
-    width: 112,
+    width: 116,
     align: 'right',
     value: ({ least }) => least.value,
     show: ({ least, unit }) => written(least.value, unit),

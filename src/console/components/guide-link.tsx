@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { hasKey } from '../state/service.js';
+import { hasKey, service } from '../state/service.js';
+import { Download } from './download.js';
 
 interface GuideLinkProps {
   /** Name of a page of the guide. */
@@ -7,7 +8,51 @@ interface GuideLinkProps {
   readonly children: ComponentChildren;
 }
 
-/** A link to the guide, which the browser opens by itself: where that needs a key, the words stand alone. */
+/** A link to a page of the guide, which the browser opens by itself; with a key it is saved as a file. */
 export function GuideLink({ page, children }: GuideLinkProps) {
-  return hasKey.value ? <span>{children}: in the guide</span> : <a href={`/docs/guide/${page}`}>{children}</a>;
+  const read = () => service.value.download('getGuidePage', 'text/html', { params: { page } });
+  return (
+    <HtmlLink address={`/docs/guide/${page}`} fileName={`divisor-${page}.html`} read={read}>
+      {children}
+    </HtmlLink>
+  );
+}
+
+/** The guide and the reference as a whole. */
+export function GuideLinks() {
+  return (
+    <>
+      <HtmlLink
+        address="/docs/guide"
+        fileName="divisor-guide.html"
+        read={() => service.value.download('getGuide', 'text/html')}
+      >
+        Guide
+      </HtmlLink>
+      <HtmlLink
+        address="/docs"
+        fileName="divisor-reference.html"
+        read={() => service.value.download('getDocumentation', 'text/html')}
+      >
+        Reference
+      </HtmlLink>
+    </>
+  );
+}
+
+interface HtmlLinkProps {
+  readonly address: string;
+  readonly fileName: string;
+  readonly children: ComponentChildren;
+  read(): Promise<Uint8Array>;
+}
+
+/** A page that is read with the key where there is one: a link of the browser carries none. */
+function HtmlLink({ address, fileName, read, children }: HtmlLinkProps) {
+  if (!hasKey.value) return <a href={address}>{children}</a>;
+  return (
+    <Download address={address} fileName={fileName} read={read}>
+      {children} (file)
+    </Download>
+  );
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren, ComponentType } from 'preact';
 import { useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { Banner } from '../components/banner.js';
 import { Button } from '../components/button.js';
+import { GuideLinks } from '../components/guide-link.js';
 import { EmptyState } from '../components/empty-state.js';
 import { Icon } from '../components/icon.js';
 import { Page as PageFrame } from '../components/page.js';
@@ -43,12 +44,7 @@ export function Shell() {
         </a>
         <Navigation />
         <div class="rail-foot">
-          {!hasKey.value && keyWanted.value === null && (
-            <>
-              <a href="/docs/guide">Guide</a>
-              <a href="/docs">Reference</a>
-            </>
-          )}
+          {keyWanted.value === null && <GuideLinks />}
           {hasKey.value && (
             <Button kind="bare" onClick={forgetKey}>
               <Icon name="key" /> Forget the key

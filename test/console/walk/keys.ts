@@ -66,6 +66,8 @@ export function describeKeys(desk: () => Desk): void {
     test('it does not offer what the key may not do, and forgets it on demand', async () => {
       await give(READER.key);
       await page.getByText('this key may not bring one').waitFor();
+      const guide = await downloaded(page, () => page.getByRole('link', { name: 'Guide (file)' }).click());
+      expect(guide.toString()).toContain('<!doctype html>');
       expect(await page.getByRole('button', { name: 'Generate' }).count()).toBe(0);
       expect(await page.getByRole('link', { name: 'New index' }).count()).toBe(0);
       expect(JSON.stringify(await page.context().storageState())).not.toContain('dvs_');

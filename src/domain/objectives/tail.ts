@@ -26,8 +26,8 @@ function cumulated(returns: Float64Array, names: number): Float64Array {
   return sums;
 }
 
-/** What the scenarios cost at some weights: losses, or drawdowns of the sums of returns, [T]. @cost T N */
-export function outcomesAt({ measure, scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
+/** Returns of some weights by scenario, for drawdowns their sums up to it, [T]. @cost T N */
+export function valuesAt({ scenarios, returns }: TailGoal, weights: Float64Array): Float64Array {
   const values = new Float64Array(scenarios);
   const held = Int32Array.from(weights.keys()).filter((i) => weights[i] !== 0);
   for (let t = 0; t < scenarios; t++) {
@@ -35,7 +35,13 @@ export function outcomesAt({ measure, scenarios, returns }: TailGoal, weights: F
     for (const i of held) total += returns[t * weights.length + i]! * weights[i]!;
     values[t] = total;
   }
-  if (measure === 'loss') return values.map((value) => -value);
+  return values;
+}
+
+/** What the scenarios cost at some weights: losses, or drawdowns of the sums of returns, [T]. @cost T N */
+export function outcomesAt(goal: TailGoal, weights: Float64Array): Float64Array {
+  const values = valuesAt(goal, weights);
+  if (goal.measure === 'loss') return values.map((value) => -value);
   let peak = 0;
   return values.map((value) => (peak = Math.max(peak, value)) - value);
 }

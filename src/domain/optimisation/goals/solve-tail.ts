@@ -3,7 +3,7 @@ import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import { outcomesAt, tailAverage, tailSize, type TailGoal } from '../../objectives/tail.js';
+import { outcomesAt, tailAverage, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
 import { tailProgram, type TailSet } from './tail-program.js';
 
 /** The optimum of a tail with the programme whose conditions it meets: the scenarios as fixed forces on the weights. */
@@ -124,15 +124,13 @@ function union(a: Int32Array, b: Int32Array): Int32Array {
 }
 
 /** For drawdowns where the value was highest before each of some scenarios, the start aside, ascending. */
-function peaksAt({ measure, scenarios, returns }: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
-  if (measure === 'loss') return new Int32Array(0);
+function peaksAt(goal: TailGoal, weights: Float64Array, of: Int32Array): Int32Array {
+  if (goal.measure === 'loss') return new Int32Array(0);
   const wanted = new Set(of);
   const found = new Set<number>();
   let peak = 0;
   let at = -1;
-  for (let t = 0; t < scenarios; t++) {
-    let value = 0;
-    for (let i = 0; i < weights.length; i++) value += returns[t * weights.length + i]! * weights[i]!;
+  for (const [t, value] of valuesAt(goal, weights).entries()) {
     if (value > peak) [peak, at] = [value, t];
     if (at >= 0 && wanted.has(t)) found.add(at);
   }

@@ -1,23 +1,32 @@
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { sqlText } from '../sources/duckdb.js';
-import type { ParquetFile, TypedColumn } from './parquet.js';
+import { columnsOf, scanOf, type ParquetFile, type TypedColumn } from './parquet.js';
 import { assertTimeZone } from './time-zones.js';
 
 const WITH_ZONE = 'TIMESTAMP WITH TIME ZONE';
+
+/** What a scan makes of them where a file has a zone. */
+const LOCAL = 'TIMESTAMP';
+
+/** Files with their time zones, and the columns of the scan of them. */
+export interface ZonedFiles<F extends ParquetFile> {
+  readonly files: readonly F[];
+  readonly columns: readonly TypedColumn[];
+}
 
 /**
  * Files with the time zones in which their columns were written: Parquet keeps moments, and midnight in Berlin is the day
  * before in UTC. Pandas and Arrow write the zone beside the table; a file that does not say is read in UTC.
  * @throws Error of a zone that is not known, and what DuckDB throws for a file that it cannot read
- * @cost the footer of each file, where a column is of moments
+ * @cost one look at the columns of all files; where one is of moments, their footers too
  */
 export async function withZones<F extends ParquetFile>(
   connection: DuckDBConnection,
   files: readonly F[],
-  columns: readonly TypedColumn[],
-): Promise<readonly F[]> {
+): Promise<ZonedFiles<F>> {
+  const columns = await columnsOf(connection, scanOf(files, { withRows: false }));
   const moments = columns.flatMap(({ name, type }) => (type === WITH_ZONE ? [name] : []));
-  if (moments.length === 0) return files;
+  if (moments.length === 0) return { files, columns };
   const paths = files.map(({ path }) => sqlText(path)).join(', ');
   const read = await connection.runAndReadAll(
     `SELECT file_name, decode(key), decode(value) FROM parquet_kv_metadata([${paths}]) WHERE decode(key) IN ('pandas', 'ARROW:schema')`,
@@ -28,7 +37,7 @@ export async function withZones<F extends ParquetFile>(
     note[key === 'pandas' ? 'pandas' : 'arrow'] = value;
     notes.set(path, note);
   }
-  return Promise.all(
+  const zoned = await Promise.all(
     files.map(async (file) => {
       const { pandas, arrow } = notes.get(file.path) ?? {};
       const written = arrow === undefined ? pandasZones(pandas) : await arrowZones(arrow);
@@ -37,6 +46,8 @@ export async function withZones<F extends ParquetFile>(
       return zones.size === 0 ? file : { ...file, zones };
     }),
   );
+  const isLocal = (name: string): boolean => zoned.some(({ zones }) => zones?.has(name));
+  return { files: zoned, columns: columns.map((each) => (isLocal(each.name) ? { ...each, type: LOCAL } : each)) };
 }
 
 /** Zones of what pandas writes beside a table about its columns. */

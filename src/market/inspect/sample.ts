@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import type { Cell } from '../formats/cells.js';
 import { cellText, CsvFault, readCsv, type CsvRecord } from '../formats/csv.js';
-import { columnsOf, scanOf } from '../formats/parquet.js';
+import { scanOf } from '../formats/parquet.js';
 import { withZones } from '../formats/parquet-zones.js';
 import { FORMULA, readWorkbook } from '../formats/workbook-reader.js';
 import { openZip } from '../formats/zip-reader.js';
@@ -106,8 +106,8 @@ async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): 
 }
 
 async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Sample['rows']> {
-  const columns = await columnsOf(connection, scanOf([file], { withRows: false }));
-  const scan = scanOf(await withZones(connection, [file], columns), { withRows: false });
+  const { files, columns } = await withZones(connection, [file]);
+  const scan = scanOf(files, { withRows: false });
   const names = columns.map(({ name }) => name);
   const list = names.map(sqlName).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);

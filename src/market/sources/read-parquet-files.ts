@@ -31,9 +31,9 @@ export async function readParquetMarket(
   try {
     const duck = await open();
     const { connection } = duck;
-    const files = await withZones(connection, listed, await columnsOf(connection, scanOf(listed, { withRows: false })));
+    const { files, columns: typed } = await withZones(connection, listed);
     const scan = scanOf(files, { withRows: false });
-    const columns = marketColumns(files, await columnsOf(connection, scan), problems, terms.mapping);
+    const columns = marketColumns(files, typed, problems, terms.mapping);
     if (columns.kind === 'refused') {
       await reportMarketProblems(
         duck,
@@ -107,10 +107,11 @@ export async function readParquetTable<T>(
   await digestFiles(files, digests);
   try {
     const { connection } = await duck();
-    for (const file of files) {
-      const columns = (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
-      const addRow = rows.beginFile(file.label, columns);
-      if (addRow !== undefined) await cellsFrom(connection, file, [file], columns, addRow);
+    for (const listed of files) {
+      const { files: zoned, columns: typed } = await withZones(connection, [listed]);
+      const columns = typed.map(({ name }) => name);
+      const addRow = rows.beginFile(listed.label, columns);
+      if (addRow !== undefined) await cellsFrom(connection, zoned[0]!, zoned, columns, addRow);
     }
   } catch (error) {
     problems.error({ code: 'UNREADABLE_FILE', path: label, message: `The files cannot be read: ${reasonOf(error)}` });

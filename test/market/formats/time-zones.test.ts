@@ -19,12 +19,12 @@ const PLACES = [
   ['UTC', '2024-01-02 00:00:00', 'pandas'],
 ] as const;
 
-const pandasNote = (timezone: string): string =>
+const pandasNote = (timezone: string, dates = 'date'): string =>
   JSON.stringify({
     index_columns: ['date'],
     columns: [
       { name: 'CLOSE', field_name: 'CLOSE', pandas_type: 'float64', metadata: null },
-      { name: 'date', field_name: 'date', pandas_type: 'datetimetz', metadata: { timezone } },
+      { name: dates, field_name: dates, pandas_type: 'datetimetz', metadata: { timezone } },
     ],
   });
 
@@ -70,6 +70,18 @@ test('files of several zones have the days of each', async () => {
   expect([...dates].map(formatDay)).toEqual(DAYS);
   expect(identifiers).toHaveLength(PLACES.length);
   expect([...fields.get('CLOSE')!].filter(Number.isNaN)).toEqual([]);
+});
+
+test('the dates of another table are of its zone, too', async () => {
+  const folder = await folderFor();
+  await writeFile(join(folder, 'market.parquet'), ['UTC', '2024-01-02 00:00:00', 'pandas']);
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  await connection.run(
+    `COPY (SELECT 'UTC' AS identifier, TIMESTAMPTZ '2024-01-02 23:00:00+00' AS ex_date, 'DIVIDEND' AS type, 0.5 AS value) TO '${join(folder, 'corporate_actions.parquet')}' (FORMAT parquet, KV_METADATA {pandas: '${pandasNote('Europe/Berlin', 'ex_date')}'})`,
+  );
+  connection.closeSync();
+  const { actions } = await contentOf(folder);
+  expect(actions.map(({ exDay }) => formatDay(exDay))).toEqual(['2024-01-03']);
 });
 
 test('a zone that nobody knows is told with its column', async () => {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { AsKnownOn } from './as-known-on.js';
+import { oneOfEach } from '../one-of.js';
 import { Id, IsoDate } from '../shape.js';
+import { AsKnownOn } from './as-known-on.js';
 
 /** Requests that carry a whole index document: its own checks word what is wrong with it. */
 const Document = z.record(z.string(), z.unknown());
@@ -18,22 +19,12 @@ export const WhatIfQuestion = z
     as_of: asOf,
     as_known_on: AsKnownOn,
   })
-  .superRefine((question, context) => {
-    for (const [one, other] of [
+  .superRefine(
+    oneOfEach([
       ['index_id', 'document'],
       ['patch', 'changed'],
-    ] as const) {
-      if ((question[one] === null) !== (question[other] === null)) continue;
-      const which = question[one] === null ? 'neither is given' : 'both are given';
-      context.addIssue({
-        code: 'custom',
-        path: [one],
-        input: undefined,
-        params: { finding: 'REQUIRED' },
-        message: `or ${other} is needed, and only one: ${which}`,
-      });
-    }
-  });
+    ]),
+  );
 export type WhatIfQuestion = z.infer<typeof WhatIfQuestion>;
 
 /**

@@ -3,6 +3,7 @@ import { AsKnownOn } from '../documents/as-known-on.js';
 import { BacktestFields } from '../documents/backtest-fields.js';
 import { StrategyDocument } from '../documents/strategy-document.js';
 import { LIMITS } from '../limits.js';
+import { oneOfEach } from '../one-of.js';
 import { Id } from '../shape.js';
 
 /** Metrics a table can be ranked by, and whether more of one is better. */
@@ -69,22 +70,12 @@ export const SweepRequest = z
         'Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once.',
     }),
   })
-  .superRefine((request, context) => {
-    for (const [one, other] of [
+  .superRefine(
+    oneOfEach([
       ['index_id', 'document'],
       ['grid', 'patches'],
-    ] as const) {
-      if ((request[one] === null) !== (request[other] === null)) continue;
-      const which = request[one] === null ? 'neither is given' : 'both are given';
-      context.addIssue({
-        code: 'custom',
-        path: [one],
-        input: undefined,
-        params: { finding: 'REQUIRED' },
-        message: `or ${other} is needed, and only one: ${which}`,
-      });
-    }
-  })
+    ]),
+  )
   .meta({
     id: 'SweepRequest',
     description: 'Exactly one of index_id and document, and exactly one of grid and patches.',

@@ -1,10 +1,8 @@
 import type { Clock } from '../clock.js';
+import { createJobListeners, type JobListeners } from '../job-listeners.js';
 
 /** Who is called when a job changes. */
-export interface JobWatchers {
-  watch(jobId: string, listener: () => void): () => void;
-  /** As `watch`, of every job. */
-  watchAll(listener: (jobId: string) => void): () => void;
+export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   notify(jobId: string): void;
 }
 
@@ -20,39 +18,18 @@ export interface JobWatchersDependencies {
 const WATCH_MS = 250;
 
 export function createJobWatchers({ clock, liveIds, look }: JobWatchersDependencies): JobWatchers {
-  const watchers = new Map<string, Set<() => void>>();
-  const watchersOfAll = new Set<(jobId: string) => void>();
+  const listeners = createJobListeners(poll);
   let isPolling = false;
 
   function poll(): void {
-    if (isPolling || watchers.size + watchersOfAll.size === 0) return;
+    if (isPolling || listeners.isEmpty()) return;
     isPolling = true;
     clock.after(WATCH_MS, () => {
       isPolling = false;
-      for (const jobId of watchersOfAll.size > 0 ? liveIds() : watchers.keys()) look(jobId);
+      for (const jobId of listeners.hasListenersOfAll() ? liveIds() : listeners.jobIds()) look(jobId);
       poll();
     });
   }
 
-  return {
-    watch(jobId, listener) {
-      const listeners = watchers.get(jobId) ?? new Set();
-      listeners.add(listener);
-      watchers.set(jobId, listeners);
-      poll();
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size === 0 && watchers.get(jobId) === listeners) watchers.delete(jobId);
-      };
-    },
-    watchAll(listener) {
-      watchersOfAll.add(listener);
-      poll();
-      return () => void watchersOfAll.delete(listener);
-    },
-    notify(jobId) {
-      for (const listener of watchers.get(jobId) ?? []) listener();
-      for (const listener of watchersOfAll) listener(jobId);
-    },
-  };
+  return { watch: listeners.watch, watchAll: listeners.watchAll, notify: listeners.call };
 }

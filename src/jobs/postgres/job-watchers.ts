@@ -1,11 +1,9 @@
 import type { Clock } from '../clock.js';
+import { createJobListeners, type JobListeners } from '../job-listeners.js';
 import type { JobRows } from './job-rows.js';
 
 /** Who is called when a job changes, on whatever node. */
-export interface JobWatchers {
-  watch(jobId: string, listener: () => void): () => void;
-  /** As `watch`, of every job. */
-  watchAll(listener: (jobId: string) => void): () => void;
+export interface JobWatchers extends Pick<JobListeners, 'watch' | 'watchAll'> {
   /** Calls at once for a change that this process made. */
   notify(jobId: string): void;
   close(): void;
@@ -15,29 +13,24 @@ export interface JobWatchers {
 const WATCH_MS = 250;
 
 export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): JobWatchers {
-  const watchers = new Map<string, Set<() => void>>();
-  const watchersOfAll = new Set<(jobId: string) => void>();
+  const listeners = createJobListeners(poll);
   let known: ReadonlyMap<string, number> = new Map();
   let isPolling = false;
   let isClosed = false;
 
-  function call(jobId: string): void {
-    for (const listener of watchers.get(jobId) ?? []) listener();
-    for (const listener of watchersOfAll) listener(jobId);
-  }
-
   async function look(): Promise<void> {
-    const found = await rows.revisions([...watchers.keys()]);
-    const all = watchersOfAll.size === 0 ? found : new Map([...found, ...(await rows.revisions('live'))]);
+    const found = await rows.revisions(listeners.jobIds());
+    const watchesAll = listeners.hasListenersOfAll();
+    const all = watchesAll ? new Map([...found, ...(await rows.revisions('live'))]) : found;
     // One that was live and is so no more has ended.
-    const left = watchersOfAll.size === 0 ? [] : [...known.keys()].filter((jobId) => !all.has(jobId));
+    const left = watchesAll ? [...known.keys()].filter((jobId) => !all.has(jobId)) : [];
     const changed = [...all].flatMap(([jobId, revision]) => (known.get(jobId) === revision ? [] : [jobId]));
     known = all;
-    for (const jobId of [...changed, ...left]) call(jobId);
+    for (const jobId of [...changed, ...left]) listeners.call(jobId);
   }
 
   function poll(): void {
-    if (isPolling || isClosed || watchers.size + watchersOfAll.size === 0) return;
+    if (isPolling || isClosed || listeners.isEmpty()) return;
     isPolling = true;
     clock.after(WATCH_MS, () => {
       const looked = isClosed ? Promise.resolve() : look();
@@ -52,22 +45,9 @@ export function createJobWatchers(rows: JobRows, clock: Pick<Clock, 'after'>): J
   }
 
   return {
-    watch(jobId, listener) {
-      const listeners = watchers.get(jobId) ?? new Set();
-      listeners.add(listener);
-      watchers.set(jobId, listeners);
-      poll();
-      return () => {
-        listeners.delete(listener);
-        if (listeners.size === 0 && watchers.get(jobId) === listeners) watchers.delete(jobId);
-      };
-    },
-    watchAll(listener) {
-      watchersOfAll.add(listener);
-      poll();
-      return () => void watchersOfAll.delete(listener);
-    },
-    notify: call,
+    watch: listeners.watch,
+    watchAll: listeners.watchAll,
+    notify: listeners.call,
     close: () => void (isClosed = true),
   };
 }

@@ -17,9 +17,9 @@ import { localStoreFiles } from '#services/datasets/store-files.js';
 import { openHome } from '#store/home/home.js';
 import { openStore, type Store } from '#store/open-store.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
+import { datasetDocument, LOADED_AT } from './dataset-documents.js';
 
 const newFolder = temporaryFolders();
-const AT = '2024-01-05T00:00:00.000Z';
 
 function handleOf(datasetId: string, price: number): MarketHandle {
   const content = {
@@ -37,36 +37,6 @@ function handleOf(datasetId: string, price: number): MarketHandle {
     universes: [],
   });
 }
-
-const documentOf = (datasetId: string, active: boolean): DatasetDocument => ({
-  store_id: datasetId,
-  name: datasetId,
-  kind: 'folder',
-  managed: false,
-  active,
-  writing: false,
-  location: `/data/${datasetId}`,
-  source: `/data/${datasetId}`,
-  tables: {},
-  mapping: null,
-  derived_actions: null,
-  taken_at_start: null,
-  adjustment: 'none',
-  currency: null,
-  created_at: AT,
-  last_loaded_at: AT,
-  last_refreshed_at: null,
-  identifiers: 1,
-  start: '2024-01-02',
-  end: '2024-01-02',
-  size_bytes: 1,
-  content_hash: null,
-  rows: { market: 1 },
-  files: [],
-  error: null,
-  findings: [],
-  synthetic: null,
-});
 
 /** The store jobs over a real store of documents, with a reader that finds one bar at a price. */
 async function withJobs(
@@ -94,7 +64,7 @@ async function withJobs(
   };
   const loading: DatasetLoading = {
     async read({ store_id }) {
-      return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), AT) };
+      return { kind: 'loaded', summary, served: await servedMarket(handleOf(store_id, 2), LOADED_AT) };
     },
     async readAddition({ store_id }) {
       return { kind: 'added', summary, handle: handleOf(store_id, 2), isWhole: true, unchangedTables: [], files: [] };
@@ -113,13 +83,13 @@ async function withJobs(
     files: localStoreFiles,
     calendars: openCalendars(),
     calendarsInUse: async () => [],
-    timestamp: () => AT,
+    timestamp: () => LOADED_AT,
   });
   await store.documents.transaction(async (tx) => {
-    await tx.put('store', 'old', documentOf('old', true));
-    await tx.put('store', 'new', documentOf('new', false));
+    await tx.put('store', 'old', datasetDocument('old', { active: true }));
+    await tx.put('store', 'new', datasetDocument('new', { active: false }));
   });
-  markets.serve(await servedMarket(handleOf('old', 1), AT));
+  markets.serve(await servedMarket(handleOf('old', 1), LOADED_AT));
   try {
     await work({ store, markets, jobs, folder });
   } finally {
@@ -152,7 +122,7 @@ async function end(store: Store, completion: Completion, refusal?: Error): Promi
 const GENERATE = {
   store_id: 'made',
   name: 'made',
-  created_at: AT,
+  created_at: LOADED_AT,
   request: {
     assets: 10,
     start: '2020-01-01',

@@ -3,38 +3,14 @@ import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import type { DatasetActivity } from '#services/datasets/activity.js';
 import { createDatasetSubmissions, type DatasetSubmissionsDependencies } from '#services/datasets/submissions.js';
+import { datasetDocument } from './dataset-documents.js';
 
-const AT = '2024-01-05T00:00:00.000Z';
-
-const DOCUMENT: DatasetDocument = {
-  store_id: 'old',
-  name: 'old',
+const DOCUMENT = datasetDocument('old', {
   kind: 'synthetic',
   managed: true,
-  active: false,
-  writing: false,
-  location: '/data/old',
   source: 'synthetic',
-  tables: {},
-  mapping: null,
-  derived_actions: null,
-  taken_at_start: null,
-  adjustment: 'none',
-  currency: null,
-  created_at: AT,
-  last_loaded_at: AT,
-  last_refreshed_at: null,
-  identifiers: 1,
-  start: '2024-01-02',
-  end: '2024-01-02',
-  size_bytes: 1,
-  content_hash: null,
-  rows: { market: 1 },
-  files: [],
-  error: null,
-  findings: [],
   synthetic: { generator: GENERATOR - 1, request: {} },
-};
+});
 
 const refusalOf = async (document: DatasetDocument) => {
   const activity: Partial<DatasetActivity> = {

@@ -1,14 +1,18 @@
 import type { IndexAction } from '#clients/typescript/divisor.js';
-import { figure, inMoney } from './numbers.js';
+import { atMost, figure, inMoney } from './numbers.js';
 
 const CASH: ReadonlySet<string> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL']);
 const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
+/** Decimals of amounts and ratios, as data has them. */
+const DIGITS = 6;
+
 /**
- * The value of a corporate action with its unit: `0.700800 a share`, `2 for 1`; others are bare ratios.
+ * The value of a corporate action with its unit: `0.7008 a share`, `2 for 1`; others are bare ratios.
  * @param currency of cash, where it is known
  */
 export function actionValue(type: IndexAction['type'], value: number, currency: string | null = null): string {
-  if (CASH.has(type)) return `${inMoney(figure(value), currency)} a share`;
+  if (CASH.has(type)) return `${inMoney(atMost(value, DIGITS), currency)} a share`;
+  if (type === 'RIGHTS_ISSUE') return `${atMost(value, DIGITS)} new for 1`;
   return SHARES.has(type) ? `${figure(value)} for 1` : figure(value);
 }

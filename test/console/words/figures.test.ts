@@ -108,9 +108,16 @@ test('statistics of daily returns have their unit, and a dash where there is non
 });
 
 test('a dividend is money a share, a split is shares for one', () => {
-  expect([actionValue('DIVIDEND', 0.7008), actionValue('SPLIT', 2), actionValue('SPIN_OFF', 0.25)]).toEqual([
-    '0.700800 a share',
+  const actions = [
+    ['DIVIDEND', 0.7008],
+    ['SPLIT', 2],
+    ['RIGHTS_ISSUE', 0.25],
+    ['SPIN_OFF', 0.25],
+  ] as const;
+  expect(actions.map(([type, value]) => actionValue(type, value))).toEqual([
+    '0.7008 a share',
     '2 for 1',
+    '0.25 new for 1',
     '0.250000',
   ]);
 });

@@ -120,6 +120,21 @@ function Answer<T>({ latest: { data, trouble, isBehind }, isCurrent, children }:
 
 const SHOWN = 15;
 
+/** How far decided weights are from the rule whose breach calls for a rebalance; nothing where none does. */
+const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse['limits']) =>
+  limits === undefined
+    ? []
+    : [
+        {
+          term: 'Headroom',
+          value: percent(limits.headroom),
+          help: 'Distance of the decided weights to the nearest bound, negative beyond it',
+          note: before === undefined ? limits.rule.replaceAll('_', ' ') : `before ${percent(before.headroom)}`,
+        },
+      ];
+
+const CALLS = { schedule: 'the schedule', breach: 'a breach' } as const;
+
 function Preview({ preview }: { readonly preview: PreviewResponse }) {
   const { draft } = useWorkshop();
   const {
@@ -130,6 +145,7 @@ function Preview({ preview }: { readonly preview: PreviewResponse }) {
     cap_redistributed: moved,
     findings,
     resolved_date: date,
+    limits,
   } = preview;
   const held = assets.filter(({ weight }) => weight !== null && weight !== 0);
   return (
@@ -140,6 +156,7 @@ function Preview({ preview }: { readonly preview: PreviewResponse }) {
           { term: 'Names', value: count(held.length), note: date === null ? 'no data yet' : `decided on ${date}` },
           { term: 'Weight', value: percent(total) },
           { term: 'Moved by caps', value: percent(moved), help: 'Weight moved off capped names' },
+          ...headroomOf(limits),
         ]}
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}
@@ -183,6 +200,15 @@ function WhatIf({
             value: decimal(after.effective_assets, 1),
             note: `before ${decimal(before.effective_assets, 1)}`,
           },
+          {
+            term: 'Called for by',
+            value: after.cause === null ? 'nothing' : CALLS[after.cause],
+            help: 'What calls for a rebalance that is decided on this date',
+            ...(before.cause === after.cause
+              ? {}
+              : { note: `before ${before.cause === null ? 'nothing' : CALLS[before.cause]}` }),
+          },
+          ...headroomOf(after.limits, before.limits),
         ]}
       />
       {findings.length > 0 && <Findings findings={findings} shown={3} />}

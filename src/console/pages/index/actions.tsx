@@ -8,13 +8,15 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
+import { WrittenTable } from '../../components/versions/change-table.js';
+import { useNames } from '../../state/names.js';
 import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { actionValue } from '../../words/actions.js';
-import { count, decimal, figure, percent } from '../../words/numbers.js';
+import { count, decimal, figure, inMoney, percent } from '../../words/numbers.js';
 
 interface ActionsProps {
   readonly id: string;
@@ -65,6 +67,7 @@ function ActionTable({
       {total > actions.length && (
         <p class="quiet">The first {count(actions.length)} are shown; a range of dates shows others.</p>
       )}
+      <Decisions actions={actions} asOf={asOf} />
       <Table
         label={`corporate actions of ${id}`}
         name="actions"
@@ -78,6 +81,52 @@ function ActionTable({
         empty="No corporate action of what was held."
       />
     </Section>
+  );
+}
+
+type Choice = IndexAction['choices'][number]['choice'];
+
+const CHOICES: Readonly<Record<Choice, string>> = {
+  take_up: 'Take up all, paid from outside',
+  sell: 'Sell the rights, cash taken out',
+  sell_to_fund: 'Sell some to pay for the others',
+  lapse: 'Let them lapse',
+};
+
+/** What becomes of the names whose holder has still to decide, choice by choice. */
+function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
+  const open = actions.filter(({ choices }) => choices.length > 0);
+  const facts = useNames(
+    open.map(({ identifier }) => identifier),
+    asOf,
+  );
+  return (
+    <>
+      {open.map(({ identifier, ex_date: date, weight_before: before, shares_before: held, choices }) => (
+        <section key={`${identifier} ${date}`} aria-label={`Decision about ${identifier}`}>
+          <h3>
+            Rights of {identifier}, ex {date}
+          </h3>
+          <p class="quiet">
+            Now {percent(before, 4)} of the index, {figure(held)} index shares. Pro forma at the theoretical price ex
+            rights, all other prices unchanged.
+          </p>
+          <WrittenTable
+            label={`Choices of ${identifier}`}
+            heads={['Choice', 'Weight after', 'Index shares after', 'Cash for a share held']}
+          >
+            {choices.map(({ choice, weight_after: after, shares_after: shares, cash }) => (
+              <tr key={choice}>
+                <th scope="row">{CHOICES[choice]}</th>
+                <td class="whole">{percent(after, 4)}</td>
+                <td class="whole">{figure(shares)}</td>
+                <td>{cash === 0 ? 'none' : inMoney(decimal(cash, 4), facts.get(identifier)?.currency ?? null)}</td>
+              </tr>
+            ))}
+          </WrittenTable>
+        </section>
+      ))}
+    </>
   );
 }
 
@@ -139,8 +188,8 @@ const COLUMNS: readonly Column<IndexAction>[] = [
     show: ({ type, related, state, awaits_decision: awaits }) => (
       <>
         {type.toLowerCase().replaceAll('_', ' ')}
-        {related !== null && ` (${related})`} {state === 'coming' && <Badge kind="info">coming</Badge>}
-        {awaits && <Badge kind="warning">awaits a decision</Badge>}
+        {related !== null && ` (${related})`}{' '}
+        {awaits ? <Badge kind="warning">to decide</Badge> : state === 'coming' && <Badge kind="info">coming</Badge>}
       </>
     ),
   },

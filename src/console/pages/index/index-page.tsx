@@ -262,7 +262,7 @@ function Part({ tab, id, run, tracked }: PartProps) {
     case 'scenarios':
       return <Scenarios id={id} run={run} />;
     case 'rebalances':
-      return <Rebalances id={id} />;
+      return <Rebalances id={id} run={run} />;
     case 'actions':
       return <CorporateActions id={id} run={run} />;
     case 'runs':

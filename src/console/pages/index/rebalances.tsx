@@ -1,27 +1,50 @@
-import type { RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
+import type { OverviewView, RebalanceRow, ScheduleView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Section } from '../../components/page.js';
+import { lazy } from '../../components/lazy.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
+import type { OrdersProps } from '../rebalance/orders.js';
 import { rebalanceAddress } from '../../words/addresses.js';
 import { costText, count, percent } from '../../words/numbers.js';
 
+/** Loaded when a tab needs it: most visits of an index do not. */
+const Orders = lazy<OrdersProps>('the orders', async () => (await import('../rebalance/orders.js')).Orders);
+
+interface RebalancesProps {
+  readonly id: string;
+  readonly run: OverviewView;
+}
+
 /** Every rebalance of the run, and those after it. */
-export function Rebalances({ id }: { readonly id: string }) {
+export function Rebalances({ id, run }: RebalancesProps) {
   const list = useResource(`rebalances ${runKey(id)}`, (signal) =>
     service.value.call('listRebalances', { params: { index_id: id }, query: shownRun(), signal }),
   );
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  // A strategy is traded by its own terms, and has no orders of an index.
+  const index = indices.data?.indices.find(({ id: known }) => known === id);
   return (
     <div class="index-part">
       <Answered resource={list} what="the rebalances">
         {({ rebalances }) => (
           <>
             <Upcoming id={id} after={rebalances.at(-1)?.date} />
+            {index !== undefined && (
+              <Orders
+                id={id}
+                currency={index.currency}
+                asOf={run.end}
+                least={rebalances.at(-1)?.date ?? run.start}
+                most={run.end}
+                isChanged={run.stale?.definition === true}
+              />
+            )}
             <Section
               title="Rebalances"
               aside={
@@ -104,6 +127,15 @@ const COLUMNS: readonly Column<RebalanceRow>[] = [
     grow: 1,
     priority: 3,
     value: (row) => row.decision_date,
+  },
+  {
+    id: 'cause',
+    title: 'Called by',
+    help: 'The schedule, or a breach of the rule that the definition answers',
+    width: 92,
+    priority: 6,
+    value: ({ cause }) => cause,
+    show: ({ cause }) => (cause === 'breach' ? <Badge kind="warning">{cause}</Badge> : cause),
   },
   numeric({ id: 'names', title: 'Names', width: 72, of: (row) => row.constituents, write: count }),
   {

@@ -3,12 +3,12 @@ import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
-import { Field, FieldGrid } from '../../components/form/field.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
+import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
@@ -22,22 +22,27 @@ import { nameAddress } from '../../words/addresses.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import '../data/data.css';
+import '../designer/designer.css';
+import { Account } from './account.js';
 import './orders.css';
+import { Reconciliation } from './reconciliation.js';
 
 /** What the orders begin with: a purchase of the whole index. */
 const FIRST: JsonObject = { aum: 1_000_000, accounts: [] };
 
-interface OrdersProps {
+export interface OrdersProps {
   readonly id: string;
   /** Of money. */
   readonly currency: string;
-  /** Session whose closes price the orders. */
+  /** Session whose closes price the orders, unless another one is chosen between these two. */
   readonly asOf: string;
+  readonly least: string;
+  readonly most: string;
   /** Whether the definition is another than that of the run that is shown. */
   readonly isChanged: boolean;
 }
 
-/** The orders that bring accounts to the index as of this rebalance; nothing is stored. */
+/** The orders that bring accounts to the index as of a rebalance; nothing is stored. */
 export function Orders({ isChanged, ...pack }: OrdersProps) {
   const [isOpen, setOpen] = useState(parameter('orders') !== null);
   return (
@@ -53,8 +58,9 @@ export function Orders({ isChanged, ...pack }: OrdersProps) {
   );
 }
 
-function Pack({ id, asOf, currency }: Omit<OrdersProps, 'isChanged'>) {
+function Pack({ id, asOf: first, least, most, currency }: Omit<OrdersProps, 'isChanged'>) {
   const [asked, setAsked] = useAddressedObject('orders', FIRST);
+  const asOf = parameter('priced') ?? first;
   const body = { ...asked, as_of: asOf } as unknown as RebalancePackRequest; // The service says what is wrong with it.
   const isEmpty = accountsIn(asked).length === 0 && asked['aum'] === undefined;
   const pack = useOneAtATime(isEmpty ? null : `${id} ${JSON.stringify(body)}`, () =>
@@ -86,6 +92,7 @@ function Pack({ id, asOf, currency }: Omit<OrdersProps, 'isChanged'>) {
           account={account}
           findings={findings}
           at={at}
+          currency={currency}
           onChange={(next) => setAsked({ ...asked, accounts: replaced(accountsIn(asked), at, next) })}
         />
       ))}
@@ -99,6 +106,16 @@ function Pack({ id, asOf, currency }: Omit<OrdersProps, 'isChanged'>) {
         >
           Add an account
         </Button>
+        <label class="select">
+          <span class="quiet">Closes of</span>
+          <DateInput
+            label="Session that prices the orders"
+            value={asOf}
+            least={least}
+            most={most}
+            onChange={(date) => setParameters({ priced: date === first ? null : date })}
+          />
+        </label>
         {data !== undefined && trouble === null && <Files id={id} body={body} asOf={data.as_of} />}
       </div>
       <div class={isBehind ? 'live-answer is-behind' : 'live-answer'} aria-busy={isBehind}>
@@ -116,7 +133,7 @@ const FORMATS = [
   { text: 'JSON', ending: 'json', media: 'application/json' },
 ] as const;
 
-interface FilesProps extends Omit<OrdersProps, 'currency' | 'isChanged'> {
+interface FilesProps extends Pick<OrdersProps, 'id' | 'asOf'> {
   readonly body: RebalancePackRequest;
 }
 
@@ -154,50 +171,6 @@ const accountsIn = (asked: JsonObject): readonly JsonObject[] => {
 const replaced = (list: readonly JsonObject[], at: number, next: JsonObject | null): readonly JsonObject[] =>
   list.flatMap((own, i) => (i !== at ? [own] : next === null ? [] : [next]));
 
-interface AccountProps {
-  readonly account: JsonObject;
-  readonly findings: Parameters<typeof Field>[0]['findings'];
-  readonly at: number;
-  onChange(account: JsonObject | null): void;
-}
-
-/** An account: its cash, and shares by name. */
-function Account({ account, findings, at, onChange }: AccountProps) {
-  const path = ['accounts', at];
-  const name = String(account['name'] ?? '');
-  const held = account['holdings'];
-  const shares = Array.isArray(held)
-    ? Object.fromEntries((held as readonly JsonObject[]).map((one) => [String(one['identifier']), one['shares']]))
-    : {};
-  const put = (value: Json | undefined) =>
-    Object.entries(isObject(value) ? value : {}).map(([identifier, own]) => ({ identifier, shares: own ?? null }));
-  return (
-    <section class="form-card" aria-label={name}>
-      <SchemaForm
-        schema="PackAccount"
-        names={['name', 'cash']}
-        value={account}
-        findings={findings}
-        path={path}
-        onChange={onChange}
-      />
-      <FieldGrid>
-        <Field
-          spec={{ name: 'holdings', label: 'Holdings', kind: 'numbers', help: 'Identifiers, and the shares of each.' }}
-          value={shares}
-          findings={findings.filter((finding) => finding.path.startsWith(`accounts[${at}].holdings`))}
-          onChange={(value) => onChange({ ...account, holdings: put(value) })}
-        />
-      </FieldGrid>
-      <div class="form-actions">
-        <Button aria-label={`Remove ${name}`} onClick={() => onChange(null)}>
-          Remove
-        </Button>
-      </div>
-    </section>
-  );
-}
-
 type Packing = RebalancePack['accounts'][number];
 
 interface PackedProps {
@@ -208,7 +181,7 @@ interface PackedProps {
 function Packed({ pack, currency }: PackedProps) {
   const chosen = parameter('account');
   const account = pack.accounts.find(({ name }) => name === chosen) ?? pack.accounts[0];
-  const { days_to_trade: days, liquidation, capacity, findings, basis, effective } = pack;
+  const { days_to_trade: days, liquidation, capacity, findings, basis, effective, reconciliation } = pack;
   return (
     <>
       {findings.length > 0 && <Findings findings={findings} shown={4} />}
@@ -243,6 +216,9 @@ function Packed({ pack, currency }: PackedProps) {
         />
       )}
       {account !== undefined && <Trades account={account} currency={currency} />}
+      {account !== undefined && reconciliation !== null && (
+        <Reconciliation reconciliation={reconciliation} account={account.name} currency={currency} />
+      )}
     </>
   );
 }
@@ -281,6 +257,9 @@ function Trades({ account, currency }: { readonly account: Packing; readonly cur
   );
 }
 
+/** Less than the last decimal is not nothing. */
+const daysText = (days: number | null) => (days !== null && days > 0 && days < 0.005 ? '< 0.01' : decimal(days));
+
 const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
   { id: 'name', title: 'Name', width: 72, grow: 1, value: ({ identifier }) => identifier },
   { id: 'side', title: 'Side', width: 52, value: ({ side }) => side },
@@ -296,7 +275,16 @@ const COLUMNS: readonly Column<Packing['trades'][number]>[] = [
     width: 72,
     priority: 2,
     of: (row) => row.days_to_trade,
-    write: decimal,
+    write: daysText,
+  }),
+  numeric({
+    id: 'adv',
+    title: 'Of ADV',
+    help: 'Shares over the mean daily volume: 100% is a whole day of it',
+    width: 80,
+    priority: 6,
+    of: (row) => row.adv_share,
+    write: percent,
   }),
   numeric({
     id: 'cost',

@@ -21,7 +21,6 @@ import { costText, count, counted, decimal, inMoney, percent, signClass } from '
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, OfRun } from '../index/explanation.js';
 import { rowWords } from '../optimise/measures.js';
-import '../designer/designer.css';
 import { Orders } from './orders.js';
 
 /** One rebalance: what was held before and after, how the names were found, what was traded. */
@@ -59,6 +58,8 @@ export function RebalancePage({ params }: PageProps) {
                 id={id}
                 currency={index.currency}
                 asOf={rebalance.decision_date ?? rebalance.date}
+                least={rebalance.decision_date ?? rebalance.date}
+                most={rebalance.date}
                 isChanged={rebalance.stale?.definition === true}
               />
             )}
@@ -89,12 +90,17 @@ function Neighbours({ id, view: { previous, next } }: { readonly id: string; rea
 
 function Figures({ view }: { readonly view: RebalanceView }) {
   const { decision_date: decided, traded_on: traded, constituents, added, removed, cap, capped } = view;
-  const { turnover, cost_fraction: cost, previous } = view;
+  const { turnover, cost_fraction: cost, previous, cause } = view;
   return (
     <Metrics
       label="Figures of the rebalance"
       metrics={[
-        { term: 'Decided on', value: decided ?? '–', help: 'Session whose data decided the weights' },
+        {
+          term: 'Decided on',
+          value: decided ?? '–',
+          help: 'Session whose data decided the weights',
+          note: cause === 'breach' ? 'after a breach' : 'by the schedule',
+        },
         { term: 'Traded on', value: traded ?? 'before the run' },
         { term: 'Constituents', value: count(constituents) },
         { term: 'Added', value: count(added), kind: added > 0 ? 'up' : '' },

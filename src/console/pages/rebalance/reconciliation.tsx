@@ -1,0 +1,84 @@
+import type { RebalancePack } from '#clients/typescript/divisor.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import { inCurrency, numeric, type Column } from '../../components/table/columns.js';
+import { nameAddress } from '../../words/addresses.js';
+import { change, count, decimal, signClass } from '../../words/numbers.js';
+
+type Reconciled = NonNullable<RebalancePack['reconciliation']>;
+type Order = Reconciled['accounts'][number]['orders'][number];
+
+interface ReconciliationProps {
+  readonly reconciliation: Reconciled;
+  /** Name of the account that is shown. */
+  readonly account: string;
+  readonly currency: string;
+}
+
+/** Orders of the announcement beside those of now: what prices have moved since. */
+export function Reconciliation({ reconciliation: { announced, accounts }, account, currency }: ReconciliationProps) {
+  const found = accounts.find(({ name }) => name === account);
+  if (found === undefined) return null;
+  const moved = found.orders.filter(({ change: by }) => by !== 0).length;
+  return (
+    <Section
+      title="Since the announcement"
+      aside={`${count(moved)} of ${count(found.orders.length)} orders differ from those of ${announced}`}
+    >
+      <p class="quiet">
+        Worth {decimal(found.value_announced, 0)} {currency} at the closes of {announced}.
+      </p>
+      <Table
+        label={`orders of ${account} since the announcement`}
+        columns={inCurrency(COLUMNS, ['price-announced', 'price'], currency)}
+        rows={found.orders}
+        keyOf={({ identifier }) => identifier}
+        addressOf={({ identifier }) => nameAddress(identifier)}
+        searchIn={({ identifier }) => identifier}
+        sort={{ column: 'change', direction: 'desc' }}
+        height={360}
+      />
+    </Section>
+  );
+}
+
+const COLUMNS: readonly Column<Order>[] = [
+  { id: 'name', title: 'Name', width: 84, grow: 1, value: ({ identifier }) => identifier },
+  numeric({
+    id: 'announced',
+    title: 'Announced',
+    help: 'Shares ordered at the announcement, negative for a sale',
+    width: 96,
+    of: (row) => row.shares_announced,
+    write: count,
+  }),
+  numeric({ id: 'now', title: 'Now', help: 'Shares ordered now', width: 84, of: (row) => row.shares, write: count }),
+  {
+    id: 'change',
+    title: 'Still to order',
+    help: 'Shares that were not ordered then',
+    width: 108,
+    align: 'right',
+    value: (row) => Math.abs(row.change),
+    show: (row) => <span class={signClass(row.change)}>{count(row.change)}</span>,
+  },
+  numeric({
+    id: 'worth',
+    title: 'Price moved',
+    help: 'Since the announcement',
+    width: 104,
+    priority: 2,
+    of: ({ price, price_announced: before }) => price / before - 1,
+    write: (value) => change(value),
+  }),
+  numeric({
+    id: 'price-announced',
+    title: 'Price then',
+    help: 'Close of the announcement, on the share basis of now',
+    width: 124,
+    priority: 4,
+    of: (row) => row.price_announced,
+    write: decimal,
+  }),
+  numeric({ id: 'price', title: 'Price now', width: 124, priority: 3, of: ({ price }) => price, write: decimal }),
+];

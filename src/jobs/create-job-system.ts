@@ -6,10 +6,11 @@ import type { Clock } from './clock.js';
 import type { ComputePool } from './compute-pool.js';
 import type { NodeLimits, JobSystem } from './job-system.js';
 import type { JobKind, Submission } from './job-kind.js';
-import { runQuery } from './query.js';
+import { runQuery, type QueryOrder } from './query.js';
 import type { JobLog, JobQueue } from './queue.js';
 import { createScheduler } from './scheduler.js';
 import type { JobStatus } from './status.js';
+import type { TaskName, TaskOutput } from './tasks.js';
 
 export interface JobSystemDependencies {
   readonly queue: JobQueue;
@@ -45,6 +46,9 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
     });
   }
 
+  const withoutJob = <N extends TaskName>(order: QueryOrder<N>): Promise<TaskOutput<N>> =>
+    runQuery(order, { pool, clock, msMax: limits.queryMsMax });
+
   function drain(): void {
     queue.drain();
     scheduler.drain();
@@ -70,7 +74,8 @@ export function createJobSystem({ queue, artifacts, pool, clock, limits, log }: 
     counts: queue.counts,
     lanes: queue.lanes,
     watch: queue.watch,
-    query: (task, input, signal) => runQuery({ task, input, signal }, { pool, clock, msMax: limits.queryMsMax }),
+    query: (task, input, signal) => withoutJob({ lane: 'light', task, input, signal }),
+    aside: (task, input, signal) => withoutJob({ lane: 'heavy', task, input, signal }),
     help(task, input) {
       if (pool.load('heavy') < limits.runningMax.heavy) pool.run({ lane: 'heavy', task, input }).output.catch(() => {}); // The caller does what was not done.
     },

@@ -1,9 +1,10 @@
 import { Refusal } from '#domain/refusal.js';
 import type { Clock } from './clock.js';
-import type { ComputePool } from './compute-pool.js';
+import type { ComputePool, Lane } from './compute-pool.js';
 import type { TaskInput, TaskName, TaskOutput } from './tasks.js';
 
 export interface QueryOrder<N extends TaskName> {
+  readonly lane: Lane;
   readonly task: N;
   readonly input: TaskInput<N>;
   /** Aborted when the client goes away. */
@@ -11,18 +12,18 @@ export interface QueryOrder<N extends TaskName> {
 }
 
 /**
- * Interactive work in the light lane: no state, a time limit, and no job that a failure could be written into.
+ * Work without a job: no state, a time limit, and nothing that a failure could be written into.
  * @throws Refusal as the task refused, OVERLOADED when it takes too long or too much memory
  */
 export async function runQuery<N extends TaskName>(
-  { task, input, signal }: QueryOrder<N>,
+  { lane, task, input, signal }: QueryOrder<N>,
   { pool, clock, msMax }: { readonly pool: ComputePool; readonly clock: Clock; readonly msMax: number },
 ): Promise<TaskOutput<N>> {
   const timeout = new AbortController();
   const callOff = clock.after(msMax, () => timeout.abort());
   const either = signal === undefined ? timeout.signal : AbortSignal.any([signal, timeout.signal]);
   try {
-    return await pool.run({ lane: 'light', task, input, signal: either }).output;
+    return await pool.run({ lane, task, input, signal: either }).output;
   } catch (thrown) {
     if (timeout.signal.aborted) {
       throw new Refusal('OVERLOADED', `The computation took longer than ${msMax / 1000} seconds.`, null, {

@@ -50,11 +50,18 @@ export function composeMarket(rooms: {
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const markets = createServedMarkets(onServe);
   const activations = isShared ? sharedActivations(rooms, markets) : createLocalActivations(markets);
-  followDatasetEvents({ documents, markets, activations, folders });
+  const versions = createDataVersions({
+    documents,
+    artifacts,
+    jobs,
+    markets,
+    timestamp,
+    onCopyFailure: (cause) => rooms.log.warn({ err: cause }, 'what is served could not be copied'),
+  });
+  followDatasetEvents({ documents, markets, activations, versions, folders });
   const databases = createDatabasePlaces({ locations, hosts: settings.databaseHosts });
   const inUse = () => calendarsInUse(documents);
   const loading = createDatasetLoading({ locations, databases, files, calendarsInUse: inUse, timestamp });
-  const versions = createDataVersions({ documents, artifacts, jobs, markets, timestamp });
   const terms = {
     documents,
     markets,

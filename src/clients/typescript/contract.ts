@@ -1558,6 +1558,8 @@ export interface DataVersions {
   readonly versions: readonly DataVersion[];
   /** All of them, also those not listed. */
   readonly total: number;
+  /** Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy. */
+  readonly copy: 'made' | 'pending' | 'missing' | null;
 }
 
 /** A datapoint with its window, lag, aggregate and transform, read for every name on or before the decision date. */

@@ -30,6 +30,10 @@ export const DataVersions = z
   .strictObject({
     versions: z.array(DataVersion).meta({ description: 'Newest first.' }),
     total: z.int().min(0),
+    copy: z.enum(['made', 'pending', 'missing']).nullable().meta({
+      description:
+        'Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.',
+    }),
   })
   .meta({ id: 'DataVersions' });
 export type DataVersions = z.infer<typeof DataVersions>;
@@ -86,7 +90,7 @@ export const dataVersionRoutes = routes({
     tag: 'stores',
     summary: 'Contents of a data store that were served, newest first.',
     description:
-      'Kept as the values that changed, and of a folder or a database a copy of the last content: what changes while the service is stopped or serves another store is found when it is read again. A version is not readable where it was forgotten (`versions_kept`), or was too large to be copied.',
+      'Kept as the values that changed, and of a folder or a database a copy of the last content: what changes while the service is stopped or serves another store is found when it is read again. The copy is made behind the answer that serves a content; until `copy` says that it is made, a source that changes while the service is stopped takes that content along. A version is not readable where it was forgotten (`versions_kept`), or was too large to be copied.',
     params,
     query: z.strictObject({
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'Most versions.' }),

@@ -9,7 +9,7 @@ import type { ArtifactRef, ArtifactStore } from '#store/port.js';
 
 export interface ContentCopiesDependencies {
   readonly artifacts: Pick<ArtifactStore, 'write' | 'file'>;
-  readonly jobs: Pick<Jobs, 'query'>;
+  readonly jobs: Pick<Jobs, 'query' | 'aside'>;
 }
 
 /**
@@ -18,31 +18,40 @@ export interface ContentCopiesDependencies {
  */
 export interface ContentCopies {
   /**
-   * A copy of a content; null where it is beyond `MAX_COPIED_CONTENT_BYTES` or was refused room: that is no reason not
-   * to serve it.
-   * @cost of deflating its panels, 10 ms a megabyte in a thread, and half of their bytes on disk
+   * A copy of a content; null where it is beyond `MAX_COPIED_CONTENT_BYTES`.
+   * @throws Refusal STORAGE_FULL, OVERLOADED
+   * @cost of deflating its panels, 10 ms a megabyte in a thread of the heavy lane, and half of their bytes on disk
    */
-  of(market: ServedMarket): Promise<DataCopy | null>;
-  /** A copy with the change to a later content. @param forth null where it is not known @cost a new copy now and then */
-  extended(copy: DataCopy | null, forth: HashedBytes | null, market: ServedMarket): Promise<DataCopy | null>;
+  of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null>;
+  /** As `of`; null where there is no room, too: that is no reason not to serve a content. */
+  orNone(market: ServedMarket): Promise<DataCopy | null>;
+  /** The change to a later content, written beside a copy; null where that has too many, or there is no room. */
+  change(copy: DataCopy | null, forth: HashedBytes | null): Promise<ArtifactRef | null>;
   /** The content of the copy of a store; undefined where there is none, or it cannot be read. @cost of a load */
   restored(head: DataHistoryDocument, like: ServedMarket): Promise<ServedMarket | undefined>;
 }
 
-/** Changes after which a new copy is made: a quarter of days. */
-const CHANGES_MAX = 64;
+/** Changes after which a new copy is due: a quarter of days. */
+const CHANGES_DUE = 64;
+/** Changes after which a copy that could not be renewed is given up: what it restores takes a change each. */
+const CHANGES_MAX = 4 * CHANGES_DUE;
 
-/** Bytes of changes beside those of the content that they begin with, after which a new copy is made. */
-const CHANGES_SHARE_MAX = 0.5;
+/** Bytes of changes beside those of the content that they begin with, after which a new copy is due. */
+const CHANGES_SHARE_DUE = 0.5;
+
+/** Whether a new copy is due. */
+export function isCopyDue(copy: DataCopy | null): boolean {
+  if (copy === null || copy.changes.length >= CHANGES_DUE) return true;
+  const bytes = copy.changes.reduce((sum, change) => sum + change.bytes, 0);
+  return bytes > CHANGES_SHARE_DUE * copy.content.bytes;
+}
 
 export function createContentCopies({ artifacts, jobs }: ContentCopiesDependencies): ContentCopies {
-  async function copyOf(market: ServedMarket): Promise<DataCopy | null> {
+  async function of(market: ServedMarket, signal?: AbortSignal): Promise<DataCopy | null> {
     const bytes = market.handle.fields.reduce((sum, { values }) => sum + values.byteLength, 0);
     if (bytes > LIMITS.MAX_COPIED_CONTENT_BYTES) return null;
-    return orNone(async () => {
-      const copied = await jobs.query('content-copy', { market: market.handle });
-      return { content: await artifacts.write(copied.bytes, copied.sha256), changes: [] };
-    });
+    const copied = await jobs.aside('content-copy', { market: market.handle }, signal);
+    return { content: await artifacts.write(copied.bytes, copied.sha256), changes: [] };
   }
 
   const fileOf = async (ref: ArtifactRef): Promise<HashedFile> => ({
@@ -51,22 +60,16 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   });
 
   return {
-    of: copyOf,
-    async extended(copy, forth, market) {
-      const isLong =
-        copy === null ||
-        forth === null ||
-        copy.changes.length >= CHANGES_MAX ||
-        copy.changes.reduce((sum, { bytes }) => sum + bytes, forth.bytes.length) >
-          CHANGES_SHARE_MAX * copy.content.bytes;
-      if (isLong) return copyOf(market);
-      const change = await artifacts.write(forth.bytes, forth.sha256);
-      return { content: copy.content, changes: [...copy.changes, change] };
+    of,
+    orNone: (market) => unlessRefused(() => of(market)),
+    async change(copy, forth) {
+      if (forth === null || (copy?.changes.length ?? 0) >= CHANGES_MAX) return null;
+      return unlessRefused(() => artifacts.write(forth.bytes, forth.sha256));
     },
     async restored({ copy, content_hash: contentHash, known_at: knownAt }, { identity }) {
       if (copy === null) return undefined;
       const { datasetId, adjustment, currency = null } = identity;
-      const market = await orNone(async () => {
+      const market = await unlessRefused(async () => {
         const [content, changes] = [await fileOf(copy.content), await Promise.all(copy.changes.map(fileOf))];
         const input = { datasetId, adjustment, currency, content, changes, contentHash };
         const { handle } = await jobs.query('copied-market', input);
@@ -77,7 +80,7 @@ export function createContentCopies({ artifacts, jobs }: ContentCopiesDependenci
   };
 }
 
-async function orNone<T>(make: () => Promise<T>): Promise<T | null> {
+async function unlessRefused<T>(make: () => Promise<T>): Promise<T | null> {
   try {
     return await make();
   } catch (failure) {

@@ -19,7 +19,8 @@ export interface PreparedVersion {
   readonly previous: number | null;
   readonly change: ArtifactRef | null;
   readonly rows: { readonly added: number; readonly changed: number; readonly removed: number } | null;
-  readonly copy: DataCopy | null;
+  /** How this content is made from that before it, which a copy is made of; null where none is. */
+  readonly forth: ArtifactRef | null;
   readonly knownAt: string;
 }
 
@@ -36,9 +37,9 @@ export async function recordDataVersion(
   prepared: PreparedVersion,
   rows: number,
 ): Promise<void> {
-  const { datasetId, contentHash, source, previous, copy, knownAt } = prepared;
+  const { datasetId, contentHash, source, previous, forth, knownAt } = prepared;
   const head = await historyOf(tx, datasetId);
-  if (head?.content_hash === contentHash) return preserveContent(tx, { datasetId, contentHash, copy });
+  if (head?.content_hash === contentHash) return;
   const version = (head?.latest ?? 0) + 1;
   const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
   const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
@@ -63,18 +64,24 @@ export async function recordDataVersion(
     content_hash: contentHash,
     known_at,
     readable_from: isChained ? head.readable_from : version,
-    copy,
+    copy: isChained && forth !== null ? extended(head.copy, forth) : null,
   } satisfies DataHistoryDocument);
 }
 
-/** Adds a copy to the history of a store that ends with its content and has none. */
-export async function preserveContent(
+/** A copy with one more change. */
+function extended(copy: DataCopy | null, change: ArtifactRef): DataCopy | null {
+  return copy === null ? null : { content: copy.content, changes: [...copy.changes, change] };
+}
+
+/** Makes a copy that of a store. @returns false where its history ends with another content by now */
+export async function recordCopy(
   tx: DocumentTransaction,
-  { datasetId, contentHash, copy }: Omit<PreservedContent, 'copy'> & Pick<PreparedVersion, 'copy'>,
-): Promise<void> {
+  { datasetId, contentHash, copy }: PreservedContent,
+): Promise<boolean> {
   const head = await historyOf(tx, datasetId);
-  if (copy !== null && head?.copy === null && head.content_hash === contentHash)
-    await tx.put('data-history', datasetId, { ...head, copy } satisfies DataHistoryDocument);
+  if (head?.content_hash !== contentHash) return false;
+  await tx.put('data-history', datasetId, { ...head, copy } satisfies DataHistoryDocument);
+  return true;
 }
 
 /** Forgets the contents of a store that is deleted. */

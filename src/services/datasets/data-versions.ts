@@ -2,7 +2,6 @@ import type { DataVersions as DataVersionList } from '#contract/stores/data-vers
 import { versionNumber, type AsKnownOn } from '#domain/documents/as-known-on.js';
 import {
   DataVersionDocument,
-  type DataCopy,
   type DataHistoryDocument,
   type DataSource,
 } from '#domain/documents/data-version-document.js';
@@ -18,14 +17,17 @@ import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
 import { historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
-import { datasetNotFound } from './documents.js';
+import { datasetNotFound, readDataset } from './documents.js';
+import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
 export interface DataVersionsDependencies {
   readonly documents: DocumentStore;
-  readonly artifacts: Pick<ArtifactStore, 'write' | 'file'>;
-  readonly jobs: Pick<Jobs, 'query'>;
+  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'remove'>;
+  readonly jobs: Pick<Jobs, 'query' | 'aside'>;
   readonly markets: ServedMarkets;
   readonly timestamp: () => string;
+  /** Receives why a content that is served could not be copied. */
+  readonly onCopyFailure: (cause: unknown) => void;
 }
 
 /** Where a content comes from. */
@@ -50,9 +52,9 @@ export type ContentReader = () => Promise<ServedMarket | undefined>;
 /** The contents of data stores that were served. */
 export interface DataVersions {
   /**
-   * What a content that is to be served adds to the history of its store; null where that ends with it.
-   * @cost of a comparison in a thread, where the last content is served or can be read; of a copy of a content that
-   *   others may change
+   * What a content that is to be served adds to the history of its store; null where that ends with it. A content that
+   * others may change is copied once it is served.
+   * @cost of a comparison in a thread, where the last content is served or can be read
    */
   prepare(market: ServedMarket, origin: ContentOrigin): Promise<PreparedVersion | null>;
   /**
@@ -60,6 +62,10 @@ export interface DataVersions {
    * served, or there is a copy.
    */
   preserve(datasetId: string, held: ContentReader): Promise<PreservedContent | null>;
+  /** What follows from the event that a content is served: a copy of one whose source others change. */
+  onActivated: PendingCopies['onActivated'];
+  /** Sees to the copy of a content that is served already. */
+  copyServed(kind: DatasetDocument['kind']): void;
   /** Newest first. @throws Refusal STORE_NOT_FOUND, DOCUMENT_UNREADABLE */
   list(datasetId: string, query: VersionsQuery): Promise<DataVersionList>;
   /**
@@ -77,6 +83,8 @@ export interface DataVersions {
   difference(datasetId: string, query: DifferenceQuery, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>>;
   /** The version that has a content; null where none has. */
   versionOf(datasetId: string, contentHash: string): Promise<number | null>;
+  /** Resolves once the copies that are due were made or given up. */
+  close(): Promise<void>;
 }
 
 export interface VersionsQuery {
@@ -98,6 +106,7 @@ const HELD_MAX = 2;
 export function createDataVersions(dependencies: DataVersionsDependencies): DataVersions {
   const { documents, artifacts, jobs, markets, timestamp } = dependencies;
   const copies = createContentCopies(dependencies);
+  const pending = createPendingCopies({ ...dependencies, copies, onFailure: dependencies.onCopyFailure });
   /** By key, the one asked for longest ago first. */
   const held = new Map<string, Promise<ServedMarket>>();
 
@@ -107,9 +116,11 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   ): Promise<PreparedVersion | null> {
     const { datasetId, contentHash } = market.identity;
     const head = await historyOf(documents, datasetId);
-    const managed = kind === 'imported' || kind === 'synthetic';
+    const managed = isManaged(kind);
+    if (!managed) pending.expect(contentHash);
+    if (head?.content_hash === contentHash) return null;
     const first = kind === 'synthetic' ? kind : 'import';
-    const none = { previous: null, change: null, rows: null };
+    const none = { previous: null, change: null, rows: null, forth: null };
     const draft = {
       datasetId,
       contentHash,
@@ -117,18 +128,13 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       knownAt: timestamp(),
       ...none,
     };
-    const copied = async (): Promise<DataCopy | null> => (managed ? null : copies.of(market));
-    if (head?.content_hash === contentHash) {
-      const copy = head.copy === null ? await copied() : null;
-      return copy === null ? null : { ...draft, copy };
-    }
     const before = head === undefined ? undefined : await lastContent(head, market, replaced);
-    if (head === undefined || before === undefined) return { ...draft, copy: await copied() };
-    const input = { before: before.handle, after: market.handle, isBothWays: !managed && head.copy !== null };
+    if (head === undefined || before === undefined) return draft;
+    const isCopied = head.copy !== null || pending.isPending(head.content_hash);
+    const input = { before: before.handle, after: market.handle, isBothWays: !managed && isCopied };
     const { back, forth, rows } = await jobs.query('content-change', input);
     const change = await artifacts.write(back.bytes, back.sha256);
-    const copy = managed ? null : await copies.extended(head.copy, forth, market);
-    return { ...draft, previous: head.latest, change, rows, copy };
+    return { ...draft, previous: head.latest, change, rows, forth: await copies.change(head.copy, forth) };
   }
 
   /** The last content of a store: that which is served, of its copy, or of its files; undefined where it is lost. */
@@ -152,7 +158,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     if (head === undefined || head.copy !== null) return null;
     const content = await held();
     if (content?.identity.contentHash !== head.content_hash) return null;
-    const copy = await copies.of(content);
+    const copy = await copies.orNone(content);
     return copy === null ? null : { datasetId, contentHash: head.content_hash, copy };
   }
 
@@ -229,15 +235,30 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return market;
   }
 
-  async function requireStore(datasetId: string): Promise<void> {
-    if ((await documents.get('store', datasetId)) === undefined) throw datasetNotFound(datasetId);
+  /** @returns its document, undefined where that cannot be read */
+  async function requireStore(datasetId: string): Promise<DatasetDocument | undefined> {
+    const stored = await documents.get('store', datasetId);
+    if (stored === undefined) throw datasetNotFound(datasetId);
+    return 'unreadable' in stored ? undefined : readDataset(stored.body);
+  }
+
+  function stateOf(head: DataHistoryDocument | undefined, store: DatasetDocument | undefined): DataVersionList['copy'] {
+    if (head === undefined) return null;
+    if (head.copy !== null) return 'made';
+    if (store === undefined || isManaged(store.kind)) return null;
+    return pending.isPending(head.content_hash) ? 'pending' : 'missing';
   }
 
   return {
     prepare,
     preserve,
+    onActivated: pending.onActivated,
+    copyServed(kind) {
+      const served = markets.served();
+      if (served !== undefined && !isManaged(kind)) pending.add(served);
+    },
     async list(datasetId, { limit, before }) {
-      await requireStore(datasetId);
+      const store = await requireStore(datasetId);
       const head = await historyOf(documents, datasetId);
       const versions: DataVersionList['versions'] = [];
       const from = Math.min(head?.latest ?? 0, (before ?? Infinity) - 1);
@@ -245,7 +266,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         const { change: _, ...listed } = await requireVersion(datasetId, version);
         versions.push({ ...listed, readable: version >= head!.readable_from });
       }
-      return { versions, total: head?.latest ?? 0 };
+      return { versions, total: head?.latest ?? 0, copy: stateOf(head, store) };
     },
     at,
     async before(version) {
@@ -286,8 +307,12 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         if ((await requireVersion(datasetId, version)).content_hash === contentHash) return version;
       return null;
     },
+    close: pending.close,
   };
 }
+
+/** Whether the files of a store are the service's own. */
+const isManaged = (kind: DatasetDocument['kind']): boolean => kind === 'imported' || kind === 'synthetic';
 
 /** Day at whose end, in UTC, a content was known. */
 function dayOf({ known_at: knownAt }: DataVersionDocument): Day {

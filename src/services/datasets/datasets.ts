@@ -49,7 +49,7 @@ export interface DatasetsDependencies {
   readonly calendars: Calendars;
   /** Codes of the calendars that stored indices are on. */
   readonly calendarsInUse: () => Promise<readonly string[]>;
-  readonly versions: Pick<DataVersions, 'prepare' | 'preserve'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'preserve' | 'copyServed' | 'close'>;
   readonly timestamp: () => string;
 }
 
@@ -89,7 +89,7 @@ export interface Datasets extends DatasetRegistration, DatasetSubmissions {
   resume(): Promise<void>;
   /** Called before the first request: the store that was served before counts as loading, not as absent. */
   announce(): Promise<void>;
-  /** Aborts reads outside a job; resolves when the resumption has settled. */
+  /** Aborts reads outside a job; resolves when the resumption has settled, and what was served is copied. */
   close(): Promise<void>;
   /** Metadata of the served store. */
   servedDataset(): Promise<ServedDataset | undefined>;
@@ -189,6 +189,7 @@ export function createDatasets(dependencies: DatasetsDependencies): Datasets {
     async close() {
       closing.abort(new Refusal('DRAINING', 'The service is stopping.'));
       await resuming.catch(() => {}); // reported to the caller that awaits the resumption
+      await dependencies.versions.close();
     },
     async servedDataset() {
       const datasetId = markets.served()?.handle.datasetId;

@@ -2,17 +2,23 @@ import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ServedMarkets } from '#market/serving/served-markets.js';
 import type { DocumentStore } from '#store/port.js';
 import type { Activations } from './activations.js';
+import type { DataVersions } from './data-versions.js';
 
 export interface DatasetEventsDependencies {
   readonly documents: Pick<DocumentStore, 'subscribe'>;
   readonly markets: Pick<ServedMarkets, 'declare'>;
   readonly activations: Pick<Activations, 'onActivated'>;
+  readonly versions: Pick<DataVersions, 'onActivated'>;
   readonly folders: Pick<ManagedFolders, 'remove'>;
 }
 
-/** Effects of commits on stores: another market is served, a replaced folder is removed. */
-export function followDatasetEvents({ documents, markets, activations, folders }: DatasetEventsDependencies): void {
-  documents.subscribe('market-activated', activations.onActivated);
+/** Effects of commits on stores: another market is served and copied, a replaced folder is removed. */
+export function followDatasetEvents(dependencies: DatasetEventsDependencies): void {
+  const { documents, markets, activations, versions, folders } = dependencies;
+  documents.subscribe('market-activated', (event) => {
+    activations.onActivated(event);
+    versions.onActivated(event);
+  });
   documents.subscribe('market-declared', markets.declare);
   documents.subscribe('folder-replaced', ({ store_id: datasetId, folder }) => {
     folders.remove(folder, datasetId).catch(() => {}); // What is left is removed at the next start.

@@ -5,7 +5,7 @@ import { servedMarket } from '#market/serving/served-markets.js';
 import { GENERATOR } from '#market/synthetic/spec.js';
 import { servedFields } from './served-content.js';
 import { rowsOf } from './activate.js';
-import { preserveContent, recordDataVersion } from './data-history.js';
+import { recordCopy, recordDataVersion } from './data-history.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { requireDataset } from './documents.js';
 import { loadedFields, readFailed } from './loading.js';
@@ -75,7 +75,7 @@ export function createExtension(dependencies: DatasetJobsDependencies) {
             ...changes,
             ...(next === undefined ? {} : servedFields(next)),
           });
-          if (preserved !== null) await preserveContent(tx, preserved);
+          if (preserved !== null) await recordCopy(tx, preserved);
           if (version !== null) {
             await recordDataVersion(tx, version, rowsOf({ rows: made.summary.rows }));
             await purgeDataVersions(tx, version.datasetId);

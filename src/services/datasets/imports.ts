@@ -24,7 +24,7 @@ import type { DatasetActivity } from './activity.js';
 import type { Repaired } from './audits.js';
 import { blankDataset, requireDataset, slugOf, toDataStore } from './documents.js';
 import type { DataSource } from '#domain/documents/data-version-document.js';
-import { preserveContent } from './data-history.js';
+import { recordCopy } from './data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
@@ -257,7 +257,7 @@ export function createDatasetImports(dependencies: DatasetImportsDependencies): 
       if (previous === undefined) await activity.assertFree(document.store_id, tx);
       else await assertUnchanged(tx, previous);
       publishReplaced(tx, previous);
-      if (preserved !== null) await preserveContent(tx, preserved);
+      if (preserved !== null) await recordCopy(tx, preserved);
       if (served === undefined) await tx.put('store', document.store_id, document);
       else await activateIn(tx, { document, served, activations, version });
     };

@@ -24,7 +24,7 @@ export interface DatasetResumptionDependencies {
   readonly folders: ManagedFolders;
   /** Aborted when the service stops. */
   readonly closing: AbortSignal;
-  readonly versions: Pick<DataVersions, 'prepare'>;
+  readonly versions: Pick<DataVersions, 'prepare' | 'copyServed'>;
   readonly timestamp: () => string;
 }
 
@@ -58,6 +58,8 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       const active = (await allDatasets(documents)).find((store) => store.active);
       const isServed = markets.served() !== undefined || (await isFollowed());
       if (active !== undefined && !isServed) failure = await readAgain(active);
+      else if (active !== undefined && active.store_id === markets.served()?.identity.datasetId)
+        versions.copyServed(active.kind);
     } finally {
       markets.settle(failure);
     }

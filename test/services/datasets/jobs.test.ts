@@ -72,7 +72,13 @@ async function withJobs(
   };
   const folders = createManagedFolders(join(folder, 'stores'));
   const activations = createLocalActivations(markets);
-  followDatasetEvents({ documents: store.documents, markets, activations, folders });
+  followDatasetEvents({
+    documents: store.documents,
+    markets,
+    activations,
+    versions: { onActivated: () => {} },
+    folders,
+  });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
     documents: store.documents,

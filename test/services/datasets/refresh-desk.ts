@@ -91,7 +91,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
   });
   const folders = createManagedFolders(join(base, 'stores'));
   const activations = createLocalActivations(markets);
-  followDatasetEvents({ documents, markets, activations, folders });
+  followDatasetEvents({ documents, markets, activations, versions: { onActivated: () => {} }, folders });
   const jobs = createDatasetJobs({
     versions: { prepare: async () => null, preserve: async () => null },
     documents,

@@ -1730,6 +1730,8 @@ class DataVersions(t.TypedDict):
     versions: t.Sequence[DataVersion]
     #: All of them, also those not listed.
     total: int
+    #: Copy of the last content of a folder or a database, from which it is had again where its source has another one: `pending` while it is made behind the answer that served it, `missing` where it is beyond `MAX_COPIED_CONTENT_BYTES`, had no room or was cut off; what can be made is made when the store is next read. Null where the files of the service are the copy.
+    copy: t.Optional[t.Literal["made", "pending", "missing"]]
 
 
 class _Datapoint(t.TypedDict):

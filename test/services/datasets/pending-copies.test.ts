@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest';
+import { shareMarket } from '#domain/market/handle.js';
+import type { Jobs } from '#jobs/job-kind.js';
+import { digestContent } from '#market/content/content.js';
+import type { ServedMarket } from '#market/serving/markets.js';
+import { createServedMarkets, servedMarket } from '#market/serving/served-markets.js';
+import { recordDataVersion } from '#services/datasets/data-history.js';
+import { createDataVersions, type DataVersions } from '#services/datasets/data-versions.js';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { changeOfContent, copiedMarket, copyOfContent, earlierMarket } from '#workers/data-versions.js';
+import { createMemoryEngine } from '../../store/memory-engine.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
+
+const AT = '2024-02-01T00:00:00.000Z';
+const TASKS = {
+  'content-change': changeOfContent,
+  'content-copy': copyOfContent,
+  'copied-market': copiedMarket,
+  'earlier-market': earlierMarket,
+} as const;
+
+/** A market of one name whose closes are given, as a load makes it. */
+async function marketOf(...closes: readonly number[]): Promise<ServedMarket> {
+  const content = {
+    identifiers: ['A'],
+    dates: Int32Array.from(closes, (_, t) => 19_700 + t),
+    fields: new Map([['CLOSE', Float64Array.from(closes)]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [],
+  };
+  const { hash, digests } = await digestContent(content);
+  const market = { ...content, datasetId: 'f', adjustment: 'none' as const, currency: null, contentHash: hash };
+  return servedMarket({ ...shareMarket(market), digests }, AT);
+}
+
+interface Desk {
+  readonly versions: DataVersions;
+  readonly failures: unknown[];
+  serve(market: ServedMarket): Promise<void>;
+  /** Lets the copies that wait be made, and those that come. */
+  release(): void;
+}
+
+/** A process on documents and files whose threads make no copy before they are let. */
+function desk({ documents, artifacts }: { documents: DocumentStore; artifacts: ArtifactStore }): Desk {
+  const markets = createServedMarkets();
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => (release = resolve));
+  const failures: unknown[] = [];
+  const run = (name: keyof typeof TASKS, input: unknown) =>
+    TASKS[name](input as never, { report: () => {} } as never) as Promise<never>;
+  const jobs: Pick<Jobs, 'query' | 'aside'> = {
+    query: async (name, input) => run(name as keyof typeof TASKS, input),
+    async aside(name, input, signal) {
+      await Promise.race([
+        released,
+        new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+      ]);
+      return run(name as keyof typeof TASKS, input);
+    },
+  };
+  const onCopyFailure = (cause: unknown): void => void failures.push(cause);
+  const versions = createDataVersions({ documents, artifacts, jobs, markets, timestamp: () => AT, onCopyFailure });
+  return {
+    versions,
+    failures,
+    release: () => release(),
+    async serve(market) {
+      const prepared = await versions.prepare(market, { source: 'refresh', kind: 'folder' });
+      await documents.transaction(async (tx) => {
+        await tx.put('store', 'f', STORE);
+        if (prepared !== null) await recordDataVersion(tx, prepared, 1);
+      });
+      const event = markets.activation(market);
+      markets.activate(event);
+      versions.onActivated(event);
+    },
+  };
+}
+
+const STORE = {
+  store_id: 'f',
+  name: 'f',
+  kind: 'folder',
+  managed: false,
+  active: true,
+  writing: false,
+  location: '/f',
+  source: '/f',
+  tables: {},
+  mapping: null,
+  derived_actions: null,
+  taken_at_start: null,
+  adjustment: 'none',
+  currency: null,
+  created_at: AT,
+  last_loaded_at: null,
+  last_refreshed_at: null,
+  identifiers: null,
+  start: null,
+  end: null,
+  size_bytes: null,
+  content_hash: null,
+  rows: null,
+  files: [],
+  error: null,
+  findings: [],
+  synthetic: null,
+};
+
+async function places() {
+  const documents = createMemoryEngine().open();
+  return { documents, artifacts: await openArtifacts(await temporaryFolder()) };
+}
+
+const listed = async ({ versions }: Desk) => {
+  const { copy, versions: all } = await versions.list('f', { limit: 10 });
+  return [copy, ...all.map(({ version, readable }) => [version, readable])];
+};
+
+test('a content is served before it is copied, and what it replaces can be had again meanwhile', async () => {
+  const one = desk(await places());
+  await one.serve(await marketOf(1, 2));
+  expect(await listed(one)).toEqual(['pending', [1, true]]);
+  await one.serve(await marketOf(5, 2, 7));
+  expect(await listed(one)).toEqual(['pending', [2, true], [1, true]]);
+  const earlier = await one.versions.at(1);
+  expect([...earlier.served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
+  one.release();
+  await one.versions.close();
+  expect(await listed(one)).toEqual(['made', [2, true], [1, true]]);
+  expect(one.failures).toEqual([]);
+});
+
+test('a copy that a kill cut off is made at the next start, where the source still has the content', async () => {
+  const at = await places();
+  await desk(at).serve(await marketOf(1, 2)); // Never let, as its process ends.
+  const next = desk(at);
+  expect(await listed(next)).toEqual(['missing', [1, true]]);
+  await next.serve(await marketOf(1, 2));
+  next.release();
+  await next.versions.close();
+  expect(await listed(next)).toEqual(['made', [1, true]]);
+  // The source has another content at the third start: the copy gives back the one before.
+  const third = desk(at);
+  await third.serve(await marketOf(3, 2));
+  expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1, 2]);
+});
+
+test('a version whose copy was cut off and whose source has changed is told to be lost', async () => {
+  const at = await places();
+  await desk(at).serve(await marketOf(1, 2));
+  const next = desk(at);
+  await next.serve(await marketOf(3, 2));
+  expect(await listed(next)).toEqual(['pending', [2, true], [1, false]]);
+  await expect(next.versions.at(1)).rejects.toMatchObject({ code: 'NO_DATA_KNOWN' });
+});
+
+test('a copy is renewed behind the answers while that before it holds', async () => {
+  const at = await places();
+  const first = desk(at);
+  first.release();
+  await first.serve(await marketOf(1));
+  await first.versions.close();
+  const second = desk(at);
+  for (let close = 2; close <= 6; close++) await second.serve(await marketOf(close));
+  // Nothing was let since: a start that finds another content has them all of the first copy and its changes.
+  const third = desk(at);
+  await third.serve(await marketOf(100));
+  expect([...(await third.versions.at(6)).served.market.fields.get('CLOSE')!]).toEqual([6]);
+  expect([...(await third.versions.at(1)).served.market.fields.get('CLOSE')!]).toEqual([1]);
+  third.release();
+  await third.versions.close();
+  expect(await listed(third)).toEqual(['made', ...[7, 6, 5, 4, 3, 2, 1].map((version) => [version, true])]);
+});

@@ -235,6 +235,12 @@ function breachSentences(rule: LimitRuleName | null): string[] {
   ];
 }
 
+/** What happens to a constituent that stops trading without a corporate action. */
+const silenceSentence = (sessions: number): string =>
+  sessions > 1
+    ? `A constituent without a price on ${sessions} consecutive sessions of its exchange leaves at its last price, at the close of the last of them.`
+    : 'A constituent without a price on a session of its exchange leaves at its last price, at the close of that session.';
+
 function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | null): string[] {
   const {
     dividends,
@@ -258,7 +264,7 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
     action_value: 'A delisted name leaves at the value of its corporate action, or at its last price without one.',
   }[delisting];
   const gaps = {
-    carry: 'A missing price is carried forward.',
+    carry: `A missing price is carried forward. ${silenceSentence(max_stale_sessions)}`,
     exclude: 'A constituent with a missing price leaves until the next rebalance.',
     fail: 'A missing price of a constituent fails the calculation.',
   }[missing_prices];
@@ -268,6 +274,7 @@ function treatmentSentences(treatment: TreatmentSpec, adjustment: Adjustment | n
       : `${variant} Special dividends are ${special_dividends === 'reinvest' ? 'reinvested' : 'ignored'}.`,
     `Splits are ${isSplitFree(adjustment) || splits !== 'apply' ? 'ignored, because the prices are adjusted already' : 'applied'}. Spin-offs ${spin_offs === 'zero_price' && adjustment !== 'total' ? 'enter at a price of zero and leave at the next rebalance unless selected' : 'are ignored'}. ${leaving}`,
     `${gaps} A name whose latest price is more than ${max_stale_sessions} sessions old cannot be selected.${stale_targets === 'defer' ? ' A name without a price on the day of a rebalance is traded on its next session with one.' : ''}`,
+    'The proceeds of a name that leaves between two rebalances are spread over the others in proportion to their weights.',
     ...breachSentences(breachRuleOf(treatment)),
   ];
 }

@@ -21,17 +21,9 @@ interface Case extends Omit<MarketSketch, 'dates'> {
   readonly end?: string | null;
 }
 
-/** Equal weights from 4 March on, never rebalanced unless said. */
-export function simulate({
-  dates = WEEK,
-  treatment = {},
-  rebalance = { frequency: 'none' },
-  costBps = 0,
-  start,
-  end = null,
-  ...sketch
-}: Case): Run {
-  const document = IndexDocument.parse({
+/** The index of a case: equal weights from 4 March on, never rebalanced unless said. */
+export const definitionOf = ({ dates = WEEK, treatment = {}, rebalance = { frequency: 'none' }, close }: Case) =>
+  IndexDocument.parse({
     id: 'X',
     name: 'X',
     calendar: 'MAIN',
@@ -39,11 +31,14 @@ export function simulate({
     rebalance,
     universe: {
       kind: 'list',
-      identifiers: Object.keys(sketch.close).filter((name) => !/^[A-Z]{6}$/.test(name) && name !== 'KID'),
+      identifiers: Object.keys(close).filter((name) => !/^[A-Z]{6}$/.test(name) && name !== 'KID'),
     },
     pipeline: { treatment, weighting: { type: 'EqualWeight' } },
   });
-  return runOn(CALENDARS, buildMarket({ dates, ...sketch }), document, {
+
+export function simulate(sketch: Case): Run {
+  const { dates = WEEK, costBps = 0, start, end = null, treatment: _, rebalance: __, ...market } = sketch;
+  return runOn(CALENDARS, buildMarket({ dates, ...market }), definitionOf(sketch), {
     transaction_cost_bps: costBps,
     start: start ?? null,
     end,

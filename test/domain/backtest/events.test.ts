@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Run } from '#domain/backtest/run.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
 import { runResultJson } from '#views/run-json.js';
 import { portfolioTransactionsOf } from './transactions.js';
-import { type Treatment, simulate, codesOf, levels, weightsOf, close, flat } from './event-case.js';
+import { type Treatment, definitionOf, simulate, codesOf, levels, weightsOf, close, flat } from './event-case.js';
 
 describe('an index that loses everything', () => {
   const lost = (end: string | null) =>
@@ -115,15 +116,19 @@ describe('a name that ends by an action', () => {
 
 describe('a name whose bars stop without an action', () => {
   test('is carried, reported as gaps and leaves at the close of the last patient session', () => {
-    const run = simulate({
+    const sketch = {
       close: { A: [100, 80, null, null, 40, 40], B: flat(50) },
       treatment: { max_stale_sessions: 2 },
-    });
+    };
+    const run = simulate(sketch);
     close(levels(run), [100, 90, 90, 90, 90, 90]);
     expect(Object.keys(weightsOf(run, 2))).toEqual(['A', 'B']);
     expect(weightsOf(run, 3)).toEqual({ B: 1 });
     expect(codesOf(run)).toEqual(['SILENT_DELISTING']);
     expect(run.gaps.map(({ session }) => session)).toEqual([2, 3]);
+    const told = methodologyOf(definitionOf(sketch)).join(' ');
+    expect(told).toContain(`without a price on ${run.gaps.length} consecutive sessions of its exchange leaves`);
+    expect(told).toContain('are spread over the others');
   });
 
   test('is told of by a run that ends without its bar while it is held, and by no other', () => {

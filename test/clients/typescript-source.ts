@@ -73,7 +73,8 @@ const PLAIN: Readonly<Record<Plain, string>> = {
   null: 'null',
   any: 'unknown',
 };
-const literal = (value: unknown) => (typeof value === 'string' ? `'${value}'` : JSON.stringify(value));
+const literal = (value: unknown) =>
+  typeof value === 'string' && !value.includes("'") ? `'${value}'` : JSON.stringify(value);
 const bracketed = (type: string) => (type.includes(' | ') || type.startsWith('readonly ') ? `(${type})` : type);
 
 function objectType(fields: readonly Field[], indent: string): string {

@@ -1470,7 +1470,7 @@ export interface DataStore {
   readonly taken_at_start: {
     /** Dates that were not held before. */
     readonly dates_added: number;
-    /** Bars; 0 where the history is another, too. */
+    /** Bars; 0 where the content before is lost and the history another. */
     readonly rows_added: number;
     /** Names that were not held before. */
     readonly identifiers_added: number;
@@ -3632,6 +3632,8 @@ export interface Mapping {
   readonly layout: 'long' | 'wide';
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows: number;
+  /** Encoding of text files without a byte order mark. Null: UTF-8. */
+  readonly encoding: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null;
   /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field: string | null;
   /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
@@ -3642,10 +3644,12 @@ export interface Mapping {
   readonly identifier_from: string | null;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format: string | null;
-  /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
   readonly decimal: '.' | ',';
-  /** Mark between thousands beside a decimal point: 1,234.5. Null: there is none. */
-  readonly thousands: ',' | null;
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  readonly thousands: ',' | '.' | "'" | ' ' | null;
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  readonly units: 'refuse' | 'read';
   /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate: 'refuse' | 'identical' | 'first' | 'last';
   /** A price of 0: refused, or no price. */
@@ -3664,6 +3668,8 @@ export interface MappingAnswers {
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
+  /** Encoding of text files without a byte order mark. Null: UTF-8. */
+  readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
   /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
   /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
@@ -3674,10 +3680,12 @@ export interface MappingAnswers {
   readonly identifier_from?: string | null | undefined;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. Null: there is none. */
-  readonly thousands?: ',' | null | undefined;
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  readonly units?: 'refuse' | 'read' | undefined;
   /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** A price of 0: refused, or no price. */
@@ -3698,6 +3706,8 @@ export interface MappingInput {
   readonly layout?: 'long' | 'wide' | undefined;
   /** Rows before the header of each table, empty ones not counted. */
   readonly skip_rows?: number | undefined;
+  /** Encoding of text files without a byte order mark. Null: UTF-8. */
+  readonly encoding?: 'utf-8' | 'windows-1252' | 'windows-1250' | 'utf-16le' | 'utf-16be' | null | undefined;
   /** Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet. */
   readonly field?: string | null | undefined;
   /** Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read. */
@@ -3708,10 +3718,12 @@ export interface MappingInput {
   readonly identifier_from?: string | null | undefined;
   /** How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped. */
   readonly date_format?: string | null | undefined;
-  /** Mark of decimals. With a comma, points and spaces between thousands are passed over. */
+  /** Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over. */
   readonly decimal?: '.' | ',' | undefined;
-  /** Mark between thousands beside a decimal point: 1,234.5. Null: there is none. */
-  readonly thousands?: ',' | null | undefined;
+  /** Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none. */
+  readonly thousands?: ',' | '.' | "'" | ' ' | null | undefined;
+  /** A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read. */
+  readonly units?: 'refuse' | 'read' | undefined;
   /** A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first. */
   readonly on_duplicate?: 'refuse' | 'identical' | 'first' | 'last' | undefined;
   /** A price of 0: refused, or no price. */
@@ -3726,7 +3738,7 @@ export interface MappingInput {
 
 export interface MappingQuestion {
   /** Field of the mapping that says it, or the adjustment. */
-  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
+  readonly field: 'adjustment' | 'layout' | 'skip_rows' | 'encoding' | 'field' | 'fields' | 'columns' | 'identifier_from' | 'date_format' | 'decimal' | 'thousands' | 'units' | 'on_duplicate' | 'zero_prices' | 'negative_prices' | 'adjusted_close' | 'ignore';
   /** What the data does not say. */
   readonly question: string;
   /** What is taken unless it is answered. */

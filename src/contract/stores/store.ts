@@ -63,7 +63,10 @@ export const DataStore = z
     taken_at_start: z
       .strictObject({
         dates_added: z.int().min(0),
-        rows_added: z.int().min(0).meta({ description: 'Bars; 0 where the history is another, too.' }),
+        rows_added: z
+          .int()
+          .min(0)
+          .meta({ description: 'Bars; 0 where the content before is lost and the history another.' }),
         identifiers_added: z.int().min(0),
         findings: z.array(Finding).meta({ description: 'HISTORY_CHANGED or DATES_ADDED.' }),
       })

@@ -1,7 +1,9 @@
-import { assumptionFindings, type Assumed } from '../documents/assumptions.js';
+import { assumptionFindings } from '../documents/assumptions.js';
 import { isDerivedDocument } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
 import { lastAtMost } from '../search.js';
 import { annualReturns, drawdownOf, returnsOf } from '../analytics/series.js';
+import { cutWindow } from './cut-window.js';
 import { runBenchmark } from './simulate/benchmark.js';
 import type { Composer } from './simulate/compositions.js';
 import { indexBook, isCapped, type IndexRun } from './simulate/index-run.js';
@@ -48,7 +50,7 @@ export function runBacktest(input: RunInput): Run {
   });
   const staleFills = fillsByRebalance(portfolio, rebalances);
   const stale = countStale(staleFills);
-  const assumptions = assumptionFindings({ document, treatment: compositions.treatment, ...assumedOf(input) });
+  const assumptions = assumptionsOf(input, computed);
   const { variants, ends } = variantsOf(index, to);
   const uncapped = isCapped(compositions) ? indexBook({ compositions, to, uncapped: true, isBrief: true }) : null;
   return {
@@ -84,7 +86,14 @@ function parentRun(composer: Composer, parentId: string, end: number): IndexRun 
   return runIndex(compositions, { to: lastAtMost(compositions.sm.sessions, end), coverage: null });
 }
 
-/** Inputs of a run. */
-function assumedOf({ market, plan: { strategy } }: RunInput): Pick<Assumed, 'market' | 'rows'> {
-  return { market, rows: strategy?.constraints };
+/** What a run rests on that its request and definition do not say. */
+function assumptionsOf(
+  { market, plan: { request, strategy } }: RunInput,
+  { document, index, days }: ReturnType<typeof computeRun>,
+): Finding[] {
+  const { treatment, sm } = index.compositions;
+  return [
+    ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
+    ...assumptionFindings({ document, treatment, market, rows: strategy?.constraints }),
+  ];
 }

@@ -42,7 +42,7 @@ const KeptArtifact = z.strictObject({ name: z.string(), bytes: z.int(), sha256: 
 
 const TakenAtStart = z.strictObject({
   dates_added: z.int(),
-  /** Bars beyond those that were served before, where history is as it was; 0 otherwise. */
+  /** Bars that were not served before; 0 where that content is lost and history is another. */
   rows_added: z.int(),
   identifiers_added: z.int(),
   findings: z.array(FindingBody),

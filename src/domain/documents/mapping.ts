@@ -8,6 +8,9 @@ const ColumnName = z.string().max(200);
 /** Formats of days besides patterns of YYYY, YY, MMM, MM, M, DD and D. */
 export const EPOCH_FORMATS = ['epoch_s', 'epoch_ms', 'epoch_us', 'epoch_ns'] as const;
 
+/** How text files are written besides UTF-8; UTF-16 is known by its byte order mark. */
+export const ENCODINGS = ['utf-8', 'windows-1252', 'windows-1250', 'utf-16le', 'utf-16be'] as const;
+
 /** A column, the name of a file around the identifier, or the label of a heading. */
 const IDENTIFIER_FROM = /^(?:column|file:[^{}]*\{identifier\}[^{}]*|heading:[^{}]*[^{}\s][^{}]*)$/;
 
@@ -24,6 +27,10 @@ export const Mapping = z
     skip_rows: z.int().min(0).max(1000).default(0).meta({
       description: 'Rows before the header of each table, empty ones not counted.',
       example: 3,
+    }),
+    encoding: z.enum(ENCODINGS).nullable().default(null).meta({
+      description: 'Encoding of text files without a byte order mark. Null: UTF-8.',
+      example: 'windows-1252',
     }),
     field: ColumnName.min(1).nullable().default(null).meta({
       description:
@@ -73,12 +80,17 @@ export const Mapping = z
         example: 'MM/DD/YYYY',
       }),
     decimal: z.enum(['.', ',']).default('.').meta({
-      description: 'Mark of decimals. With a comma, points and spaces between thousands are passed over.',
+      description: 'Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.',
       example: ',',
     }),
-    thousands: z.enum([',']).nullable().default(null).meta({
-      description: 'Mark between thousands beside a decimal point: 1,234.5. Null: there is none.',
+    thousands: z.enum([',', '.', "'", ' ']).nullable().default(null).meta({
+      description:
+        'Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.',
       example: ',',
+    }),
+    units: z.enum(['refuse', 'read']).default('refuse').meta({
+      description: 'A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.',
+      example: 'read',
     }),
     on_duplicate: z.enum(['refuse', 'identical', 'first', 'last']).default('refuse').meta({
       description:

@@ -1,4 +1,5 @@
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import type { ChangeCounts } from '#market/versions/change-counts.js';
 import type { HashedBytes, HashedFile } from './files.js';
 
 /** Two contents of one data store. */
@@ -17,7 +18,7 @@ export interface ContentChangeOutput {
   readonly back: HashedBytes;
   /** The other way round, where it was asked for. */
   readonly forth: HashedBytes | null;
-  readonly rows: { readonly added: number; readonly changed: number; readonly removed: number };
+  readonly rows: ChangeCounts;
 }
 
 export interface CopiedMarketInput extends Pick<MarketIdentity, 'datasetId' | 'adjustment' | 'currency'> {

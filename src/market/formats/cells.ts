@@ -67,6 +67,8 @@ export function notANumber(text: string): string {
     return 'has a comma, of decimals or between thousands; write digits and a point, or say which by decimal or thousands of a mapping';
   if (/^[+-]?\d{1,3}(,\d{3})+\.\d*$|^[+-]?\d{1,3}(,\d{3}){2,}$/.test(number))
     return 'has commas between its thousands; write digits only, or read them by thousands of a mapping';
+  if (/^[+-]?(?:[$€£¥₹] ?\d[\d.,]*|\d[\d.,]* ?(?:[KMBT]|[$€£¥₹]))$/i.test(number))
+    return 'has a sign of money or a unit; write digits and a point, or read it by units of a mapping';
   return /^[+-]?\d+(\.\d{3})*,\d+$/.test(number)
     ? 'is written with a decimal comma; a decimal point is needed'
     : 'is not a finite number';

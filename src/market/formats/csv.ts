@@ -1,7 +1,9 @@
+import { ENCODINGS } from '#domain/documents/mapping.js';
 import { createByteTexts } from './byte-texts.js';
 import type { MarketFile, MarketRows } from '../content/market-rows.js';
 import type { Cell, Heading } from './cells.js';
 import { unprotectedText } from './formula-text.js';
+import { asUtf8, type TextEncoding } from './text-encoding.js';
 
 /** Longest record: a thousand columns of a hundred characters and room to spare. */
 const RECORD_BYTES_MAX = 1 << 20;
@@ -31,10 +33,20 @@ export interface CsvRecord {
 export class CsvFault extends Error {
   override readonly name = 'CsvFault';
   readonly record: number;
-  constructor(record: number, message: string) {
+  /** What of a closed set would read it. */
+  readonly accepted: readonly string[] | undefined;
+  constructor(record: number, message: string, accepted?: readonly string[]) {
     super(message);
     this.record = record;
+    this.accepted = accepted;
   }
+}
+
+interface CsvTerms {
+  /** Lines before the header, empty ones not counted. */
+  readonly skip?: number | undefined;
+  /** How the text is written where no byte order mark says it; null or absent: UTF-8. */
+  readonly encoding?: TextEncoding | null | undefined;
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -44,14 +56,13 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * Quoted cells may hold delimiters, line breaks and doubled quotes. Empty lines are passed over.
  * @param onHeader receives the column names and the lines above them; returns what to do with each record, undefined to stop. A record may have
  *   more or fewer cells than the header.
- * @param skip lines before the header, empty ones not counted
  * @throws CsvFault when the text is not such a file.
  * @cost one pass over the bytes; a record is a view that is valid during the call only.
  */
 export async function readCsv(
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   onHeader: (columns: string[], heading: Heading) => ((record: CsvRecord) => void) | undefined,
-  skip = 0,
+  { skip = 0, encoding = null }: CsvTerms = {},
 ): Promise<void> {
   const record: Omit<CsvRecord, 'bytes'> & { bytes: Uint8Array } = {
     bytes: new Uint8Array(0),
@@ -101,7 +112,7 @@ export async function readCsv(
     }
   }
 
-  for await (const chunk of chunks) {
+  for await (const chunk of asUtf8(chunks, encoding)) {
     const bytes = rest.length === 0 ? chunk : joined(rest, chunk);
     const read = readRecords(bytes, false);
     if (read < 0) return;
@@ -186,13 +197,7 @@ function afterLine(bytes: Uint8Array, from: number): number {
   return end < 0 ? -1 : end + 1;
 }
 
-function startOfText(bytes: Uint8Array): number {
-  const [a, b, c] = bytes;
-  if (a === 0xef && b === 0xbb && c === 0xbf) return 3;
-  if ((a === 0xff && b === 0xfe) || (a === 0xfe && b === 0xff))
-    throw new CsvFault(0, 'The file is UTF-16; UTF-8 is needed.');
-  return 0;
-}
+const startOfText = ([a, b, c]: Uint8Array) => (a === 0xef && b === 0xbb && c === 0xbf ? 3 : 0);
 
 /** The delimiter of the header line: the accepted one it holds most often outside quotes; 0 while the line is incomplete. */
 function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
@@ -229,7 +234,11 @@ function decodedText(bytes: Uint8Array, start: number, end: number): string {
   try {
     return utf8.decode(bytes.subarray(start, end)).trim();
   } catch {
-    throw new CsvFault(0, 'The text is not UTF-8.');
+    throw new CsvFault(
+      0,
+      'The text is not UTF-8; where it is written otherwise, encoding of a mapping says how.',
+      ENCODINGS,
+    );
   }
 }
 
@@ -286,9 +295,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
 }
 
 /** What is wrong with a row that has not one cell per column. */
-export function raggedRow(cells: number, columns: number): string {
-  return `The row has ${cells} cells; the header has ${columns}.`;
-}
+export const raggedRow = (cells: number, columns: number) => `The row has ${cells} cells; the header has ${columns}.`;
 
 /** Whether the last `numberOf` that gave NaN read something that is no number, rather than an empty cell. */
 let isBad = false;

@@ -132,7 +132,7 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
       await readCsv(
         member.open(),
         (columns, heading) => rows.beginCsv(table, label, columns, { name: base, heading }),
-        table === 'market' ? mapping?.skip_rows : 0,
+        table === 'market' ? { skip: mapping?.skip_rows, encoding: mapping?.encoding } : {},
       );
     } catch (error) {
       if (!(error instanceof CsvFault)) throw error;
@@ -140,6 +140,7 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
         code: 'UNREADABLE_FILE',
         path: error.record > 0 ? cellPath(label, error.record, '') : label,
         message: error.message,
+        ...(error.accepted === undefined ? {} : { accepted: error.accepted }),
       });
     }
   }

@@ -1,6 +1,6 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Cell } from '../formats/cells.js';
-import { commaNumberIn, thousandsNumberIn } from '../mapping/written-numbers.js';
+import { anyThousandsNumberIn, commaNumberIn, unitsIn } from '../mapping/written-numbers.js';
 import { dayReader } from '../mapping/date-formats.js';
 import { dateFormatOf } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
@@ -14,9 +14,10 @@ export const PREAMBLE_MAX = 20;
 /** Share of cells of a row that must be fields, names or numbers for it to be a row of those. */
 export const MOST = 0.6;
 
-/** Texts that stand for a missing number. */
-export const isNumber = (cell: Cell | undefined) => {
-  const value = thousandsNumberIn(cell) ?? commaNumberIn(cell);
+/** Whether a cell is a number in any way of writing one; a text for a missing one is none. */
+export const isNumber = (written: Cell | undefined) => {
+  const cell = unitsIn(written)?.number ?? written;
+  const value = anyThousandsNumberIn(cell) ?? commaNumberIn(cell);
   return value !== undefined && !Number.isNaN(value);
 };
 

@@ -9,6 +9,7 @@ import { createProblems, type Problems } from '../content/problems.js';
 import { readImport } from '../import/read-import.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import { textIn } from '../formats/cells.js';
+import type { TextEncoding } from '../formats/text-encoding.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import { readDatabase } from '../sources/databases/read-database.js';
@@ -161,7 +162,8 @@ function seen(source: Source | undefined): string {
 }
 
 async function opened(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
-  if (inspected.kind === 'files') return openedFiles(inspected.files, problems);
+  const encoding = answers.encoding ?? null;
+  if (inspected.kind === 'files') return openedFiles(inspected.files, problems, encoding);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
     const all = await sampleDatabase(place, SAMPLE_ROWS, problems);
@@ -180,7 +182,7 @@ async function opened(inspected: Opened, problems: Problems, answers: Answers): 
     };
   }
   const bytes = Buffer.from(inspected.content, 'base64');
-  const samples = await sampleContent(inspected.kind, bytes);
+  const samples = await sampleContent(inspected.kind, bytes, encoding);
   return {
     samples,
     tables: {},
@@ -190,10 +192,13 @@ async function opened(inspected: Opened, problems: Problems, answers: Answers): 
   };
 }
 
-async function openedFiles(files: TableFiles, problems: Problems): Promise<Source> {
+async function openedFiles(files: TableFiles, problems: Problems, encoding: TextEncoding | null): Promise<Source> {
   let duck: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
-  const samples = await sampleFiles(files.market, problems, async () => (duck ??= await openDuckDb({ files: paths })));
+  const samples = await sampleFiles(files.market, problems, {
+    encoding,
+    duck: async () => (duck ??= await openDuckDb({ files: paths })),
+  });
   duck?.close();
   const ofMarket = (mapping: Mapping) => files.market.filter(({ path }) => isMarketTable(mapping, basename(path)));
   return {
@@ -224,8 +229,7 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
       terms = { ...terms, mapping: { ...terms.mapping!, date_format: otherDates } };
       continue;
     }
-    const mended =
-      read === undefined && trial < trialsMax ? mend(terms.mapping!, problems.findings(), answers) : undefined;
+    const mended = trial < trialsMax ? mend(terms.mapping!, problems.findings(), answers) : undefined;
     if (mended !== undefined) {
       terms = { ...terms, mapping: mended.mapping };
       // Of one field the last counts: rows that differ are no repetitions.

@@ -1,9 +1,11 @@
-import type { Mapping } from '#domain/documents/mapping.js';
+import { ENCODINGS, type Mapping } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
 import { isNamedWhole } from '../mapping/market-tables.js';
-import { hasThousands } from '../mapping/written-numbers.js';
+import { isGroupedCount, thousandsIn, unitsIn } from '../mapping/written-numbers.js';
 import { isAnswered } from './draft.js';
+import { countsQuestion, unitsQuestion } from './number-marks.js';
 import type { Answers, Question } from './question.js';
+import { isOfEncoding, USUAL_ENCODING } from './sample.js';
 
 interface Mended {
   readonly mapping: Mapping;
@@ -30,9 +32,10 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
         required: false,
       },
     };
-  const apart = of('NOT_A_NUMBER').flatMap(({ value }) => (hasThousands(value) ? [value] : []));
-  if (isFree('thousands') && mapping.decimal === '.' && mapping.thousands === null && apart.length > 0)
-    return withThousands(mapping, apart);
+  const encoded = of('UNREADABLE_FILE').find(isOfEncoding);
+  if (encoded !== undefined && isFree('encoding') && mapping.encoding === null) return withEncoding(mapping, encoded);
+  const written = mendNumbers(mapping, findings, isFree);
+  if (written !== undefined) return written;
   // Tables of one name are told themselves: which of their rows counts is not a question of duplicates.
   const repeated =
     isFree('on_duplicate') && of('DUPLICATE_ID').length === 0
@@ -66,6 +69,38 @@ export function mend(mapping: Mapping, findings: readonly Finding[], answers: An
   return wordy.length === 0 ? undefined : withoutColumns(mapping, wordy, answers);
 }
 
+function withEncoding(mapping: Mapping, { file, path }: Finding): Mended {
+  const question = `The text of ${file ?? path} is not UTF-8: read as ${USUAL_ENCODING}.`;
+  const others = ENCODINGS.filter((encoding) => encoding !== USUAL_ENCODING && encoding !== 'utf-8');
+  return {
+    mapping: { ...mapping, encoding: USUAL_ENCODING },
+    question: { field: 'encoding', question, taken: USUAL_ENCODING, others, required: false },
+  };
+}
+
+/** Reads numbers as they turn out to be written. */
+function mendNumbers(
+  mapping: Mapping,
+  findings: readonly Finding[],
+  isFree: (field: keyof Mapping) => boolean,
+): Mended | undefined {
+  const texts = findings.flatMap(({ code, value }) =>
+    code === 'NOT_A_NUMBER' && typeof value === 'string' ? [value] : [],
+  );
+  const withUnits = texts.find((text) => unitsIn(text) !== undefined);
+  if (isFree('units') && mapping.units === 'refuse' && withUnits !== undefined)
+    return { mapping: { ...mapping, units: 'read' }, question: unitsQuestion(withUnits) };
+  if (!isFree('thousands') || mapping.thousands !== null) return undefined;
+  if (mapping.decimal === '.') {
+    const apart = texts.filter((text) => thousandsIn(text) !== undefined);
+    return apart.length === 0 ? undefined : withThousands(mapping, apart);
+  }
+  const counts = texts.filter((text) => isGroupedCount(text, ','));
+  return counts.length === 0
+    ? undefined
+    : { mapping: { ...mapping, thousands: ',' }, question: countsQuestion(',', counts) };
+}
+
 /** The column of a finding: what stands behind its row, in which there may be points (Vol.). */
 const columnIn = ({ path }: Finding) => /\[row \d+\]\.(.*)$/.exec(path)?.[1] ?? path.slice(path.indexOf('.') + 1);
 
@@ -80,14 +115,16 @@ function counted(findings: readonly Finding[], one: string, many: string): strin
 }
 
 function withThousands(mapping: Mapping, apart: readonly string[]): Mended {
+  const mark = thousandsIn(apart[0])!; // each has one
+  const name = { ',': 'commas', "'": 'apostrophes', ' ': 'spaces' }[mark];
   return {
-    mapping: { ...mapping, thousands: ',' },
+    mapping: { ...mapping, thousands: mark },
     question: {
       field: 'thousands',
-      question: `Some numbers have commas, as ${apart[0]}: taken for those between thousands, and passed over.`,
-      taken: ',',
+      question: `Some numbers have ${name}, as ${apart[0]}: taken for those between thousands, and passed over.`,
+      taken: mark,
       others: ['none'],
-      required: !apart.some((text) => /\.|,.*,/.test(text)),
+      required: mark === ',' && !apart.some((text) => /\.|,.*,/.test(text)),
     },
   };
 }
@@ -99,8 +136,7 @@ function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: An
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
     const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // it is one of the columns
-    const value = at.value === undefined ? '' : `, as ${JSON.stringify(String(at.value).slice(0, 40))}`;
-    const question = `Some of ${adjusted} are no finite numbers (${[at.file, at.path].filter((place) => place !== undefined).join(' ')}${value}): left out, and no dividends are derived.`;
+    const question = `Some of ${adjusted} are no finite numbers (${placeOf(at)}): left out, and no dividends are derived.${withoutFile(mapping, at)}`;
     if (isAnswered(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
@@ -108,6 +144,19 @@ function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: An
     };
   }
   const names = columns.join(',');
-  const question = `Texts stand among the numbers of ${columns.join(', ')}: left out.`;
+  const question = `Texts stand among the numbers of ${columns.join(', ')} (${placeOf(wordy[0]!)}): left out.${withoutFile(mapping, wordy[0]!)}`;
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
+}
+
+/** Where a finding is, and the text there. */
+function placeOf({ file, path, value }: Finding): string {
+  const text = value === undefined ? '' : `, as ${JSON.stringify(String(value).slice(0, 40))}`;
+  return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
+}
+
+/** The way out where one file of many is damaged. */
+function withoutFile({ identifier_from: from }: Mapping, { file }: Finding): string {
+  return file === undefined || from?.startsWith('file:') !== true
+    ? ''
+    : ` To leave that file out instead: ignore ${JSON.stringify(file)}.`;
 }

@@ -1,6 +1,13 @@
 import type { Cell } from '../formats/cells.js';
-import { commaNumberIn, hasThousands, thousandsNumberIn } from '../mapping/written-numbers.js';
+import {
+  anyThousandsNumberIn,
+  commaNumberIn,
+  isGroupedCount,
+  thousandsIn,
+  unitsIn,
+} from '../mapping/written-numbers.js';
 import { ask, type Draft } from './draft.js';
+import type { Question } from './question.js';
 import type { Sample } from './sample.js';
 
 /** One mark before three digits: 1,234 and 1.234 are thousands or decimals. */
@@ -15,11 +22,13 @@ const COMMAS_MIN = 0.1;
  * between cells leaving the point for decimals; with another delimiter it is asked.
  */
 export function numberMarks(draft: Draft, cells: readonly (Cell | undefined)[], { delimiter }: Sample): void {
-  const texts = cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
+  const written = cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
+  readUnits(draft, written);
+  const texts = written.map((text) => unitsIn(text)?.number ?? text);
   const either = (mark: ',' | '.') => texts.filter((text) => EITHER[mark].test(text));
   const [commas, points] = [either(','), either('.')];
   const told = texts.filter((text) => !EITHER[','].test(text) && !EITHER['.'].test(text));
-  const withPoint = told.filter((text) => /[.,]/.test(text) && isNumber(thousandsNumberIn(text)));
+  const withPoint = told.filter((text) => /[.,]/.test(text) && isNumber(anyThousandsNumberIn(text)));
   const withComma = told.filter((text) => /[.,]/.test(text) && isNumber(commaNumberIn(text)));
   const { decimal } = draft.answers;
   if (decimal === ',') return;
@@ -30,7 +39,8 @@ export function numberMarks(draft: Draft, cells: readonly (Cell | undefined)[], 
   const isNumeric = delimiter === undefined && commas.length === 0; // of a database, Parquet or a workbook
   const isPoint = decimal === '.' || withPoint.length > 0 || delimiter === ',' || isNumeric;
   if (isPoint) {
-    if (texts.some(hasThousands)) draft.mapping.thousands = ',';
+    const mark = texts.map(thousandsIn).find((each) => each !== undefined);
+    if (mark !== undefined) draft.mapping.thousands = mark;
     return;
   }
   const [first] = commas.length > 0 ? commas : points;
@@ -44,6 +54,55 @@ export function numberMarks(draft: Draft, cells: readonly (Cell | undefined)[], 
     taken: draft.mapping.decimal,
     others: [draft.mapping.decimal === ',' ? '.' : ','],
   });
+}
+
+/** Reads signs of money and units, and says so: what a sign says of the currency is declared elsewhere. */
+function readUnits(draft: Draft, texts: readonly string[]): void {
+  const first = texts.find((text) => unitsIn(text) !== undefined);
+  if (first === undefined) return;
+  draft.mapping.units = 'read';
+  ask(draft, unitsQuestion(first));
+}
+
+/** What is to be known of numbers as $14.82 and 59.83M. */
+export function unitsQuestion(text: string): Question {
+  const { exponent, money } = unitsIn(text)!; // asked of such alone
+  const sign = money === '' ? '' : ` The sign ${money} declares no currency: that is the store's.`;
+  const unit =
+    exponent === '' ? '' : ` K, M, B and T are thousands to trillions (10${exponent.replace('e', '^')} here).`;
+  return {
+    field: 'units',
+    question: `Numbers have signs or units, as ${text}: read as numbers.${unit}${sign}`,
+    taken: 'read',
+    others: ['refuse'],
+    required: false,
+  };
+}
+
+/**
+ * Counts of shares whose points are between thousands, as 58.490 beside 14.82: where each that has a point has it so, and
+ * none is larger without.
+ */
+export function countMarks(draft: Draft, cells: readonly (Cell | undefined)[]): void {
+  if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
+  const texts = cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
+  const grouped = texts.filter((text) => isGroupedCount(text, '.'));
+  const isGrouped = texts.every((text) => isGroupedCount(text, '.') || /^[+-]?\d{1,3}$/.test(text));
+  if (grouped.length === 0 || !isGrouped) return;
+  draft.mapping.thousands = '.';
+  ask(draft, countsQuestion('.', grouped));
+}
+
+/** What is to be known of shares written as 58,490 or 58.490; two marks in one number tell it. */
+export function countsQuestion(mark: ',' | '.', texts: readonly string[]): Question {
+  const name = mark === ',' ? 'comma' : 'point';
+  return {
+    field: 'thousands',
+    question: `Is the ${name} of ${texts[0]}, a count of shares, between thousands, though prices have it for decimals? It is taken so: shares have no fractions.`,
+    taken: mark,
+    others: ['none'],
+    required: !texts.some((text) => text.split(mark).length > 2),
+  };
 }
 
 const isNumber = (value: number | undefined) => value !== undefined && !Number.isNaN(value);

@@ -11,8 +11,9 @@ import {
 } from './draft.js';
 import { dividendColumn } from '../mapping/own-dividends.js';
 import { textIn, type Cell } from '../formats/cells.js';
+import { COUNTS } from '../mapping/written-numbers.js';
 import { currencyColumn } from '../mapping/unread-terms.js';
-import { numberMarks } from './number-marks.js';
+import { countMarks, numberMarks } from './number-marks.js';
 import { isWorded, proposeIdentifier } from './propose-identifier.js';
 import { nearRole, roleOf, rolesOf, type Role } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
@@ -61,11 +62,17 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   const currency = currencyColumn(worded);
   if (currency !== undefined) askCurrency(draft, currency, column(currency));
   days(draft, column(roles.date!));
+  const { identifier } = draft.mapping.columns!; // set above
+  const unread = new Set([roles.date, identifier, ...draft.mapping.ignore]);
   numberMarks(
     draft,
-    body.flatMap((row) => row.filter((_, i) => header[i] !== roles.date)),
+    body.flatMap((row) => row.filter((_, i) => !unread.has(header[i]!))),
     sample,
   );
+  const counts = header.filter((name) =>
+    Object.entries(draft.mapping.columns!).some(([field, from]) => COUNTS.has(field) && from === name),
+  ); // as above
+  countMarks(draft, counts.flatMap(column));
   if (draft.recognisedAs === null) draft.confidence = 'likely';
   return true;
 }

@@ -1,11 +1,13 @@
 import { basename } from 'node:path';
+import type { Finding } from '#domain/findings.js';
 import type { Cell } from '../formats/cells.js';
 import { cellText, CsvFault, readCsv, type CsvRecord } from '../formats/csv.js';
 import { scanOf } from '../formats/parquet.js';
 import { withZones } from '../formats/parquet-zones.js';
+import type { TextEncoding } from '../formats/text-encoding.js';
 import { FORMULA, readWorkbook } from '../formats/workbook-reader.js';
-import { openZip } from '../formats/zip-reader.js';
-import type { Problems } from '../content/problems.js';
+import { openZip, type ZipMember } from '../formats/zip-reader.js';
+import { createProblems, type Problems } from '../content/problems.js';
 import { tableCalled } from '../content/table-kinds.js';
 import { cellOf, sqlName, type DuckDb } from '../sources/duckdb.js';
 import type { SourceFile } from '../sources/folder.js';
@@ -20,6 +22,13 @@ export interface Sample {
   /** What stands between the cells of a text file. */
   readonly delimiter?: string | undefined;
 }
+
+/** How text that is not UTF-8 is written, in most of the cases. */
+export const USUAL_ENCODING: TextEncoding = 'windows-1252';
+
+/** Whether a finding says that a text is written in another encoding. */
+export const isOfEncoding = ({ code, accepted }: Finding): boolean =>
+  code === 'UNREADABLE_FILE' && accepted?.includes(USUAL_ENCODING) === true;
 
 /** What the names of tables are of: of files or sheets, or of none that could say an identifier. */
 export type NamedBy = 'file' | 'sheet' | null;
@@ -37,12 +46,14 @@ class Enough extends Error {}
 export async function sampleFiles(
   files: readonly SourceFile[],
   problems: Problems,
-  duck: () => Promise<DuckDb>,
+  { encoding, duck }: { readonly encoding: TextEncoding | null; readonly duck: () => Promise<DuckDb> },
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
   for (const file of spread(files)) {
     const sample =
-      file.format === 'parquet' ? await parquetRows(file, await duck(), problems) : await textRows(file, problems);
+      file.format === 'parquet'
+        ? await parquetRows(file, await duck(), problems)
+        : await textRows(file, problems, encoding);
     if (sample !== undefined) samples.push({ name: basename(file.path), ...sample });
   }
   return samples;
@@ -59,7 +70,16 @@ function spread<T>(files: readonly T[]): readonly T[] {
 
 type Rows = Omit<Sample, 'name'>;
 
-async function textRows(file: SourceFile, problems: Problems): Promise<Rows> {
+/** Rows of a text file: one that is not UTF-8 is taken for windows-1252, as long as nobody says how it is written. */
+async function textRows(file: SourceFile, problems: Problems, encoding: TextEncoding | null): Promise<Rows> {
+  const found = createProblems();
+  const rows = await encodedRows(file, found, encoding);
+  if (encoding === null && found.findings().some(isOfEncoding)) return textRows(file, problems, USUAL_ENCODING);
+  problems.take(found.findings());
+  return rows;
+}
+
+async function encodedRows(file: SourceFile, problems: Problems, encoding: TextEncoding | null): Promise<Rows> {
   let delimiter: string | undefined;
   const rows: (readonly (Cell | undefined)[])[] = [];
   const add = (cells: readonly (Cell | undefined)[] | null) => {
@@ -81,6 +101,7 @@ async function textRows(file: SourceFile, problems: Problems): Promise<Rows> {
       },
       cells: onHeader,
       onBytes: () => {},
+      terms: { encoding },
     });
   } catch (enough) {
     if (!(enough instanceof Enough)) throw enough;
@@ -115,8 +136,12 @@ async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Samp
 }
 
 /** The first rows of the market's tables of an import. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
-export async function sampleContent(format: 'xlsx' | 'csv', bytes: Uint8Array): Promise<Sample[]> {
-  const samples = await (format === 'xlsx' ? sampleSheets(bytes) : sampleArchive(bytes));
+export async function sampleContent(
+  format: 'xlsx' | 'csv',
+  bytes: Uint8Array,
+  encoding: TextEncoding | null,
+): Promise<Sample[]> {
+  const samples = await (format === 'xlsx' ? sampleSheets(bytes) : sampleArchive(bytes, encoding));
   return samples.filter(({ name }) => (tableCalled(name.replace(/\.csv$/i, '')) ?? 'market') === 'market');
 }
 
@@ -132,30 +157,37 @@ async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   return samples.filter(({ rows }) => rows[0]!.length > 0);
 }
 
-async function sampleArchive(bytes: Uint8Array): Promise<Sample[]> {
+async function sampleArchive(bytes: Uint8Array, encoding: TextEncoding | null): Promise<Sample[]> {
   const samples: Sample[] = [];
   const members = (await openZip(bytes)).filter(
     ({ name }) => /\.(csv|txt|tsv)$/i.test(name) && !name.split('/').some((part) => /^(\.|__)/.test(part)),
   );
-  for (const member of spread(members)) {
-    const rows: (readonly (Cell | undefined)[])[] = [];
-    let delimiter: string | undefined;
-    const add = (cells: readonly Cell[]) => {
-      rows.push(cells);
-      if (rows.length >= SAMPLE_ROWS) throw new Enough();
-    };
-    try {
-      await readCsv(member.open(), (columns) => {
-        add(columns);
-        return (record) => {
-          delimiter ??= delimiterIn(record);
-          add(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
-        };
-      });
-    } catch (enough) {
-      if (!(enough instanceof Enough || enough instanceof CsvFault)) throw enough;
-    }
-    samples.push({ name: member.name.split('/').at(-1)!, rows, delimiter });
-  }
+  for (const member of spread(members))
+    samples.push({ name: member.name.split('/').at(-1)!, ...(await memberRows(member, encoding)) });
   return samples;
+}
+
+/** As `textRows`. */
+async function memberRows(member: ZipMember, encoding: TextEncoding | null): Promise<Rows> {
+  const rows: (readonly (Cell | undefined)[])[] = [];
+  let delimiter: string | undefined;
+  const add = (cells: readonly Cell[]) => {
+    rows.push(cells);
+    if (rows.length >= SAMPLE_ROWS) throw new Enough();
+  };
+  const onHeader = (columns: readonly string[]) => {
+    add(columns);
+    return (record: CsvRecord) => {
+      delimiter ??= delimiterIn(record);
+      add(Array.from({ length: record.cells }, (_, cell) => cellText(record, cell)));
+    };
+  };
+  try {
+    await readCsv(member.open(), onHeader, { encoding });
+  } catch (enough) {
+    if (!(enough instanceof Enough || enough instanceof CsvFault)) throw enough;
+    if (encoding === null && 'accepted' in enough && enough.accepted !== undefined)
+      return memberRows(member, USUAL_ENCODING);
+  }
+  return { rows, delimiter };
 }

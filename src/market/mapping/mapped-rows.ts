@@ -12,6 +12,7 @@ import { createOwnDividends } from './own-dividends.js';
 import { createUnreadTerms } from './unread-terms.js';
 import { isMarketTable } from './market-tables.js';
 import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
+import { createCountMarks } from './count-marks.js';
 import { numberReader } from './written-numbers.js';
 import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } from './wide-columns.js';
 
@@ -26,6 +27,7 @@ interface MappedFile extends MarketFile {
   /** Name of each column as it is carried. */
   readonly names: readonly string[];
   readonly isPrice: readonly boolean[];
+  readonly readers: readonly ReturnType<typeof numberReader>[];
 }
 
 /** A table whose columns are names; its columns are known once its header is complete. */
@@ -54,7 +56,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     isJoined: mapping.layout === 'wide',
   });
   const readDay = dayReader(mapping.date_format);
-  const numberOf = numberReader(mapping);
+  const countMarks = createCountMarks(mapping, problems);
   const nameOf = createTableNames(mapping, problems);
   const reports = [createOwnDividends(mapping, problems), createUnreadTerms(mapping, problems)];
   /** By the name of the datapoint: whether it has a number, and the texts it has. */
@@ -76,14 +78,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     fileRow = 0;
     const file = rows.openFile({ label, written }, names);
     const code = codeOfFile(file, name, heading);
-    const mapped: MappedFile = {
-      ...file,
-      ...(code === undefined ? {} : { code }),
-      hasOwnNumbers: mapping.decimal === ',' || mapping.thousands !== null,
-      names,
-      isPrice: names.map((each) => PRICES.has(each)),
-    };
-    return mapped;
+    return mappedFile(mapping, code === undefined ? file : { ...file, code }, names);
   }
 
   function codeOfFile(file: MarketFile, name: string, heading: Heading): number | undefined {
@@ -116,8 +111,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     const opened: MappedFile = {
       ...file,
       dateColumn: columns.date,
-      names,
-      isPrice: names.map((name) => PRICES.has(name)),
+      ...columnsCalled(mapping, names),
     };
     return { ...columns, file: opened, codes };
   }
@@ -146,7 +140,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     for (let i = 0; i < columns.codes.length; i++) {
       const code = columns.codes[i];
       if (code === undefined) continue;
-      const value = numberOf(cells[i]);
+      const value = numberOf(columns.file, i, cells[i]);
       if (value === undefined) refuseNumber(columns.file, i, String(cells[i]));
       else if (value === value) setBar(columns, i, { row: fileRow, code, day }, value);
     }
@@ -171,6 +165,12 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     return mapping.negative_prices === 'absolute' ? -value : value;
   }
 
+  function numberOf(file: MarketFile, column: number, cell: Cell | undefined): number | undefined {
+    const { names, readers } = file as MappedFile; // opened above
+    countMarks?.see(names[column]!, cell, { file, row: fileRow });
+    return readers[column]!(cell);
+  }
+
   function beginRow(code: number | undefined, day: Day | undefined): void {
     fileRow += 1;
     rows.beginRow(code, day);
@@ -183,9 +183,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     if (number === number) rows.setNumber(file, column, number);
   }
 
-  /**
-   * Text in a column that the mapping does not name is reported once all rows are read: the column may hold no number.
-   */
+  /** Text in a column that the mapping does not name is reported at the end: the column may hold no number. */
   function refuseNumber(file: MarketFile, column: number, text: string): void {
     const name = (file as MappedFile).names[column]!; // as above
     if (MISSING.test(text)) return;
@@ -235,7 +233,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     );
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
-      const value = numberOf(cells[column]);
+      const value = numberOf(file, column, cells[column]);
       if (value === undefined) refuseNumber(file, column, String(cells[column]));
       else if (value === value) setNumber(file, column, value);
     }
@@ -252,6 +250,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
 
   function toPanels(): Panels | undefined {
     reportTextColumns();
+    countMarks?.report();
     const panels = rows.toPanels();
     if (panels === undefined) return undefined;
     const fields = new Map([...panels.fields].filter(([name]) => !textColumns.has(name)));
@@ -279,6 +278,19 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     },
   };
 }
+
+const mappedFile = (mapping: Mapping, file: MarketFile, names: readonly string[]): MappedFile => ({
+  ...file,
+  hasOwnNumbers: mapping.decimal === ',' || mapping.thousands !== null || mapping.units === 'read',
+  ...columnsCalled(mapping, names),
+});
+
+/** What of the columns of a file follows from the names they are carried by. */
+const columnsCalled = (mapping: Mapping, names: readonly string[]) => ({
+  names,
+  isPrice: names.map((name) => PRICES.has(name)),
+  readers: names.map((name) => numberReader(mapping, name)),
+});
 
 /** What the numbers of a wide table are: null where its columns say it, undefined where nothing does. */
 function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {

@@ -47,6 +47,7 @@ export function hasPlainRows({ layout, identifier_from: from, ...mapping }: Mapp
     mapping.date_format === null &&
     mapping.decimal === '.' &&
     mapping.thousands === null &&
+    mapping.units === 'refuse' &&
     mapping.on_duplicate === 'refuse' &&
     mapping.zero_prices === 'refuse' &&
     mapping.negative_prices === 'refuse'

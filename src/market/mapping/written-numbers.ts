@@ -1,27 +1,111 @@
 import type { Mapping } from '#domain/documents/mapping.js';
 import { numberIn, type Cell } from '../formats/cells.js';
 
-const WITH_COMMA = /^[+-]?(?=[\d,])(?:\d+|\d{1,3}(?:[.\u00a0\u202f ']\d{3})+)?(?:,\d+)?(?:[eE][+-]?\d+)?$/;
-const WITH_THOUSANDS = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d*)?$/;
+/** What is written between thousands; an apostrophe and a space are several characters. */
+const THOUSANDS = { ',': ',', '.': '.', "'": "'\u2019", ' ': ' \u00a0\u2009\u202f' } as const;
+
+type Thousands = keyof typeof THOUSANDS;
+
+const EITHER_SIDE = `.${THOUSANDS["'"]}${THOUSANDS[' ']}`;
+const WITH_COMMA = new RegExp(
+  `^[+-]?(?=[\\d,])(?:\\d+|\\d{1,3}(?:[${EITHER_SIDE}]\\d{3})+)?(?:,\\d+)?(?:[eE][+-]?\\d+)?$`,
+);
+const BETWEEN_THOUSANDS = new RegExp(`[${EITHER_SIDE}]`, 'g');
+
+/** By their mark: numbers whose thousands are apart, with decimals behind a point. */
+const GROUPED = Object.fromEntries(
+  Object.entries(THOUSANDS).map(([mark, set]) => [
+    mark,
+    {
+      number: new RegExp(`^[+-]?\\d{1,3}(?:[${set}]\\d{3})+(?:\\.\\d*)?(?:[eE][+-]?\\d+)?$`),
+      marks: new RegExp(`[${set}]`, 'g'),
+    },
+  ]),
+) as Readonly<Record<Thousands, { readonly number: RegExp; readonly marks: RegExp }>>; // its own keys
+
+/** A whole number with marks between its thousands. */
+const WHOLE = { ',': /^[+-]?\d{1,3}(?:,\d{3})+$/, '.': /^[+-]?\d{1,3}(?:\.\d{3})+$/ } as const;
+
+/** A sign of money before or behind a number, and a unit behind it; what stands between has the number. */
+const WITH_UNITS = /^([+-]?)\s*([$€£¥₹]?)\s*([+-]?[\d.,'\u2019\s]*\d[.]?)\s*([KMBT]?)\s*([$€£¥₹]?)$/i;
+/** Characters of a number with its marks and units. */
+const LENGTH_MAX = 60;
+
+const EXPONENTS: Readonly<Record<string, string>> = { K: 'e3', M: 'e6', B: 'e9', T: 'e12' };
+
+/** What numbers count shares: they have no fraction. */
+export const COUNTS: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
+
+type ReadNumber = (cell: Cell | undefined) => number | undefined;
 
 /** The number in a cell that is written with a decimal comma: as `numberIn`. */
 export function commaNumberIn(cell: Cell | undefined): number | undefined {
   if (typeof cell !== 'string') return numberIn(cell);
   const text = cell.trim();
   if (!WITH_COMMA.test(text)) return text === '' || text.toLowerCase() === 'nan' ? Number.NaN : undefined;
-  return numberIn(text.replaceAll(/[.\u00a0\u202f ']/g, '').replace(',', '.'));
+  return numberIn(text.replaceAll(BETWEEN_THOUSANDS, '').replace(',', '.'));
 }
 
-/** Whether a cell is a number with commas between its thousands, as 1,234 and 1,234.5. */
-export const hasThousands = (cell: unknown): cell is string =>
-  typeof cell === 'string' && WITH_THOUSANDS.test(cell.trim());
+/** The mark between the thousands of a number with a decimal point, as in 1,234 and 1'234.5; undefined where it has none. */
+export function thousandsIn(cell: unknown): Exclude<Thousands, '.'> | undefined {
+  if (typeof cell !== 'string') return undefined;
+  const text = cell.trim();
+  return ([',', "'", ' '] as const).find((mark) => GROUPED[mark].number.test(text));
+}
 
-/** The number in a cell that may be written with commas between its thousands: as `numberIn`. */
-export const thousandsNumberIn = (cell: Cell | undefined): number | undefined =>
-  numberIn(hasThousands(cell) ? cell.replaceAll(',', '') : cell);
+/** The number in a cell that may have a mark between its thousands, beside a decimal point: as `numberIn`. */
+const thousandsNumberIn =
+  (mark: Thousands): ReadNumber =>
+  (cell) => {
+    const { number, marks } = GROUPED[mark];
+    return numberIn(typeof cell === 'string' && number.test(cell.trim()) ? cell.trim().replaceAll(marks, '') : cell);
+  };
 
-/** How numbers are read by a mapping. */
-export function numberReader({ decimal, thousands }: Mapping): (cell: Cell | undefined) => number | undefined {
+/** The number in a cell that may have any mark between its thousands, beside a decimal point: as `numberIn`. */
+export const anyThousandsNumberIn = (cell: Cell | undefined): number | undefined =>
+  thousandsNumberIn(thousandsIn(cell) ?? ',')(cell);
+
+/** The whole number in a cell that may have the mark of decimals between its thousands; a fraction is refused. */
+const countIn =
+  (mark: ',' | '.'): ReadNumber =>
+  (cell) => {
+    if (typeof cell !== 'string') return numberIn(cell);
+    const text = cell.trim();
+    if (text.includes(mark) && !WHOLE[mark].test(text)) return undefined;
+    return numberIn(text.replaceAll(mark, ''));
+  };
+
+/** Whether a text is a whole number whose thousands have a mark between them, as it is of decimals elsewhere: 58,490. */
+export const isGroupedCount = (cell: Cell | undefined, mark: ',' | '.'): cell is string =>
+  typeof cell === 'string' && WHOLE[mark].test(cell.trim());
+
+/** A number with a sign of money or a unit, apart; undefined where a text has neither. */
+export function unitsIn(
+  cell: unknown,
+): { readonly number: string; readonly exponent: string; money: string } | undefined {
+  const match = typeof cell === 'string' && cell.length <= LENGTH_MAX ? WITH_UNITS.exec(cell.trim()) : null;
+  if (match === null) return undefined;
+  const [, sign = '', before = '', digits = '', unit = '', behind = ''] = match;
+  if (before + behind + unit === '') return undefined;
+  return { number: sign + digits.trim(), exponent: EXPONENTS[unit.toUpperCase()] ?? '', money: before || behind };
+}
+
+/** The number in a cell that may have a sign of money and a unit: 59.83M is 59,830,000, rounded once. */
+function withUnits(read: ReadNumber): ReadNumber {
+  return (cell) => {
+    const units = unitsIn(cell);
+    return read(units === undefined ? cell : units.number + units.exponent);
+  };
+}
+
+/** How the numbers of a field are read by a mapping. */
+export function numberReader({ decimal, thousands, units }: Mapping, field: string): ReadNumber {
+  const read = plainReader(decimal, thousands, COUNTS.has(field));
+  return units === 'read' ? withUnits(read) : read;
+}
+
+function plainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {
+  if (thousands === decimal && isCount) return countIn(decimal);
   if (decimal === ',') return commaNumberIn;
-  return thousands === null ? numberIn : thousandsNumberIn;
+  return thousands === null || thousands === '.' ? numberIn : thousandsNumberIn(thousands);
 }

@@ -131,7 +131,7 @@ async function readMarket(
         return opened && ((cells) => rows.addCells(opened, cells));
       },
       onBytes: (bytes) => onProgress((done + bytes) / total),
-      skip: terms.mapping?.skip_rows ?? 0,
+      terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding },
     });
     done += file.bytes;
     // A single one is reported as a market without rows; of a part only later rows count.

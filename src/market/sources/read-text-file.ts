@@ -16,11 +16,17 @@ const GZIP_RATIO_MAX = 200;
 /** Bytes read at a time. */
 const CHUNK_BYTES = 1 << 20;
 
+/** Bytes of a gzipped file read at a time, few so that one that decompresses to too much is refused early. */
+const GZIPPED_CHUNK_BYTES = 1 << 16;
+
+/** Bytes after decompression before their ratio to those read counts: a file may begin with what compresses well. */
+const RATIO_FROM_BYTES = 1 << 24;
+
 interface RowReaders {
   readonly csv: Parameters<typeof readCsv>[1];
   readonly cells: JsonLinesReader['onHeader'];
-  /** Lines of a CSV file before its header. */
-  readonly skip?: number;
+  /** How a CSV file is read. */
+  readonly terms?: Parameters<typeof readCsv>[2];
   readonly onBytes: (bytes: number) => void;
 }
 
@@ -29,13 +35,13 @@ export async function readRows(
   file: SourceFile,
   digests: FileDigest[],
   problems: Problems,
-  { csv, cells, onBytes, skip = 0 }: RowReaders,
+  { csv, cells, onBytes, terms }: RowReaders,
 ): Promise<void> {
   const onFault = ({ line, message }: JsonLinesFault) =>
     problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
   try {
     const bytes = bytesOf(file, digests, onBytes);
-    if (file.format === 'csv') await readCsv(bytes, csv, skip);
+    if (file.format === 'csv') await readCsv(bytes, csv, terms);
     else await readJsonLines(bytes, { onHeader: cells, onFault });
   } catch (error) {
     const path =
@@ -50,6 +56,7 @@ export async function readRows(
     problems.error({
       code: 'UNREADABLE_FILE',
       path,
+      ...(error instanceof CsvFault && error.accepted !== undefined ? { accepted: error.accepted } : {}),
       message: isCode(error) ? (GZIP_FAULTS[error.code] ?? `The file cannot be read: ${error.code}.`) : error.message,
     });
   }
@@ -75,7 +82,9 @@ async function* bytesOf(
   const handle = await open(file.path, constants.O_RDONLY | constants.O_NOFOLLOW);
   let read = 0;
   async function* raw(): AsyncGenerator<Uint8Array> {
-    for await (const chunk of handle.createReadStream({ highWaterMark: CHUNK_BYTES })) {
+    for await (const chunk of handle.createReadStream({
+      highWaterMark: file.isGzipped ? GZIPPED_CHUNK_BYTES : CHUNK_BYTES,
+    })) {
       const bytes = chunk as Buffer; // no encoding is set
       read += bytes.length;
       hash.update(bytes);
@@ -92,8 +101,11 @@ async function* bytesOf(
       for await (const chunk of gunzip) {
         const bytes = chunk as Buffer; // as above
         inflated += bytes.length;
-        if (inflated > GZIP_RATIO_MAX * file.bytes + CHUNK_BYTES)
-          throw new CsvFault(0, `The file decompresses to more than ${GZIP_RATIO_MAX} times its size.`);
+        if (inflated > GZIP_RATIO_MAX * (inflated > RATIO_FROM_BYTES ? read : file.bytes) + CHUNK_BYTES)
+          throw new CsvFault(
+            0,
+            `The file decompresses to more than ${GZIP_RATIO_MAX} times its size: ${inflated} bytes from the first ${read}.`,
+          );
         yield bytes;
       }
     }

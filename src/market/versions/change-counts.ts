@@ -8,12 +8,17 @@ interface Contents {
   readonly after: MarketContent;
 }
 
+/** Rows of all tables, and of them the bars. */
+export interface ChangeCounts extends RowCounts {
+  readonly bars: RowCounts;
+}
+
 /**
  * Rows that a content has gained, lost, and has otherwise than the one before: bars by CLOSE, and rows of the tables.
  * @param change how the content before is made from the one after
  * @cost one pass over the days and names that are new or gone
  */
-export function changeCounts(change: ContentChange, contents: Contents): RowCounts {
+export function changeCounts(change: ContentChange, contents: Contents): ChangeCounts {
   const bars = barCounts(change, contents);
   const { reference, actions, universes, series } = change.tables;
   const { after } = contents;
@@ -25,7 +30,7 @@ export function changeCounts(change: ContentChange, contents: Contents): RowCoun
     listCounts(series, seriesLines),
   ];
   const total = (of: keyof RowCounts): number => [bars, ...tables].reduce((sum, counts) => sum + counts[of], 0);
-  return { added: total('added'), changed: total('changed'), removed: total('removed') };
+  return { added: total('added'), changed: total('changed'), removed: total('removed'), bars };
 }
 
 /** Rows of a table: one that is gone and one that came are one that has changed. */

@@ -5,6 +5,7 @@ import {
   type DataVersionDocument,
 } from '#domain/documents/data-version-document.js';
 import { NO_REQUEST } from '#domain/documents/version-document.js';
+import type { ChangeCounts } from '#market/versions/change-counts.js';
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactRef, DocumentReader, DocumentTransaction } from '#store/port.js';
 
@@ -18,7 +19,7 @@ export interface PreparedVersion {
   /** Number of the version that the change goes back to; null where it was not computed. */
   readonly previous: number | null;
   readonly change: ArtifactRef | null;
-  readonly rows: { readonly added: number; readonly changed: number; readonly removed: number } | null;
+  readonly rows: ChangeCounts | null;
   /** How this content is made from that before it, which a copy is made of; null where none is. */
   readonly forth: ArtifactRef | null;
   readonly knownAt: string;

@@ -33,9 +33,10 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
       const { summary, served } = loaded;
       const isGrown = await hasGrown(document, served!); // it was to be served
-      const fields = reloadedFields(document, { summary, served: served!, hasGrown: isGrown }, timestamp());
-      const after = { ...document, ...fields };
       const version = await versions.prepare(served!, { source: 'refresh', kind: document.kind });
+      const counts = version?.rows ?? null;
+      const fields = reloadedFields(document, { summary, served: served!, hasGrown: isGrown, counts }, timestamp());
+      const after = { ...document, ...fields };
       await activations.prepare(served!);
       return {
         result: { value: toDataStore({ ...after, active: true }, { isServed: true, activity: undefined }) },

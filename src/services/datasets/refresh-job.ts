@@ -1,4 +1,4 @@
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
 import { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
@@ -36,7 +36,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
     const held = servedVersion(datasetId);
     const fresh = await freshData({ ...document, location: document.source }, held, full, attempt);
     const takenDates = document.taken_at_start?.dates_added ?? 0;
-    const heldBefore = formatDay(held.market.dates.at(-1 - takenDates) ?? held.market.dates[0]!);
+    const recent = held.market.dates.at(-Math.min(RECENT_DATES + takenDates, held.market.dates.length))!;
     const lastDay = until === null ? null : dayFrom(until);
     const { handle, isSameTables, report, identifiers, warnings } = await attempt.compute(
       'refresh-market',
@@ -73,7 +73,7 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
         value: {
           store_id: datasetId,
           ...told,
-          findings: orderFindings([...told.findings, ...newPartialDates(warnings, heldBefore, report.end)]),
+          findings: orderFindings([...told.findings, ...recentPartialDates(warnings, recent)]),
         },
       },
       async effect(tx) {
@@ -117,12 +117,12 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
   return runRefresh;
 }
 
-/** Warnings of partial dates that a refresh brought, and of the last date of the store. */
-function newPartialDates(warnings: readonly Finding[], heldBefore: string, end: string): Finding[] {
-  return warnings.filter(
-    ({ code, path }) => code === 'PARTIAL_DATE' && (path > `market[${heldBefore}]` || path === `market[${end}]`),
-  );
-}
+/** Dates of the store before a refresh on which a hole is told again: that of a delivery is filled by a later one. */
+const RECENT_DATES = 5;
+
+/** Warnings of partial dates that a refresh brought, and of the last dates held before. */
+const recentPartialDates = (warnings: readonly Finding[], from: Day): Finding[] =>
+  warnings.filter(({ code, path }) => code === 'PARTIAL_DATE' && path >= `market[${formatDay(from)}]`);
 
 type FreshData = Omit<Addition, 'kind'>;
 

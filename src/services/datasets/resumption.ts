@@ -95,7 +95,9 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
         // A store that was activated in the meantime is the later wish: its document took `active` from this one.
         else if (document.active && markets.served() === undefined) {
           const { summary, served } = loaded;
-          const fields = resumedFields(document, { summary, served: served!, hasGrown: isGrown }, timestamp());
+          const counts = version?.rows ?? null;
+          const reloaded = { summary, served: served!, hasGrown: isGrown, counts };
+          const fields = resumedFields(document, reloaded, timestamp());
           await activateIn(tx, { document: { ...document, ...fields }, served: served!, activations, version });
         }
       });

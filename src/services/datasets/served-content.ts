@@ -3,6 +3,7 @@ import type { DatasetDocument, TakenAtStart } from '#domain/documents/dataset-do
 import { orderFindings, type Finding, type FindingCode } from '#domain/findings.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import type { ServedMarket } from '#market/serving/markets.js';
+import type { ChangeCounts } from '#market/versions/change-counts.js';
 import type { RefreshReport } from '#market/content/refresh-report.js';
 import { marksWithoutLater } from '#market/content/later-names.js';
 import { prefixMark, type PrefixMark } from '#market/content/prefix.js';
@@ -30,6 +31,8 @@ interface Reloaded {
   readonly served: ServedMarket;
   /** Whether it has what was served of the store before, up to the last day of that. */
   readonly hasGrown: boolean;
+  /** Rows that it has otherwise than the content before; null where that is lost, or of the same hash. */
+  readonly counts: ChangeCounts | null;
 }
 
 /**
@@ -50,10 +53,10 @@ export async function hasGrown(
 /** The document of a store after it was read again; findings report a change of content. */
 export function reloadedFields(
   before: DatasetDocument,
-  { summary, hasGrown: isGrown }: Reloaded,
+  { summary, hasGrown: isGrown, counts }: Reloaded,
   at: string,
 ): Partial<DatasetDocument> {
-  const change = changeOf(before, summary, isGrown);
+  const change = changeOf(before, summary, { isGrown, counts });
   return {
     ...loadedFields(
       { ...summary, warnings: orderFindings([...(change === undefined ? [] : [change]), ...summary.warnings]) },
@@ -82,14 +85,15 @@ export function resumedFields(before: DatasetDocument, loaded: Reloaded, at: str
 
 function takenNow(
   before: DatasetDocument,
-  { summary, served: { market } }: Reloaded,
+  { summary, served: { market }, counts }: Reloaded,
   findings: TakenAtStart['findings'],
 ): TakenAtStart {
   const lastDay = before.served?.day ?? Infinity;
   const hasGrown = findings.every(({ code }) => code === 'DATES_ADDED');
   return {
     dates_added: market.dates.reduce((count, day) => (day > lastDay ? count + 1 : count), 0),
-    rows_added: hasGrown ? Math.max(0, summary.rows.market - (before.rows?.['market'] ?? 0)) : 0,
+    rows_added:
+      counts?.bars.added ?? (hasGrown ? Math.max(0, summary.rows.market - (before.rows?.['market'] ?? 0)) : 0),
     identifiers_added: Math.max(0, summary.identifiers - (before.identifiers ?? 0)),
     findings,
   };
@@ -120,7 +124,11 @@ export function withTaken(report: RefreshReport, taken: TakenAtStart | null): Re
   };
 }
 
-function changeOf(before: DatasetDocument, summary: ContentSummary, isGrown: boolean): Finding | undefined {
+function changeOf(
+  before: DatasetDocument,
+  summary: ContentSummary,
+  { isGrown, counts: changed }: { readonly isGrown: boolean; readonly counts: ChangeCounts | null },
+): Finding | undefined {
   if (before.content_hash === null || before.content_hash === summary.contentHash) return undefined;
   const mark = before.served;
   const hashes = `content_hash ${before.content_hash.slice(0, 12)} before, ${summary.contentHash.slice(0, 12)} now`;
@@ -140,6 +148,12 @@ function changeOf(before: DatasetDocument, summary: ContentSummary, isGrown: boo
     return { severity: 'info', code: 'DATES_ADDED', path: 'market', message };
   }
   const upTo = mark === undefined ? '' : ` up to ${formatDay(mark.day)}`;
-  const message = `The history${upTo} is not what it was when the source was last read: ${counts}. What is served is what the source holds now, how many of the earlier rows differ is not known; run again what was computed before.`;
+  const message = `The history${upTo} is not what it was when the source was last read: ${counts}. ${differing(changed)}What is served is what the source holds now; run again what was computed before.`;
   return { severity: 'warning', code: 'HISTORY_CHANGED', path: 'market', message };
+}
+
+function differing(counts: ChangeCounts | null): string {
+  if (counts === null) return 'How many of the earlier rows differ is not known. ';
+  const { changed, removed, added } = counts;
+  return `${changed} ${changed === 1 ? 'row' : 'rows'} changed, ${removed} removed, ${added} added. `;
 }

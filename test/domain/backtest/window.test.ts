@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { cutWindow } from '#domain/backtest/cut-window.js';
 import { requestedRange } from '#domain/backtest/simulate/window.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { Refusal } from '#domain/refusal.js';
@@ -67,5 +68,41 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
     { base: '2020-06-01', request: {}, message: '2020-06-01 to 2020-12-31' },
   ])('$message', ({ base, request, message }) => {
     expect(messageOf(base, request)).toBe(message);
+  });
+});
+
+describe('a run tells what of the range asked for it leaves out', () => {
+  const friday = dayFrom('2020-10-30');
+  const first = dayFrom('2020-06-01');
+  const told = (start: string | null, end: string | null, base_date = '2020-06-01') =>
+    cutWindow({ request: { start, end }, document: { base_date }, calendar, first, last: friday }).map(
+      ({ code, message }) => `${code}: ${message}`,
+    );
+
+  test.each([
+    [null, null],
+    ['2020-06-01', '2020-10-30'],
+    ['2020-05-30', '2020-11-01'], // a Saturday and a Sunday
+  ])('%s to %s is run whole', (start, end) => {
+    expect(told(start, end)).toEqual([]);
+  });
+
+  test.each([
+    ['2020-05-29', null, '2020-05-29 to the last prices', 'the base date of the index is 2020-06-01'],
+    [null, '2020-11-02', 'the base date to 2020-11-02', 'the prices end on 2020-10-30'],
+    [
+      '2019-01-02',
+      '2099-01-01',
+      '2019-01-02 to 2099-01-01',
+      'the base date of the index is 2020-06-01; the prices end on 2020-10-30',
+    ],
+  ])('%s to %s is not', (start, end, asked, why) => {
+    expect(told(start, end)).toEqual([`WINDOW_CUT: Asked for ${asked}, run from 2020-06-01 to 2020-10-30: ${why}.`]);
+  });
+
+  test('prices that begin after the base date are the reason where it does not ask for less', () => {
+    expect(told('2020-05-01', null, '2020-01-02')).toEqual([
+      expect.stringContaining('the prices it needs begin on 2020-06-01') as string,
+    ]);
   });
 });

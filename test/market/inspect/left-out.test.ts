@@ -50,7 +50,7 @@ test('the one file whose adjusted closes are no numbers is named by the question
 
 test('a column with a point in its name is called by all of it', async () => {
   const { mapping, findings } = await inspected({
-    'A.csv': 'Date,Close,Chg. net\n2024-01-02,10,1.5\n2024-01-03,11,2M\n',
+    'A.csv': 'Date,Close,Chg. net\n2024-01-02,10,1.5\n2024-01-03,11,2 pts\n',
   });
   expect([mapping.ignore, findings]).toEqual([['Chg. net'], []]);
 });

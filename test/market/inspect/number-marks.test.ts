@@ -18,17 +18,29 @@ beforeAll(async () => {
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 /** The closes that cells of a file are read as, and the fields that are asked with need. */
-async function closesOf(delimiter: ',' | ';', cells: readonly string[], answers: Answers = {}) {
+const closesOf = (delimiter: ',' | ';', cells: readonly string[], answers: Answers = {}) =>
+  readAs(delimiter, { Close: cells }, answers);
+
+/** The numbers that cells of columns are read as, row by row, and the fields that are asked with need. */
+async function readAs(delimiter: ',' | ';', columns: Record<string, readonly string[]>, answers: Answers = {}) {
   const folder = join(root, String((folders += 1)));
   const written = (cell: string) => (delimiter === ',' && cell.includes(',') ? `"${cell}"` : cell);
-  const rows = cells.map((cell, i) =>
-    [`2024-01-${String(i + 1).padStart(2, '0')}`, 'A', written(cell)].join(delimiter),
+  const rows = Object.values(columns)[0]!.map((_, i) =>
+    [
+      new Date(Date.UTC(2024, 0, 1 + i)).toISOString().slice(0, 10),
+      'A',
+      ...Object.values(columns).map((cells) => written(cells[i]!)),
+    ].join(delimiter),
   );
-  await writeFiles(folder, { 'x.csv': `${['Date', 'Ticker', 'Close'].join(delimiter)}\n${rows.join('\n')}\n` });
+  const header = ['Date', 'Ticker', ...Object.keys(columns)].join(delimiter);
+  await writeFiles(folder, { 'x.csv': `${header}\n${rows.join('\n')}\n` });
   const asked = { tables: {}, mapping: Mapping.parse({}) };
   const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
   const { preview, unsure } = await inspect({ kind: 'files', files }, { answers });
-  return [preview.data.map((row) => row.at(-1)), unsure.flatMap(({ field, required }) => (required ? [field] : []))];
+  return [
+    preview.data.flatMap((row) => row.slice(2)),
+    unsure.flatMap(({ field, required }) => (required ? [field] : [])),
+  ];
 }
 
 test.each([
@@ -86,6 +98,60 @@ test.each([
   ],
 ])('between semicolons another number decides what the mark of %j is', async (cells, closes) => {
   expect(await closesOf(';', cells)).toEqual([closes, []]);
+});
+
+test.each([
+  [';', ['14,82', '7,5'], ['58,490', '512'], [14.82, 58_490, 7.5, 512], ['thousands']],
+  [';', ['14,82', '7,5'], ['1,258,490', '58,490'], [14.82, 1_258_490, 7.5, 58_490], []],
+  [';', ['14,82', '7,5'], ['58.490', '512'], [14.82, 58_490, 7.5, 512], []],
+  [';', ['14,82', '7,5'], ['58,490', '51,25'], [14.82, 58.49, 7.5, 51.25], []],
+  [';', ['14.82', '7.5'], ['58.490', '512'], [14.82, 58_490, 7.5, 512], ['thousands']],
+  [';', ['14.82', '7.5'], ['58.490', '51200'], [14.82, 58.49, 7.5, 51_200], []],
+  [',', ['14,82', '7,5'], ['58,490', '512'], [14.82, 58_490, 7.5, 512], ['thousands']],
+] as const)(
+  'between %j beside closes %j the shares %j are whole numbers, unless one has another fraction',
+  async (delimiter, closes, volumes, read, asked) => {
+    expect(await readAs(delimiter, { Close: closes, Volume: volumes })).toEqual([read, asked]);
+  },
+);
+
+test('a count of shares with a comma below what is looked at first is a whole number, and asked', async () => {
+  const rows = Array.from({ length: 80 }, (_, i) => i);
+  const Volume = rows.map((i) => (i === 79 ? '1,250' : '900'));
+  const [read, asked] = await readAs(';', { Close: rows.map(() => '14,82'), Volume });
+  expect([read!.slice(0, 2), asked]).toEqual([[14.82, 900], ['thousands']]);
+  const said = { decimal: ',', thousands: null } as const;
+  expect(await readAs(';', { Close: ['14,82'], Volume: ['1,250'] }, said)).toEqual([[14.82, 1.25], []]);
+});
+
+test.each([
+  [
+    ['$14.82', '$1,234.50'],
+    ['59.83M', '3.4K'],
+    [14.82, 59_830_000, 1234.5, 3400],
+  ],
+  [
+    ['14,82 €', '7,5'],
+    ['59,83M', '1,2B'],
+    [14.82, 59_830_000, 7.5, 1_200_000_000],
+  ],
+  [
+    ["1'234.50", '1\u2019000'],
+    ["58'490", '512'],
+    [1234.5, 58_490, 1000, 512],
+  ],
+  [
+    ['1 234,50', '7,5'],
+    ['58 490', '512'],
+    [1234.5, 58_490, 7.5, 512],
+  ],
+  [
+    ['0.1', '0.2'],
+    ['0.57M', '1.005K'],
+    [0.1, 570_000, 0.2, 1005],
+  ],
+])('closes %j and volumes %j are read without a question', async (closes, volumes, read) => {
+  expect(await readAs(';', { Close: closes, Volume: volumes })).toEqual([read, []]);
 });
 
 test('commas between thousands that stand below what is looked at first are asked', async () => {

@@ -213,11 +213,8 @@ describe('files that cannot be read', () => {
     expect(findings[0]?.message).not.toContain(folder);
   });
 
-  test('gzip that is cut short, binary text and UTF-16 are told', async () => {
+  test('gzip that is cut short and binary text are told', async () => {
     expect(await findingsOf({ 'market.csv.gz': gzipSync(MARKET).subarray(0, 30) })).toEqual(['UNREADABLE_FILE market']);
-    expect(await findingsOf({ 'market.csv': Buffer.from(`\ufeff${MARKET}`, 'utf16le') })).toEqual([
-      'UNREADABLE_FILE market',
-    ]);
     expect(
       await findingsOf({
         'market.csv': Buffer.concat([
@@ -227,6 +224,17 @@ describe('files that cannot be read', () => {
         ]),
       }),
     ).toEqual(['UNREADABLE_FILE market']);
+  });
+
+  test('gzip that decompresses to too much is refused long before its end', async () => {
+    const folder = await folderFor();
+    const member = gzipSync(`A,2024-01-02,${'1'.padStart(1000, '0')}\n`.repeat(30_000));
+    const bytes = Buffer.concat([gzipSync('identifier,date,CLOSE\n'), ...Array.from({ length: 40 }, () => member)]);
+    await writeFiles(folder, { 'market.csv.gz': bytes });
+    const { findings } = await readFolder(folder);
+    const refusal = findings.find(({ code }) => code === 'UNREADABLE_FILE')?.message ?? '';
+    const [, inflated, read] = /times its size: (\d+) bytes from the first (\d+)\.$/.exec(refusal)!.map(Number);
+    expect([read! < bytes.length / 2, inflated! < 200 * (bytes.length / 2)]).toEqual([true, true]);
   });
 
   test('JSON lines that are none are told by their line', async () => {

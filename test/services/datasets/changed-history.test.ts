@@ -216,24 +216,27 @@ describe('a restart', () => {
   test('that finds another history than was served says so with the counts, until the store is read by request', async () => {
     const desk = await served('restarted', { 'market.csv': bars(FIRST) });
     const before = await desk.store();
-    await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1, 3)]) });
+    const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
+    await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1, 3), ...later]) });
     await service.restart();
-    expect(await desk.closeOf('A')).toEqual([19, 11]);
+    expect(await desk.closeOf('A')).toEqual([19, 11, 12]);
     const after = await desk.store();
     expect(after.content_hash).not.toBe(before.content_hash);
     expect(changesOf(after)).toEqual(['warning HISTORY_CHANGED market']);
     expect(after.findings?.[0]?.message).toMatch(
       new RegExp(
-        `up to 2024-01-03.*${before.content_hash!.slice(0, 12)} before, ${after.content_hash!.slice(0, 12)} now; market 4 rows before, 3 now`,
+        `up to 2024-01-03.*${before.content_hash!.slice(0, 12)} before, ${after.content_hash!.slice(0, 12)} now; market 4 rows before, 5 now. 1 row changed, 1 removed, 2 added`,
       ),
     );
     await service.restart();
     await desk.closeOf('A');
     expect((await desk.store()).findings).toEqual(after.findings);
-    const taken = { dates_added: 0, rows_added: 0, identifiers_added: 0 };
+    const taken = { dates_added: 1, rows_added: 2, identifiers_added: 0 };
     expect((await desk.store()).taken_at_start).toMatchObject({ ...taken, findings: [{ code: 'HISTORY_CHANGED' }] });
     // The next refresh tells what starts took, and it alone.
-    expect(changesOf(await desk.refresh())).toEqual(['warning HISTORY_CHANGED market']);
+    const report = await desk.refresh();
+    expect(changesOf(report)).toEqual(['warning HISTORY_CHANGED market']);
+    expect(report).toMatchObject({ dates_added: 1, rows_added: 2, datasets: { market: { added: 2 } } });
     expect(changesOf(await desk.store())).toEqual([]);
     expect(await desk.refresh()).toMatchObject({ rows_added: 0, findings: [] });
   });

@@ -1573,7 +1573,7 @@ class DataSourceStatus(t.TypedDict):
 class DataStoreTakenAtStart(t.TypedDict):
     #: Dates that were not held before.
     dates_added: int
-    #: Bars; 0 where the history is another, too.
+    #: Bars; 0 where the content before is lost and the history another.
     rows_added: int
     #: Names that were not held before.
     identifiers_added: int
@@ -4074,6 +4074,8 @@ class Mapping(t.TypedDict):
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
+    #: Encoding of text files without a byte order mark. Null: UTF-8.
+    encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
     #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
     #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
@@ -4084,10 +4086,12 @@ class Mapping(t.TypedDict):
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. Null: there is none.
-    thousands: t.Optional[t.Literal[","]]
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    thousands: t.Optional[t.Literal[",", ".", "'", " "]]
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    units: t.Literal["refuse", "read"]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
@@ -4107,6 +4111,8 @@ class MappingAnswers(t.TypedDict, total=False):
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
+    #: Encoding of text files without a byte order mark. Null: UTF-8.
+    encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
     #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
     #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
@@ -4117,10 +4123,12 @@ class MappingAnswers(t.TypedDict, total=False):
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. Null: there is none.
-    thousands: t.Optional[t.Literal[","]]
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    thousands: t.Optional[t.Literal[",", ".", "'", " "]]
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    units: t.Literal["refuse", "read"]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
@@ -4142,6 +4150,8 @@ class MappingInput(t.TypedDict, total=False):
     layout: t.Literal["long", "wide"]
     #: Rows before the header of each table, empty ones not counted.
     skip_rows: int
+    #: Encoding of text files without a byte order mark. Null: UTF-8.
+    encoding: t.Optional[t.Literal["utf-8", "windows-1252", "windows-1250", "utf-16le", "utf-16be"]]
     #: Wide: what the numbers are. Null: each column says it too, in two header rows or as ("Close", "AAPL") in Parquet.
     field: t.Optional[str]
     #: Wide, one table a field: what the numbers of each file, sheet or table are. Others are not read.
@@ -4152,10 +4162,12 @@ class MappingInput(t.TypedDict, total=False):
     identifier_from: t.Optional[str]
     #: How days are written; null is YYYY-MM-DD. Of YYYY, YY, MMM, MM, M, DD and D, or one of epoch_s, epoch_ms, epoch_us, epoch_ns. A time of day is dropped.
     date_format: t.Optional[str]
-    #: Mark of decimals. With a comma, points and spaces between thousands are passed over.
+    #: Mark of decimals. With a comma, points, apostrophes and spaces between thousands are passed over.
     decimal: t.Literal[".", ","]
-    #: Mark between thousands beside a decimal point: 1,234.5. Null: there is none.
-    thousands: t.Optional[t.Literal[","]]
+    #: Mark between thousands beside a decimal point: 1,234.5. The mark of decimals itself: that of VOLUME and SHARES_OUTSTANDING alone, as 58,490 beside 14,82. Null: there is none.
+    thousands: t.Optional[t.Literal[",", ".", "'", " "]]
+    #: A sign of money ($14.82), and K, M, B or T behind a number (59.83M): refused, or read.
+    units: t.Literal["refuse", "read"]
     #: A second row of one name and date: refused, accepted where all its values are the same, left out, or taken in place of the first.
     on_duplicate: t.Literal["refuse", "identical", "first", "last"]
     #: A price of 0: refused, or no price.
@@ -4170,7 +4182,7 @@ class MappingInput(t.TypedDict, total=False):
 
 class MappingQuestion(t.TypedDict):
     #: Field of the mapping that says it, or the adjustment.
-    field: t.Literal["adjustment", "layout", "skip_rows", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
+    field: t.Literal["adjustment", "layout", "skip_rows", "encoding", "field", "fields", "columns", "identifier_from", "date_format", "decimal", "thousands", "units", "on_duplicate", "zero_prices", "negative_prices", "adjusted_close", "ignore"]
     #: What the data does not say.
     question: str
     #: What is taken unless it is answered.

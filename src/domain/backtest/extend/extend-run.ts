@@ -28,6 +28,7 @@ import { storedIndexAfter } from './overlay-state.js';
 import { besideParent, type RunSummary } from '../run-summary.js';
 import type { RunRemains } from '../run.js';
 import { gapsWithin } from '../simulate/gaps.js';
+import { cutWindow } from '../cut-window.js';
 import { reportedFindings, partialLastSession } from '../run-findings.js';
 import { tradesOf, type Trades } from '../simulate/trades.js';
 
@@ -79,12 +80,12 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex);
-  const assumptions = assumptionFindings({
-    document: index.document,
-    treatment: index.treatment,
-    market: input.market,
-    rows: plan.strategy?.constraints,
-  });
+  const { document, treatment, sm } = index;
+  const [first, last] = [series.days[0]!, series.days.at(-1)!];
+  const assumptions = [
+    ...cutWindow({ request: plan.request, document, calendar: sm.calendar, first, last }),
+    ...assumptionFindings({ document, treatment, market: input.market, rows: plan.strategy?.constraints }),
+  ];
   const findings = reportedFindings(remains.findings, [
     ...assumptions,
     ...staleFindings(remains.stale),

@@ -27,7 +27,6 @@ export const CSV: readonly Damage[] = [
   ['NUL bytes in an identifier', ['BAD_IDENTIFIER market[row 1].identifier'], csv('A\u0000B,2024-01-02,1,1')],
   ['NUL bytes in a price', ['NOT_A_NUMBER market[row 1].CLOSE'], csv('A,2024-01-02,1\u00000,1')],
   ['Latin-1', ['UNREADABLE_FILE market'], csv(Buffer.from('Soci\u00e9t\u00e9,2024-01-02,1,1\n', 'latin1'))],
-  ['UTF-16', ['UNREADABLE_FILE market'], files({ 'market.csv': Buffer.from(`\ufeff${MARKET}`, 'utf16le') })],
   ['a decimal comma', ['NOT_A_NUMBER market[row 1].CLOSE'], csv('A,2024-01-02,"1,5",1')],
   ['thousands set apart', ['NOT_A_NUMBER market[row 1].VOLUME'], csv('A,2024-01-02,1,"1,000,000"')],
   ['text in a price', ['NOT_A_NUMBER market[row 1].CLOSE'], csv('A,2024-01-02,n/a,1')],

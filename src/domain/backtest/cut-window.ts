@@ -1,0 +1,48 @@
+import type { Calendar } from '../calendars/calendar.js';
+import { dayFrom, formatDay, type Day } from '../days.js';
+import type { IndexDocument } from '../documents/index-document.js';
+import type { Finding } from '../findings.js';
+import { firstAtLeast } from '../search.js';
+import type { BacktestRequest } from './plan.js';
+
+interface ServedWindow {
+  readonly request: Pick<BacktestRequest, 'start' | 'end'>;
+  readonly document: Pick<IndexDocument, 'base_date'>;
+  readonly calendar: Calendar;
+  /** First and last session of the run. */
+  readonly first: Day;
+  readonly last: Day;
+}
+
+/** A warning when sessions of the range that was asked for are not in the run: WINDOW_CUT names both ranges, and why. */
+export function cutWindow({ request, document, calendar, first, last }: ServedWindow): Finding[] {
+  const { sessions, coverage, code } = calendar;
+  const start = request.start === null ? first : dayFrom(request.start);
+  const end = request.end === null ? last : dayFrom(request.end);
+  const hasSession = (from: Day, until: Day) => firstAtLeast(sessions, from) < firstAtLeast(sessions, until);
+  const reasons: string[] = [];
+  if (start < first && (start < coverage.from || hasSession(start, first)))
+    reasons.push(
+      start < dayFrom(document.base_date)
+        ? `the base date of the index is ${document.base_date}`
+        : start < coverage.from && first === sessions[0]
+          ? `the calendar ${code} begins on ${formatDay(coverage.from)}`
+          : `the prices it needs begin on ${formatDay(first)}`,
+    );
+  if (end > last && (end > coverage.to || hasSession(last + 1, end + 1)))
+    reasons.push(
+      end > coverage.to && last === sessions.at(-1)
+        ? `the calendar ${code} ends on ${formatDay(coverage.to)}`
+        : `the prices end on ${formatDay(last)}`,
+    );
+  if (reasons.length === 0) return [];
+  const asked = `${request.start ?? 'the base date'} to ${request.end ?? 'the last prices'}`;
+  return [
+    {
+      severity: 'warning',
+      code: 'WINDOW_CUT',
+      path: '',
+      message: `Asked for ${asked}, run from ${formatDay(first)} to ${formatDay(last)}: ${reasons.join('; ')}.`,
+    },
+  ];
+}

@@ -1,0 +1,59 @@
+import type { ENCODINGS } from '#domain/documents/mapping.js';
+
+export type TextEncoding = (typeof ENCODINGS)[number];
+
+/**
+ * The bytes of a text as UTF-8. A byte order mark says the encoding, whatever is given; without one and without an
+ * encoding the bytes are passed on as they are.
+ * @cost none where they are UTF-8
+ */
+export async function* asUtf8(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  given: TextEncoding | null,
+): AsyncGenerator<Uint8Array> {
+  let start: Uint8Array = new Uint8Array(0);
+  let decode: Decode | undefined;
+  for await (const chunk of chunks) {
+    const bytes: Uint8Array = start.length > 0 ? Buffer.concat([start, chunk]) : chunk;
+    if (decode === undefined && bytes.length < MARK_BYTES) {
+      start = new Uint8Array(bytes);
+      continue;
+    }
+    start = new Uint8Array(0);
+    decode ??= decoderOf(bytes, given);
+    yield decode(bytes);
+  }
+  decode ??= decoderOf(start, given);
+  yield decode(start);
+  yield decode(undefined);
+}
+
+/** The next bytes as UTF-8; what is left of them at the end, of `undefined`. */
+type Decode = (bytes: Uint8Array | undefined) => Uint8Array;
+
+/** Bytes of the longest mark. */
+const MARK_BYTES = 3;
+
+const NOTHING = new Uint8Array(0);
+
+function decoderOf([a, b, c]: Uint8Array, given: TextEncoding | null): Decode {
+  if (a === 0xff && b === 0xfe) return decoder('utf-16le');
+  if (a === 0xfe && b === 0xff) return decoder('utf-16be');
+  const isUtf8 = given === null || given === 'utf-8' || (a === 0xef && b === 0xbb && c === 0xbf);
+  if (isUtf8) return (bytes = NOTHING) => bytes;
+  return given === 'windows-1252' ? (bytes = NOTHING) => Buffer.from(westernText(bytes)) : decoder(given);
+}
+
+function decoder(encoding: TextEncoding): Decode {
+  const decoder = new TextDecoder(encoding);
+  return (bytes) => Buffer.from(bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true }));
+}
+
+/** What windows-1252 has where Latin-1 has control characters, from 0x80; those of it that are none stay as they are. */
+const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
+
+/** The text of bytes in windows-1252. Decoders of some versions of Node take it for Latin-1. */
+const westernText = (bytes: Uint8Array) =>
+  Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    .toString('latin1')
+    .replaceAll(/[\u0080-\u009f]/g, (letter) => WESTERN[letter.charCodeAt(0) - 0x80]!);

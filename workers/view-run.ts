@@ -24,7 +24,8 @@ import { attributionView } from '#views/attribution-view.js';
 import { closesView } from '#views/closes-view.js';
 import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
-import { exposuresBytes, exposuresCsv, writeExposures } from '#views/exposures/exposures-json.js';
+import { exposuresFile } from '#views/exposures/exposures-file.js';
+import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
 import { metricsView, performanceView } from '#views/performance-view.js';
@@ -62,6 +63,8 @@ import { showLimits } from './watched-limits.js';
 
 /** A view of stored runs: read by ranges from their columns, serialised here. */
 export const viewRun: Task<'view-run'> = async (input) => {
+  if (input.view === 'exposures' && input.format !== 'json')
+    return answerBytes(await exposuresFile(await showExposures(input), input.table, input.format));
   const { bytes, write } = await show(input);
   const json = createJsonWriter(bytes);
   write(json);
@@ -101,7 +104,6 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(showDividendPoints(input));
     case 'exposures': {
       const exposures = await showExposures(input);
-      if (input.format === 'csv') return { write: (json) => json.raw(exposuresCsv(exposures)) };
       return { bytes: exposuresBytes(exposures), write: (json) => writeExposures(json, exposures) };
     }
     case 'scenarios':

@@ -21,7 +21,11 @@ export const EXPORT_GRAMMAR: Grammar = {
     'as-known-on': AS_KNOWN['as-known-on'],
     start: { type: 'string', value: 'DATE', help: 'First date; that of the run unless given.' },
     end: { type: 'string', value: 'DATE', help: 'Last date; that of the run unless given.' },
-    by: { type: 'string', value: 'COLUMN', help: 'Reference column of the groups of exposures; SECTOR unless given.' },
+    by: {
+      type: 'string',
+      value: 'COLUMN',
+      help: 'Reference column of the groups of exposures (SECTOR unless given) or of the issuers of limits and breaches (ISSUER).',
+    },
     format: {
       type: 'string',
       value: 'FORMAT',

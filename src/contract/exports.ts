@@ -45,12 +45,10 @@ export const exportRoutes = routes({
       as_known_on: AsKnownOnText,
       start: IsoDate.optional().meta({ description: 'First date; that of the run unless given.' }),
       end: IsoDate.optional().meta({ description: 'Last date; that of the run unless given.' }),
-      by: z
-        .string()
-        .min(1)
-        .max(64)
-        .optional()
-        .meta({ description: 'Reference column of the groups of `exposures`, or IDENTIFIER; SECTOR unless given.' }),
+      by: z.string().min(1).max(64).optional().meta({
+        description:
+          'Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.',
+      }),
       format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
     }),
     success: {
@@ -64,6 +62,8 @@ export const exportRoutes = routes({
       'RUN_NOT_FOUND',
       'DOCUMENT_UNREADABLE',
       'NO_DATA_KNOWN',
+      'NO_DATA_SOURCE',
+      'STORE_MISMATCH',
       'VERSION_NOT_FOUND',
       'VALIDATION_FAILED',
       'INVALID_RANGE',

@@ -1,3 +1,4 @@
+import { concentration } from '#domain/analytics/concentration.js';
 import type { WhatIfResponse } from '#contract/indices/what-if.js';
 import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
@@ -63,7 +64,7 @@ function toSide({ indexId, preview, rule, cause }: ComparedPreview): WhatIfRespo
     index_id: indexId,
     constituents: weights.length,
     largest: weights.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0),
-    effective_assets: 1 / weights.reduce((total, weight) => total + weight * weight, 0),
+    effective_assets: concentration(weights).effective_assets,
     cap,
     cap_redistributed: redistributed,
     cause,

@@ -946,7 +946,7 @@ export interface Concentration5_10_40Row {
 export interface ConcentrationPayload {
   /** Names with a weight, long or short. */
   readonly constituents: number;
-  /** 1 over the sum of squared weights. */
+  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
   readonly effective_assets: number;
   /** Sum of squared weights. */
   readonly herfindahl: number;
@@ -981,7 +981,7 @@ export interface ConcentrationRICRow {
 export interface ConcentrationSeries {
   /** Sum of squared weights. One value a date. */
   readonly herfindahl: readonly number[];
-  /** 1 over it; 0 without a weight. One value a date. */
+  /** Effective names: the squared sum of the weights over it; 0 without a weight. One value a date. */
   readonly effective: readonly number[];
   /** Largest weight; a short position by its magnitude. One value a date. */
   readonly largest: readonly number[];
@@ -3454,6 +3454,10 @@ export interface LimitState {
   readonly dates: readonly string[];
   /** Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction. */
   readonly headroom: readonly (number | null)[];
+  /** The name whose price comes nearest to a breach; null beyond a bound, or where no move of one name passes one. */
+  readonly nearest: readonly (string | null)[];
+  /** The least relative change of that price behind which a bound is passed, the others unchanged. */
+  readonly move: readonly (number | null)[];
 }
 
 export interface LimitsRequest {
@@ -7737,7 +7741,7 @@ export interface WhatIfSide {
   readonly constituents: number;
   /** Largest weight; a short position by its magnitude. */
   readonly largest: number;
-  /** 1 over the sum of squared weights. */
+  /** Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing. */
   readonly effective_assets: number;
   /** Largest weight of a name; null without one. */
   readonly cap: number | null;
@@ -8046,7 +8050,7 @@ export interface Operations {
   };
   /** Weights by group and averages of datapoints through time, with concentration and turnover. */
   getExposures: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
     answer: ExposuresView;
   };
   /** A published rule of concentration watched on every session: headroom, breaches and their causes. */

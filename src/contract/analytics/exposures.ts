@@ -61,7 +61,7 @@ export const ExposuresView = z
     concentration: z
       .strictObject({
         herfindahl: aDate('Sum of squared weights.'),
-        effective: aDate('1 over it; 0 without a weight.'),
+        effective: aDate('Effective names: the squared sum of the weights over it; 0 without a weight.'),
         largest: aDate('Largest weight; a short position by its magnitude.'),
       })
       .meta({ id: 'ConcentrationSeries' }),

@@ -42,6 +42,13 @@ export const LimitsView = z
           description:
             'Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction.',
         }),
+        nearest: z.array(z.string().nullable()).meta({
+          description:
+            'The name whose price comes nearest to a breach; null beyond a bound, or where no move of one name passes one.',
+        }),
+        move: z.array(z.number().nullable()).meta({
+          description: 'The least relative change of that price behind which a bound is passed, the others unchanged.',
+        }),
       })
       .meta({ id: 'LimitState' }),
     rows: z

@@ -9,6 +9,8 @@ import { ActionsView } from './actions.js';
 import { DividendPointsView } from './dividend-points.js';
 import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
+import { EXPOSURE_TABLE_NAMES, EXPOSURE_TABLES } from '#domain/exports/exposure-tables.js';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { LimitsRequest, LimitsView } from './limits.js';
 import { MEASURED, PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
@@ -31,6 +33,11 @@ const GROUPS_MAX = 100;
 const FIELDS_MAX = 10;
 
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
+
+const exposureTables = EXPOSURE_TABLE_NAMES.map((name) => {
+  const { help, row, columns } = EXPOSURE_TABLES[name];
+  return `- \`${name}\`: ${help} Rows: ${row}. Columns: ${Object.keys(columns).join(', ')}.`;
+});
 
 export const runViewRoutes = routes({
   listSummaries: {
@@ -120,8 +127,7 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/exposures',
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
-    description:
-      'Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date. With `Accept: text/csv` the weights of the groups, a row a date and group.',
+    description: `Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date. As CSV or Arrow, one \`table\`:\n\n${exposureTables.join('\n')}`,
     params,
     query: z.strictObject({
       ...whichRun,
@@ -147,9 +153,18 @@ export const runViewRoutes = routes({
         .default([])
         .meta({ description: 'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.' }),
       benchmark: BenchmarkName.optional(),
+      format: z.enum(['json', 'csv', 'arrow']).optional().meta({ description: 'Instead of `Accept`.' }),
+      table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
+        description: 'Of CSV and Arrow; `fields` where any are asked for, else `groups`, unless given.',
+      }),
       ...window,
     }),
-    success: { status: 200, description: 'The exposures.', schema: ExposuresView, media: ['text/csv'] },
+    success: {
+      status: 200,
+      description: 'The exposures.',
+      schema: ExposuresView,
+      media: [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media],
+    },
     errors: [
       ...errors,
       ...compositionErrors,

@@ -69,7 +69,8 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
   // Weights and risk
   concentration: 'How the weights are concentrated.',
   constituents: 'Names with a weight, long or short.',
-  effective_assets: '1 over the sum of squared weights.',
+  effective_assets:
+    'Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.',
   herfindahl: 'Sum of squared weights.',
   percentiles: 'By the weights: the least value at or below which a share of them lies.',
   benchmark_weights: 'The same of the benchmark; null without one.',

@@ -17,15 +17,24 @@ export function concentration(weights: Iterable<number>): ConcentrationPayload {
     .filter((weight) => weight > 0)
     .toSorted((a, b) => b - a);
   const herfindahl = held.reduce((sum, weight) => sum + weight * weight, 0);
+  const gross = held.reduce((sum, weight) => sum + weight, 0);
   return {
     constituents: held.length,
-    effective_assets: herfindahl > 0 ? 1 / herfindahl : 0,
+    effective_assets: effectiveNames(gross, herfindahl),
     herfindahl,
     largest: held[0] ?? 0,
     top_weights: Object.fromEntries(
       TOPS.map((count) => [String(count), held.slice(0, count).reduce((sum, weight) => sum + weight, 0)]),
     ),
   };
+}
+
+/**
+ * Effective number of names: as many equal ones would be as concentrated. Of what is held, whatever of it is cash or
+ * borrowed: the square of the gross weight over the sum of squared weights, n for n equal ones; 0 without any.
+ */
+export function effectiveNames(gross: number, squares: number): number {
+  return squares > 0 ? (gross * gross) / squares : 0;
 }
 
 export interface DriftFigures {

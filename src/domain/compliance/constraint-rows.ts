@@ -5,7 +5,7 @@ import type { ConstraintRow } from '../documents/index-document.js';
 import { refuseWithFindings } from '../refusal.js';
 import { nthLargestIssuer, sumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
-import { effectiveNumber, heldCount, leastHolding, ratio, sided, type Measure, type Side } from './measure.js';
+import { effectiveNumber, heldCount, leastHolding, possible, ratio, type Measure, type Side } from './measure.js';
 
 /**
  * What rows of the optimiser may read to be watched: holdings and datapoints of a close, no parent, trade or forecast.
@@ -100,13 +100,17 @@ function bounds(
   ];
 }
 
-/** The weight of one name. */
+/** The weight of one name: its own moves change it, and of the others' those of the largest most. */
 function weightOf(position: number): Measure {
   return {
+    movers: (heaviest) => [position, ...heaviest],
     valueOf: ({ weights }) => weights[position]!,
-    movesOf({ weights }, name, { limit }) {
-      const weight = weights[name]!;
-      return sided((limit - weights[position]!) / (weight * ((name === position ? 1 : 0) - limit)), weight);
+    movesOf({ weights }, { limit }) {
+      const own = weights[position]!;
+      return (name) => {
+        const weight = weights[name]!;
+        return possible((limit - own) / (weight * ((name === position ? 1 : 0) - limit)), weight);
+      };
     },
   };
 }

@@ -1,22 +1,14 @@
-import { TOLERANCE, type Bound, type Holdings, type Measure } from './measure.js';
+import { nearer, TOLERANCE, type Bound, type Holdings, type LeastMove, type Measure } from './measure.js';
 
-/** An issuer whose weight passes a trigger, at a move of one name. */
-interface Crossing {
-  readonly move: number;
-  /** Of the move: an issuer that is at the trigger passes it at no move, in one direction. */
-  readonly direction: 1 | -1;
-  readonly issuer: number;
-  /** Whether it comes above the trigger. */
-  readonly rises: boolean;
-}
-
-/** The issuers above a trigger while one name moves: what they sum to is (fixed + moving x) / (1 + w x). */
+/** The issuers above a trigger while one name moves: what they sum to is (fixed + moving x) / (1 + weight x). */
 interface Above {
   count: number;
   /** Sum of their weights at no move. */
   fixed: number;
   /** Weight of the moving name if its issuer is among them, else 0. */
   moving: number;
+  /** Weight of the moving name. */
+  weight: number;
 }
 
 /** The weight of the n-th largest issuer. */
@@ -33,8 +25,7 @@ export function nthLargestIssuer(n: number): Measure {
       }
       return largest[n - 1]!;
     },
-    movesOf: (holdings, name, { limit }) =>
-      bothWays(holdings, name, limit, (above, from) => (above.count >= n ? from : Infinity)),
+    movesOf: (holdings, { limit }) => bothWays(holdings, limit, (above, from) => (above.count >= n ? from : Infinity)),
   };
 }
 
@@ -42,10 +33,7 @@ export function nthLargestIssuer(n: number): Measure {
 export function sumAbove(trigger: number): Measure {
   return {
     valueOf: ({ issuers }) => issuers.reduce((sum, weight) => (weight > trigger ? sum + weight : sum), 0),
-    movesOf: (holdings, name, bound) =>
-      bothWays(holdings, name, trigger, ({ fixed, moving }, from, to) =>
-        firstBeyond({ fixed, moving, weight: holdings.weights[name]! }, bound, { from, to }),
-      ),
+    movesOf: (holdings, bound) => bothWays(holdings, trigger, (above, from, to) => firstBeyond(above, bound, from, to)),
   };
 }
 
@@ -53,12 +41,15 @@ export function sumAbove(trigger: number): Measure {
 export function sumUpTo(trigger: number): Measure {
   return {
     valueOf: ({ issuers }) => issuers.reduce((sum, weight) => (weight > trigger ? sum : sum + weight), 0),
-    movesOf(holdings, name, bound) {
-      const weight = holdings.weights[name]!;
+    movesOf(holdings, bound) {
       const invested = holdings.issuers.reduce((sum, own) => sum + own, 0);
-      return bothWays(holdings, name, trigger, ({ fixed, moving }, from, to) =>
-        firstBeyond({ fixed: invested - fixed, moving: weight - moving, weight }, bound, { from, to }),
-      );
+      const others = { fixed: 0, moving: 0, weight: 0 };
+      return bothWays(holdings, trigger, ({ fixed, moving, weight }, from, to) => {
+        others.fixed = invested - fixed;
+        others.moving = weight - moving;
+        others.weight = weight;
+        return firstBeyond(others, bound, from, to);
+      });
     },
   };
 }
@@ -67,9 +58,10 @@ export function sumUpTo(trigger: number): Measure {
  * Whether and where (fixed + moving x) / (1 + weight x) is beyond a bound between two moves; Infinity where it is not.
  */
 function firstBeyond(
-  { fixed, moving, weight }: { readonly fixed: number; readonly moving: number; readonly weight: number },
+  { fixed, moving, weight }: Omit<Above, 'count'>,
   { side, limit }: Bound,
-  { from, to }: { readonly from: number; readonly to: number },
+  from: number,
+  to: number,
 ): number {
   const sign = side === 'upper' ? 1 : -1;
   if (sign * (fixed + moving * from - limit * (1 + weight * from)) > TOLERANCE) return from;
@@ -79,63 +71,91 @@ function firstBeyond(
 }
 
 /**
- * The first move of each direction at which `beyond` finds the bound passed: asked for each span of moves over which
- * the same issuers are above the trigger, outwards from no move.
+ * The least move at which `beyond` finds the bound passed: asked for each span of moves over which the same issuers are
+ * above the trigger, outwards from no move. Another issuer s passes it where s / (1 + w x) does, at one multiple of 1/w
+ * for all names: one order serves them all. The issuer of the name passes it where (s + w x) / (1 + w x) does.
  */
 function bothWays(
   holdings: Holdings,
-  name: number,
   trigger: number,
   beyond: (above: Above, from: number, to: number) => number,
-): { readonly up: number; readonly down: number } {
-  const crossings = crossingsOf(holdings, name, trigger);
-  const weight = holdings.weights[name]!;
-  // A price falls to zero at most, a portfolio does not either.
-  const ends = { up: weight < 0 ? -1 / weight : Infinity, down: -1 };
-  const walk = (direction: 1 | -1, end: number): number => {
-    const ahead = crossings.filter(
-      (crossing) => crossing.direction === direction && crossing.move * direction < end * direction,
-    );
-    ahead.sort((a, b) => Math.abs(a.move) - Math.abs(b.move));
-    const above = aboveAtRest(holdings, name, trigger);
+): LeastMove {
+  const { weights, issuers, issuerOf } = holdings;
+  const { falling, rising, sum } = byDistance(holdings, trigger);
+  const above: Above = { count: 0, fixed: 0, moving: 0, weight: 0 };
+
+  function walk(name: number, direction: 1 | -1, reach: number): number {
+    const weight = weights[name]!;
+    const own = issuerOf[name]!;
+    const isOwnAbove = issuers[own]! > trigger;
+    const crossing = direction * weight < 0 ? rising : falling;
+    const change = direction * weight < 0 ? 1 : -1;
+    // A price falls to zero at most, a portfolio does not either.
+    const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
+    const passes = isOwnAbove === direction * weight < 0 ? (trigger - issuers[own]!) / (weight * (1 - trigger)) : end;
+    let ownAt = passes * direction >= 0 ? passes : end;
+    above.count = falling.length;
+    above.fixed = sum;
+    above.moving = isOwnAbove ? weight : 0;
+    above.weight = weight;
     let from = 0;
-    for (const { move, issuer, rises } of ahead) {
-      const found = beyond(above, from, move);
-      if (Math.abs(found) !== Infinity) return found;
-      const sign = rises ? 1 : -1;
-      above.count += sign;
-      above.fixed += sign * holdings.issuers[issuer]!;
-      if (issuer === holdings.issuerOf[name]) above.moving = rises ? weight : 0;
-      from = move;
+    for (let k = 0; ;) {
+      if (crossing[k] === own) k++;
+      const otherAt = k < crossing.length ? (issuers[crossing[k]!]! / trigger - 1) / weight : end;
+      const isOwn = ownAt * direction <= otherAt * direction;
+      const to = isOwn ? ownAt : otherAt;
+      if (!(to * direction < end * direction)) return beyond(above, from, end);
+      const found = beyond(above, from, to);
+      if (Number.isFinite(found) || Math.abs(to) > reach) return found;
+      if (isOwn) {
+        above.moving = isOwnAbove ? 0 : weight;
+        above.count += isOwnAbove ? -1 : 1;
+        above.fixed += (isOwnAbove ? -1 : 1) * issuers[own]!;
+        ownAt = end;
+      } else {
+        above.count += change;
+        above.fixed += change * issuers[crossing[k++]!]!;
+      }
+      from = to;
     }
-    return beyond(above, from, end);
-  };
-  const [up, down] = [walk(1, ends.up), walk(-1, ends.down)];
-  return { up: Number.isFinite(up) ? up : Infinity, down: Number.isFinite(down) ? down : -Infinity };
+  }
+
+  return (name, reach) => nearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach)));
 }
 
-function aboveAtRest({ weights, issuers, issuerOf }: Holdings, name: number, trigger: number): Above {
-  const above: Above = { count: 0, fixed: 0, moving: 0 };
-  issuers.forEach((weight, issuer) => {
-    if (weight <= trigger) return;
-    above.count++;
-    above.fixed += weight;
-    if (issuer === issuerOf[name]) above.moving = weights[name]!;
-  });
-  return above;
+function finite(move: number): number {
+  return Number.isFinite(move) ? move : Infinity;
 }
 
-/** Moves of a name at which issuers pass the trigger: (s + w x) / (1 + w x) for its own, s / (1 + w x) for others. */
-function crossingsOf({ weights, issuers, issuerOf }: Holdings, name: number, trigger: number): Crossing[] {
-  const weight = weights[name]!;
-  const crossings: Crossing[] = [];
-  issuers.forEach((sum, issuer) => {
-    const isOwn = issuer === issuerOf[name];
-    const move = isOwn ? (trigger - sum) / (weight * (1 - trigger)) : (sum / trigger - 1) / weight;
-    if (!Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0) return;
-    const risesUpwards = isOwn === weight > 0;
-    const direction = move > 0 || (move === 0 && risesUpwards) ? 1 : -1;
-    crossings.push({ move, direction, issuer, rises: risesUpwards === (direction === 1) });
-  });
-  return crossings;
+interface ByDistance {
+  /** Issuers above the trigger, the nearest first. */
+  readonly falling: readonly number[];
+  /** Their sum. */
+  readonly sum: number;
+  /** Those at most at it that a move of another can take above, the nearest first. */
+  readonly rising: readonly number[];
+}
+
+function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance {
+  const falling: number[] = [];
+  const rising: number[] = [];
+  let most = 0;
+  let isShort = false;
+  for (const weight of weights) {
+    if (weight > most) most = weight;
+    if (weight < 0) isShort = true;
+  }
+  // Behind the fall of a long position w to nothing the others are 1 / (1 - w) of what they were; of a short one, no end.
+  const least = isShort ? 0 : trigger * (1 - most);
+  let sum = 0;
+  for (let issuer = 0; issuer < issuers.length; issuer++) {
+    const weight = issuers[issuer]!;
+    if (weight > trigger) {
+      falling.push(issuer);
+      sum += weight;
+    } else if (weight > least) rising.push(issuer);
+  }
+  falling.sort((a, b) => issuers[a]! - issuers[b]!);
+  rising.sort((a, b) => issuers[b]! - issuers[a]!);
+  return { falling, rising, sum };
 }

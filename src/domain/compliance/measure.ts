@@ -26,20 +26,24 @@ export interface Move {
 /** One number that a limit bounds. */
 export interface Measure {
   valueOf(holdings: Holdings): number;
-  /**
-   * The least move of each direction of one name's price behind which the value is beyond the bound; Infinity and
-   * -Infinity where there is none.
-   * @param weight weight of the name, not 0
-   */
-  movesOf(holdings: Holdings, name: number, bound: Bound): { readonly up: number; readonly down: number };
+  /** What moves of one name do to the value, made ready for one close. */
+  movesOf(holdings: Holdings, bound: Bound): LeastMove;
+  /** Names among which the least move is; all, unless said. */
+  movers?(heaviest: readonly number[]): readonly number[];
 }
+
+/**
+ * The least move of one name's price behind which a value is beyond its bound, of two that are equal the rise; Infinity
+ * where there is none.
+ * @param name  one with a weight
+ * @param reach moves that are larger may be told as none
+ */
+export type LeastMove = (name: number, reach: number) => number;
 
 export interface Bound {
   readonly side: Side;
   readonly limit: number;
 }
-
-export const NO_MOVE = { up: Infinity, down: -Infinity } as const;
 
 /**
  * A ratio of two weighted sums. A name that moves by x takes both along:
@@ -56,11 +60,13 @@ export function ratio(numerator: Float64Array, denominator: Float64Array | null)
       const { above, below } = sums(holdings);
       return below === 0 ? 0 : above / below;
     },
-    movesOf(holdings, name, { limit }) {
-      const weight = holdings.weights[name]!;
+    movesOf(holdings, { limit }) {
       const { above, below } = sums(holdings);
-      const slope = numerator[name]! * weight - limit * (denominator === null ? 1 : denominator[name]!) * weight;
-      return sided((limit * below - above) / slope, weight);
+      return (name) => {
+        const weight = holdings.weights[name]!;
+        const slope = numerator[name]! * weight - limit * (denominator === null ? 1 : denominator[name]!) * weight;
+        return possible((limit * below - above) / slope, weight);
+      };
     },
   };
 }
@@ -71,48 +77,85 @@ export const effectiveNumber: Measure = {
     const squares = dot(weights, weights);
     return squares === 0 ? 0 : 1 / squares;
   },
-  movesOf({ weights }, name, { limit }) {
-    // limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, Q the sum of squares.
-    const weight = weights[name]!;
-    const square = weight * weight;
-    const a = limit * square - square;
-    const b = 2 * (limit * square - weight);
+  movesOf({ weights }, { limit }) {
     const c = limit * dot(weights, weights) - 1;
-    if (a === 0) return sided(-c / b, weight);
-    const root = Math.sqrt(b * b - 4 * a * c); // NaN where the bound is out of reach.
-    // Without cancellation: one root by the sum, the other by the product.
-    const q = -(b + Math.sign(b || 1) * root) / 2;
-    const [first, second] = [sided(q / a, weight), sided(c / q, weight)];
-    return { up: Math.min(first.up, second.up), down: Math.max(first.down, second.down) };
+    // limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, Q the sum of squares.
+    return (name) => {
+      const weight = weights[name]!;
+      const square = weight * weight;
+      const a = limit * square - square;
+      const b = 2 * (limit * square - weight);
+      if (a === 0) return possible(-c / b, weight);
+      const root = Math.sqrt(b * b - 4 * a * c); // NaN where the bound is out of reach.
+      // Without cancellation: one root by the sum, the other by the product.
+      const q = -(b + Math.sign(b || 1) * root) / 2;
+      return nearer(possible(q / a, weight), possible(c / q, weight));
+    };
   },
 };
 
 /** The least weight held long. */
 export const leastHolding: Measure = {
   valueOf: ({ weights }) => weights.reduce((least, weight) => (weight > 0 ? Math.min(least, weight) : least), Infinity),
-  movesOf({ weights }, name, { limit }) {
-    const weight = weights[name]!;
-    if (weight <= 0) return NO_MOVE;
-    let least = Infinity;
-    weights.forEach((other, i) => {
-      if (i !== name && other > 0) least = Math.min(least, other);
-    });
-    const own = sided((limit - weight) / (weight * (1 - limit)), weight);
-    const others = sided((least / limit - 1) / weight, weight);
-    return { up: Math.min(own.up, others.up), down: Math.max(own.down, others.down) };
+  movesOf({ weights }, { limit }) {
+    const [first, second] = twoLeast(weights);
+    return (name) => {
+      const weight = weights[name]!;
+      if (weight <= 0) return Infinity;
+      const own = possible((limit - weight) / (weight * (1 - limit)), weight);
+      const least = name === first.name ? second.weight : first.weight;
+      return nearer(own, possible((least / limit - 1) / weight, weight));
+    };
   },
 };
+
+interface Holding {
+  readonly name: number;
+  readonly weight: number;
+}
+
+/** The two least weights held long, Infinity where there are fewer. */
+function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
+  let first: Holding = { name: -1, weight: Infinity };
+  let second = first;
+  weights.forEach((weight, name) => {
+    if (weight <= 0 || weight >= second.weight) return;
+    if (weight < first.weight) [first, second] = [{ name, weight }, first];
+    else second = { name, weight };
+  });
+  return [first, second];
+}
 
 /** Number of names held among some: no move of a price changes it. */
 export function heldCount(members: Int32Array): Measure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
-    movesOf: () => NO_MOVE,
+    movesOf: () => () => Infinity,
   };
 }
 
-/** A move as one of its direction, if a price and the portfolio can survive it. */
-export function sided(move: number, weight: number): { readonly up: number; readonly down: number } {
-  if (!Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0) return NO_MOVE;
-  return move >= 0 ? { up: move, down: -Infinity } : { up: Infinity, down: move };
+/** The two largest long positions and the two largest short ones, as many as there are; of equal ones the first. */
+export function heaviestOf(weights: Float64Array): number[] {
+  return [1, -1].flatMap((side) => {
+    let first = -1;
+    let second = -1;
+    for (let name = 0; name < weights.length; name++) {
+      const size = side * weights[name]!;
+      if (!(size > 0)) continue;
+      if (first < 0 || size > side * weights[first]!) [first, second] = [name, first];
+      else if (second < 0 || size > side * weights[second]!) second = name;
+    }
+    return [first, second].filter((name) => name >= 0);
+  });
+}
+
+/** A move, if a price and the portfolio can survive it; else Infinity. */
+export function possible(move: number, weight: number): number {
+  return !Number.isFinite(move) || move <= -1 || 1 + weight * move <= 0 ? Infinity : move;
+}
+
+/** The smaller of two moves, of equal ones the rise. */
+export function nearer(a: number, b: number): number {
+  if (Math.abs(a) === Math.abs(b)) return Math.max(a, b);
+  return Math.abs(a) < Math.abs(b) ? a : b;
 }

@@ -1,5 +1,5 @@
 import { headroomAt, type LimitRow } from './limit-row.js';
-import { TOLERANCE, type Holdings, type Move } from './measure.js';
+import { heaviestOf, TOLERANCE, type Holdings, type Move } from './measure.js';
 
 /** What took holdings beyond a limit. */
 export type BreachCause = 'price' | 'action' | 'rebalance';
@@ -37,6 +37,8 @@ export interface Watch {
   readonly dates: readonly number[];
   /** Least headroom of the rows at each of them, NaN where no row applies. */
   readonly headroom: readonly number[];
+  /** Distance to a breach at each of them, see `distanceToBreach`; empty unless asked for. */
+  readonly distances: readonly (Move | null)[];
   /** Dates on which a row is beyond its bound. */
   readonly breachedDates: number;
   readonly rows: readonly RowSummary[];
@@ -48,13 +50,19 @@ interface OpenBreach extends Omit<Breach, 'end' | 'worst'> {
   worst: { at: number; value: number; limit: number; headroom: number };
 }
 
+export interface WatchOptions {
+  /** First position that is reported: from the dates before it come the beginnings of breaches. */
+  readonly from: number;
+  readonly withDistances?: boolean | undefined;
+}
+
 /**
  * Watches limits over dates in ascending order.
- * @param from first position that is reported: from the dates before it come the beginnings of breaches
- * @cost       O(rows * H) a date
+ * @cost O(rows * H) a date
  */
-export function watchLimits(watched: Iterable<WatchedDate>, from: number): Watch {
+export function watchLimits(watched: Iterable<WatchedDate>, { from, withDistances = false }: WatchOptions): Watch {
   const dates: number[] = [];
+  const distances: (Move | null)[] = [];
   const headroom: number[] = [];
   const rows = new Map<string, RowSummary>();
   const open = new Map<string, OpenBreach>();
@@ -91,10 +99,11 @@ export function watchLimits(watched: Iterable<WatchedDate>, from: number): Watch
     dates.push(date.at);
     headroom.push(least);
     if (isBreached) breachedDates++;
+    if (withDistances) distances.push(isBreached ? null : leastMove(date.rows, date.holdings));
   }
   for (const row of open.keys()) close(row, null);
   breaches.sort((a, b) => a.begin - b.begin);
-  return { dates, headroom, breachedDates, rows: [...rows.values()], breaches };
+  return { dates, headroom, distances, breachedDates, rows: [...rows.values()], breaches };
 }
 
 function summarise(
@@ -119,22 +128,30 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
 /**
  * The least relative move of one name's price that takes holdings beyond a limit; null where one is passed already, or
  * no move of one name passes one. Of equal moves that of the first name.
- * @cost O(rows * held names * H)
+ * @cost O(rows * (H + held names)), with the order of the issuers that are near a bound
  */
 export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
-  if (rows.some((row) => headroomAt(row, row.measure.valueOf(holdings)) < -TOLERANCE)) return null;
-  let nearest: Move | null = null;
-  const consider = (name: number, move: number) => {
-    if (Number.isFinite(move) && (nearest === null || Math.abs(move) < Math.abs(nearest.move)))
-      nearest = { name, move };
-  };
-  holdings.weights.forEach((weight, name) => {
-    if (weight === 0) return;
-    for (const row of rows) {
-      const { up, down } = row.measure.movesOf(holdings, name, row);
-      consider(name, up);
-      consider(name, down);
+  const isBreached = rows.some((row) => headroomAt(row, row.measure.valueOf(holdings)) < -TOLERANCE);
+  return isBreached ? null : leastMove(rows, holdings);
+}
+
+/** The same within every limit. */
+function leastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
+  const { weights } = holdings;
+  const held = Array.from(weights.keys()).filter((name) => weights[name] !== 0);
+  const heaviest = heaviestOf(weights);
+  let nearest = -1;
+  let least = Infinity;
+  for (const row of rows) {
+    const moveOf = row.measure.movesOf(holdings, row);
+    for (const name of row.measure.movers?.(heaviest) ?? held) {
+      if (weights[name] === 0) continue;
+      const move = moveOf(name, Math.abs(least));
+      if (move === Infinity || Math.abs(move) > Math.abs(least)) continue;
+      if (Math.abs(move) === Math.abs(least) && name >= nearest) continue;
+      nearest = name;
+      least = move;
     }
-  });
-  return nearest;
+  }
+  return nearest < 0 ? null : { name: nearest, move: least };
 }

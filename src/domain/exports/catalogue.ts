@@ -108,7 +108,7 @@ export const EXPORTS = {
     help: 'Weights by group at every close: of the index, of a strategy its own. `by` names the reference column, SECTOR unless given.',
     row: 'a group with a weight on a date, by date then group',
     readsMarket: true,
-    isGrouped: true,
+    isGrouped: 'groups',
     columns: {
       date: date('Session.'),
       group: text(
@@ -119,20 +119,24 @@ export const EXPORTS = {
     },
   },
   limits: {
-    help: 'Published rules of concentration on every session. Issuers are those of the reference column ISSUER; without it each name is its own.',
+    help: 'Published rules of concentration on every session. `by` names the reference column of issuers, ISSUER unless given; without it each name is its own.',
     row: 'a rule on a date, by date',
     readsMarket: true,
+    isGrouped: 'issuers',
     columns: {
       date: date('Session.'),
       rule: text('The rule, as `limits` of the analytics names it.'),
       headroom: fraction('Distance to the nearest bound, negative beyond it.'),
       state: text('`within` or `breached`.'),
+      nearest: text('The name whose price comes nearest to a breach; null beyond a bound, or where none can pass one.'),
+      move: fraction('The least relative change of that price behind which a bound is passed, the others unchanged.'),
     },
   },
   breaches: {
     help: 'Breaches of these rules.',
     row: 'a breach, by its first session',
     readsMarket: true,
+    isGrouped: 'issuers',
     columns: {
       begin: date('First session beyond the bound; it may lie before `start`.'),
       end: date('Last session beyond it; null while it lasts.'),

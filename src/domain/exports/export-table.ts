@@ -18,8 +18,8 @@ export interface ExportTable {
   readonly row: string;
   /** Whether the served market tells more of it, where it is that of the run. */
   readonly readsMarket?: true;
-  /** Whether its rows are of groups, by a reference column that the client names. */
-  readonly isGrouped?: true;
+  /** What names are taken together in it, by a reference column that the client may name. */
+  readonly isGrouped?: 'groups' | 'issuers';
   readonly columns: Readonly<Record<string, ExportColumn>>;
 }
 

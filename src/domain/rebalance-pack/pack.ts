@@ -53,11 +53,12 @@ const AUM = 'AUM';
 
 /** @param names of the composition and of the holdings, by identifier; every one with a price */
 export function packOf(names: readonly KnownName[], request: RebalancePackRequest): Pack {
-  const { participation, lot_sizes: lots, cost } = request;
+  const { participation, cost } = request;
+  const lots = new Map(Object.entries(request.lot_sizes));
   const positions = new Map(names.map(({ identifier }, i) => [identifier, i]));
   const packed = names.map((name): PackName => ({
     ...name,
-    lot: lots[name.identifier] ?? 1,
+    lot: lots.get(name.identifier) ?? 1,
     spreadBps: cost.spread_bps,
     impactBps: cost.impact_bps,
   }));

@@ -1,8 +1,10 @@
 import type { runViewRoutes } from '#contract/analytics/run-view-routes.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
+import { ARROW_TYPE } from '#views/arrow-type.js';
 import type { Handlers } from '../handler.js';
 import { askedRun } from '../asked-run.js';
+import { contentTypeOf } from '../export-format.js';
 import { viewReply } from '../view-reply.js';
 
 export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes> {
@@ -23,10 +25,9 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     getDividendPoints: async ({ params, query, signal }) =>
       viewReply(await views.dividendPoints(askedRun({ params, query }), query, signal)),
     async getExposures({ params, query, media, signal }) {
-      const isCsv = media === CSV_TYPE;
-      const asked = { ...query, format: isCsv ? 'csv' : 'json' } as const;
-      const { bytes } = await views.exposures(askedRun({ params, query }), asked, signal);
-      return isCsv ? { bytes, type: CSV_CONTENT_TYPE } : { bytes };
+      const format = query.format ?? exposuresFormat(media);
+      const { bytes } = await views.exposures(askedRun({ params, query }), { ...query, format }, signal);
+      return format === 'json' ? { bytes } : { bytes, type: contentTypeOf(format) };
     },
     getLimits: async ({ params, query, signal }) =>
       viewReply(await views.limits(askedRun({ params, query }), query, signal)),
@@ -35,4 +36,10 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     watchLimits: async ({ params, query, body, signal }) =>
       viewReply(await views.watchedLimits(askedRun({ params, query }), { ...query, rows: body().rows }, signal)),
   };
+}
+
+/** The format of the media type that `Accept` is met by. */
+function exposuresFormat(media: string): 'json' | 'csv' | 'arrow' {
+  if (media === ARROW_TYPE) return 'arrow';
+  return media === CSV_TYPE ? 'csv' : 'json';
 }

@@ -4,6 +4,7 @@ import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { RunState } from '#domain/backtest/stale.js';
+import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -97,8 +98,9 @@ export interface ExposuresViewInput {
   readonly benchmark: ComparedWith | null;
   /** Null where names are groups themselves, no datapoint is read and nothing is compared with. */
   readonly market: MarketHandle | null;
-  /** CSV has the weights of the groups alone. */
-  readonly format: 'json' | 'csv';
+  readonly format: 'json' | 'csv' | 'arrow';
+  /** Of what is not JSON. */
+  readonly table: ExposureTable;
 }
 
 export interface LimitsViewInput {

@@ -43,7 +43,7 @@ export interface RunExport {
 export interface Exports {
   /**
    * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, INVALID_RANGE; VALIDATION_FAILED for a run of
-   *   other content than is asked for
+   *   other content than is asked for; NO_DATA_SOURCE, STORE_MISMATCH for issuers of a column
    */
   export(name: RunName, request: ExportRequest): Promise<RunExport>;
 }
@@ -53,12 +53,12 @@ export interface ExportsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Pick<Markets, 'served'>;
-  readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset'>;
+  readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset' | 'requireMarket'>;
   readonly dataVersions: Pick<DataVersions, 'at'>;
 }
 
 /** Changes with what an export of the same run is made of. */
-const EXPORT_VERSION = 1;
+const EXPORT_VERSION = 2;
 
 /** Memory for a part: twice what one is meant to have. */
 const ROOM_BYTES = 2 ** 21;
@@ -68,6 +68,9 @@ const ROOMS_KEPT = 4;
 
 /** Bytes that are read into at a time where the reader brings no memory of its own. */
 const CHUNK_BYTES = 256 * 1024;
+
+/** Groups of which every name is one by itself. */
+const OWN_GROUPS = 'IDENTIFIER';
 
 /** Times the files of a run may be gone because a newer run took its place. */
 const OPENS_MAX = 3;
@@ -97,10 +100,12 @@ export function createExports({
 
   async function marketOf(
     run: RunDocument,
-    table: ExportTableName,
+    { table, by = OWN_GROUPS, as_known_on: knownOn }: ExportRequest,
     served: ServedMarket | undefined,
   ): Promise<ServedMarket | null> {
     if (exportTable(table).readsMarket !== true) return null;
+    if (exportTable(table).isGrouped === 'issuers' && by !== OWN_GROUPS && knownOn === undefined)
+      return states.requireMarket(run);
     return served === undefined || (await states.isOtherDataset(run, served)) ? null : served;
   }
 
@@ -150,7 +155,7 @@ export function createExports({
       const { run } = subject;
       assertOrder({ start, end });
       assertReached(run, { start, end });
-      const served = await marketOf(run, table, subject.served);
+      const served = await marketOf(run, request, subject.served);
       if (by !== undefined) assertGroups(table, by, served && served.market);
       const state = await stateOf(states, run);
       const { stale } = state;
@@ -181,7 +186,7 @@ function assertReached({ start: first, end: last }: RunDocument, { start, end }:
 
 /** @throws Refusal VALIDATION_FAILED for a table without groups, and for a column that the market does not have */
 function assertGroups(table: ExportTableName, by: string, market: MarketData | null): void {
-  if (exportTable(table).isGrouped !== true)
+  if (exportTable(table).isGrouped === undefined)
     throw refuseWithFindings('query', [
       {
         severity: 'error',
@@ -191,7 +196,7 @@ function assertGroups(table: ExportTableName, by: string, market: MarketData | n
         value: by,
       },
     ]);
-  if (market !== null && by !== 'IDENTIFIER') assertReferenceColumn(market, by);
+  if (market !== null && by !== OWN_GROUPS) assertReferenceColumn(market, by);
 }
 
 /** Everything that the bytes depend on. */

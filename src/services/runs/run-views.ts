@@ -4,6 +4,7 @@ import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
+import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
@@ -41,7 +42,9 @@ export interface ExposuresQuery extends DateWindow {
   readonly interval: 'native' | 'weekly' | 'monthly';
   readonly fields: readonly string[];
   readonly benchmark?: string | undefined;
-  readonly format: 'json' | 'csv';
+  readonly format: 'json' | 'csv' | 'arrow';
+  /** Of what is not JSON; the datapoints where any are asked for, else the groups. */
+  readonly table?: ExposureTable | undefined;
 }
 
 export interface ActionsQuery extends DateWindow {
@@ -166,9 +169,10 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
         other === undefined ? null : await plans.comparedWith(other, () => Promise.resolve(served?.market));
       const columns = await maker.columnsOf(run);
       const market = served && served.handle;
-      const asked = { by, groups, interval, fields, benchmark, start, end, market, format };
+      const table = query.table ?? (fields.length > 0 ? 'fields' : 'groups');
+      const asked = { by, groups, interval, fields, benchmark, start, end, market, format, table };
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
-      return format === 'csv' ? view : maker.stamped(run, view);
+      return format === 'json' ? maker.stamped(run, view) : view;
     },
     async dividendPoints(name, { start = null, end = null }, signal) {
       const run = await requireRun(documents, name);

@@ -1,9 +1,9 @@
 import type { DatedFigures, FiguresMaker } from './dated-figures.js';
 import type { Side } from './sides.js';
 
-/** Figures of concentration: the sum of squared weights, and the largest weight. */
-export const CONCENTRATION = { herfindahl: 0, largest: 1 } as const;
-export const CONCENTRATION_WIDTH = 2;
+/** Figures of concentration: the sum of squared weights, the largest weight, and the sum of all. */
+export const CONCENTRATION = { herfindahl: 0, largest: 1, gross: 2 } as const;
+export const CONCENTRATION_WIDTH = 3;
 
 /** Concentration of what a run holds. */
 export function concentrationMaker(figures: DatedFigures): FiguresMaker {
@@ -13,13 +13,16 @@ export function concentrationMaker(figures: DatedFigures): FiguresMaker {
     make({ at, own }) {
       let squares = 0;
       let most = 0;
+      let gross = 0;
       for (let i = 0; i < own.length; i++) {
         const weight = Math.abs(own[i]!);
         squares += weight * weight;
+        gross += weight;
         if (weight > most) most = weight;
       }
       values[CONCENTRATION.herfindahl * known.length + at] = squares;
       values[CONCENTRATION.largest * known.length + at] = most;
+      values[CONCENTRATION.gross * known.length + at] = gross;
     },
   };
 }

@@ -1,6 +1,4 @@
 import type { ExposuresView } from '#contract/analytics/exposures.js';
-import { csvTable } from '../csv-table.js';
-import { formatDay } from '#domain/days.js';
 import { jsonObject, textMember, valueMember, writtenMember, type Member } from '../json-object.js';
 import type { JsonWriter } from '../json-writer.js';
 import { daysToken, writeKnown } from '../series-json.js';
@@ -104,11 +102,3 @@ const ENVELOPE_BYTES = 1 << 13;
 
 /** An ExposuresView as JSON. @throws Refusal NUMERIC_FAILURE @cost 50 ns a number */
 export const writeExposures = (json: JsonWriter, exposures: Exposures): void => EXPOSURES.write(json, exposures);
-
-/** Weights of the groups as CSV, a row a date and group. */
-export function exposuresCsv({ days, groups }: Exposures): string {
-  const rows = Array.from(days, formatDay).flatMap((date, t) =>
-    groups.map(({ group, weights, benchmark }) => [date, group, weights[t]!, benchmark?.[t] ?? null]),
-  );
-  return csvTable(['date', 'group', 'weight', 'benchmark_weight'], rows);
-}

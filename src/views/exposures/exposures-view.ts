@@ -1,4 +1,5 @@
 import type { EXPOSURE_INTERVALS } from '#contract/analytics/exposures.js';
+import { effectiveNames } from '#domain/analytics/concentration.js';
 import type { Book } from '#domain/backtest/simulate/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { civilOf, type Day } from '#domain/days.js';
@@ -67,7 +68,7 @@ export interface Exposures {
   }[];
   /** Sum of squared weights. */
   readonly herfindahl: Float64Array;
-  /** 1 over it; 0 without a weight. */
+  /** Squared sum of the weights over it; 0 without a weight. */
   readonly effective: Float64Array;
   /** Largest weight, by its magnitude. */
   readonly largest: Float64Array;
@@ -98,6 +99,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const fields = fieldsOf(of, makers);
   complete(makers, { own, benchmark }, shown);
   const herfindahl = shownFigure(concentration, CONCENTRATION.herfindahl, shown);
+  const gross = shownFigure(concentration, CONCENTRATION.gross, shown);
   return {
     indexId: header.run_id,
     by: input.by,
@@ -106,7 +108,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
     groups: weightsByGroup(groups.own, groups.benchmark, { dates: positions.length, groups: input.groups }),
     fields: fields(),
     herfindahl,
-    effective: Float64Array.from(herfindahl, (value) => (value === 0 ? 0 : 1 / value)),
+    effective: herfindahl.map((squares, k) => effectiveNames(gross[k]!, squares)),
     largest: shownFigure(concentration, CONCENTRATION.largest, shown),
     activeShare: active && shownFigure(active, 0, shown),
     turnover: sumsSince(tradedOn(columns, input.keep(['turnover'], sized(of, 1))), shown, span.from),

@@ -1,6 +1,6 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { distanceToBreach, watchLimits, type Breach, type WatchedDate } from '#domain/compliance/monitor.js';
+import { watchLimits, type Breach } from '#domain/compliance/monitor.js';
 import { formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
 import { datesWithin, type AskedWindow } from '../run-window.js';
@@ -24,18 +24,15 @@ const BREACHES_MAX = 10_000;
 /**
  * Limits watched over the dates of a stored run.
  * @throws Refusal NO_DATA_IN_RANGE
- * @cost reads [n x H] weights, and those before events
+ * @cost reads [n x H] weights, and those before events; the distances are most of it
  */
 export function limitsView(columns: RunColumns, input: LimitsInput): Served<LimitsView> {
   const days = columns.i32('days');
   const window = datesWithin(days, input.window);
   const dateOf = (at: number) => formatDay(days[at]!);
-  let last: WatchedDate | undefined;
-  const watch = watchLimits(
-    followed(watchedDates(columns, window.to, input), (date) => (last = date)),
-    window.from,
-  );
-  const nearest = last === undefined ? null : distanceToBreach(last.rows, last.holdings);
+  const watch = watchLimits(watchedDates(columns, window.to, input), { from: window.from, withDistances: true });
+  const { names } = columns.header;
+  const nearest = watch.distances.at(-1) ?? null;
   return {
     index_id: columns.header.run_id,
     rule: input.rule,
@@ -45,6 +42,8 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
     state: {
       dates: watch.dates.map(dateOf),
       headroom: watch.headroom.map((value) => (Number.isFinite(value) ? value : null)),
+      nearest: watch.distances.map((distance) => distance && names[distance.name]!),
+      move: watch.distances.map((distance) => distance && distance.move),
     },
     rows: watch.rows.slice(0, ROWS_MAX).map(({ row, side, unit, breachedDates, least }) => ({
       row,
@@ -56,7 +55,7 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
     rows_total: watch.rows.length,
     breaches: watch.breaches.slice(0, BREACHES_MAX).map((breach) => breachBody(breach, dateOf)),
     breaches_total: watch.breaches.length,
-    distance: nearest && { identifier: columns.header.names[nearest.name]!, move: nearest.move },
+    distance: nearest && { identifier: names[nearest.name]!, move: nearest.move },
     findings: input.findings,
   };
 }
@@ -69,11 +68,4 @@ function breachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: numb
     cause,
     worst: { date: dateOf(worst.at), value: worst.value, limit: worst.limit },
   };
-}
-
-function* followed<T>(items: Iterable<T>, visit: (item: T) => void): Iterable<T> {
-  for (const item of items) {
-    visit(item);
-    yield item;
-  }
 }

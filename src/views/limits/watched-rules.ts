@@ -33,7 +33,9 @@ export function watchedBreaches(columns: RunColumns, market: MarketData | null):
   const issuers = market?.reference.columns.includes(ISSUER) === true ? issuerSpells(market, ISSUER) : null;
   const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
   const { rows } = LIMIT_RULES[rule];
-  const { breaches } = watchLimits(watchedDates(columns, days.length - 1, { issuersOn, rowsOn: () => rows }), 0);
+  const { breaches } = watchLimits(watchedDates(columns, days.length - 1, { issuersOn, rowsOn: () => rows }), {
+    from: 0,
+  });
   return {
     rule,
     breaches: breaches.map(({ row, begin, end, cause, worst }) => ({
@@ -46,21 +48,31 @@ export function watchedBreaches(columns: RunColumns, market: MarketData | null):
   };
 }
 
+export interface WatchedSpan {
+  /** Says the issuers of names; without it, or the column, each name is its own. */
+  readonly market: MarketData | null;
+  /** Column of issuers, ISSUER unless given. */
+  readonly by?: string | undefined;
+  /** Position of the first date that is reported. */
+  readonly from: number;
+  /** Of the last. */
+  readonly to: number;
+  readonly withDistances?: boolean | undefined;
+}
+
 /**
  * Every published rule on the dates of a run, in their order.
- * @param market says the issuers of names; without it, or its column ISSUER, each name is its own
- * @param span   positions of the first and last date that are reported
- * @cost         reads [n x H] weights for each rule
+ * @cost reads [n x H] weights for each rule
  */
 export function watchedRules(
   columns: RunColumns,
-  market: MarketData | null,
-  { from, to }: { readonly from: number; readonly to: number },
+  { market, by = ISSUER, from, to, withDistances }: WatchedSpan,
 ): WatchedRule[] {
-  const issuers = market?.reference.columns.includes(ISSUER) === true ? issuerSpells(market, ISSUER) : null;
+  const issuers = market?.reference.columns.includes(by) === true ? issuerSpells(market, by) : null;
   return LIMIT_RULE_NAMES.map((rule) => {
     const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
     const rows = LIMIT_RULES[rule].rows;
-    return { rule, ...watchLimits(watchedDates(columns, to, { issuersOn, rowsOn: () => rows }), from) };
+    const dates = watchedDates(columns, to, { issuersOn, rowsOn: () => rows });
+    return { rule, ...watchLimits(dates, { from, withDistances }) };
   });
 }

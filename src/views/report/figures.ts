@@ -158,7 +158,7 @@ export function createRunFigures({
     constituents,
     sectors: once(() => sectorsOf(constituents())),
     yearEndSectors: (years) => yearEndSectors(columns, years),
-    limits: once(() => watchedRules(columns, null, { from: 0, to: days.length - 1 })),
+    limits: once(() => watchedRules(columns, { market: null, from: 0, to: days.length - 1 })),
     breaches: once(() => watchedBreaches(columns, 'missing' in market ? null : market.market)),
     dividendPoints: once(() => ('missing' in market ? market : runDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : rebalanceOrders(columns, market, aum)),

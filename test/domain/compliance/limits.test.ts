@@ -89,7 +89,7 @@ test.each(LIMIT_RULE_NAMES)(
             }
         if (nearest === null) return;
         passed++;
-        const further = nearest.move + Math.sign(nearest.move) * 1e-7;
+        const further = nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7;
         expect(isBeyond(rows, moved(holdings, nearest.name, further), 0)).toBe(true);
       }),
       { numRuns: RUNS },
@@ -97,6 +97,55 @@ test.each(LIMIT_RULE_NAMES)(
     expect(passed).toBeGreaterThan(0);
   },
 );
+
+test('with short positions too the distance of every rule is the least move by trial', () => {
+  let passed = 0;
+  const holdings = fc.array(fc.integer({ min: -30, max: 120 }), { minLength: 30, maxLength: 40 }).map((weights) => {
+    const sum = weights.reduce((total, weight) => total + weight, 0);
+    return holdingsOf(weights.map((weight) => weight / Math.max(sum, 1000)));
+  });
+  fc.assert(
+    fc.property(holdings, fc.constantFrom(...LIMIT_RULE_NAMES), (own, rule) => {
+      const { rows } = LIMIT_RULES[rule];
+      const nearest = distanceToBreach(rows, own);
+      if (isBeyond(rows, own, 1e-12)) return void expect(nearest).toBeNull();
+      const reach = nearest === null ? 5 : Math.abs(nearest.move);
+      own.weights.forEach((weight, name) => {
+        for (const part of [-0.999, -0.6, -0.3, 0.3, 0.6, 0.999])
+          if (part * reach > -1 && 1 + weight * part * reach > 0)
+            expect(isBeyond(rows, moved(own, name, part * reach), 1e-9)).toBe(false);
+      });
+      if (nearest === null) return;
+      passed++;
+      expect(
+        isBeyond(rows, moved(own, nearest.name, nearest.move * (1 + 1e-6) + Math.sign(nearest.move) * 1e-7), 0),
+      ).toBe(true);
+    }),
+    { numRuns: 4 * RUNS },
+  );
+  expect(passed).toBeGreaterThan(0);
+});
+
+test('the distance on each session is that of its close: of two names, each in its turn', () => {
+  const rows = LIMIT_RULES.UCITS_20_35.rows.slice(0, 1);
+  const day = (at: number, weights: readonly number[]): WatchedDate => ({
+    at,
+    rows,
+    holdings: holdingsOf(weights),
+    event: null,
+  });
+  const { distances } = watchLimits(
+    [day(0, [0.3, 0.25, 0.25, 0.2]), day(1, [0.2, 0.34, 0.26, 0.2]), day(2, [0.4, 0.6])],
+    {
+      from: 0,
+      withDistances: true,
+    },
+  );
+  // x with w (1 + x) / (1 + w x) = 0.35: (0.35 - w) / (0.65 w), or a fall of another: (w / 0.35 - 1) / v.
+  expect(distances.map((distance) => distance?.name ?? null)).toEqual([0, 1, null]);
+  expect(distances[0]!.move).toBeCloseTo(0.05 / (0.65 * 0.3), 12);
+  expect(distances[1]!.move).toBeCloseTo(0.01 / (0.65 * 0.34), 12);
+});
 
 const constraint = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
 
@@ -164,7 +213,7 @@ test('a breach runs from the first session beyond a bound to the last, and has t
     event: null,
   }));
   // Weights 0.7, 0.64, 0.62, 0.65, 0.6, 0.5, 0.64: beyond 0.35 all along.
-  expect(watchLimits(dates, 2)).toMatchObject({
+  expect(watchLimits(dates, { from: 2 })).toMatchObject({
     dates: [2, 3, 4, 5, 6],
     breachedDates: 5,
     breaches: [{ begin: 0, end: null, worst: { at: 0, value: 0.7 } }],
@@ -188,7 +237,7 @@ test('a breach runs from the first session beyond a bound to the last, and has t
       day(7, 0.3),
       day(8, 0.4, { kind: 'action', before: spread(0.34) }),
     ],
-    0,
+    { from: 0 },
   );
   expect(breaches.map(({ begin, end, cause }) => [begin, end, cause])).toEqual([
     [1, 2, 'price'],

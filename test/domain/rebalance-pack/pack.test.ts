@@ -37,6 +37,20 @@ const byHand = () =>
     }),
   );
 
+test('names that are members of every object are bought like any other', () => {
+  const names = ['__proto__', 'constructor', 'toString', 'N4'].map((identifier) => name(identifier, 0.25, 10));
+  const [account] = packOf(
+    names,
+    request({ aum: 4000, lot_sizes: { N4: 3 }, cost: { spread_bps: 0, impact_bps: 0 } }),
+  ).accounts;
+  expect(account!.trades.map(({ identifier, side, shares }) => [identifier, side, shares])).toEqual([
+    ['__proto__', 'buy', 100],
+    ['constructor', 'buy', 100],
+    ['toString', 'buy', 100],
+    ['N4', 'buy', 99],
+  ]);
+});
+
 test('a pack by hand: an addition, a deletion and a change, at half the spread and the root of the volume taken', () => {
   const pack = byHand();
   // 100 + 1,000 + 900 = 2,000; A 100 shares as they are; B 1,000 / 20 = 50 shares; C sold.

@@ -136,12 +136,18 @@ test('exported limits and breaches are those that are watched, rule by rule', as
     const own = rows.filter((row) => row['rule'] === rule);
     expect(own.map(({ date }) => date)).toEqual(view.state.dates);
     expect(own.map(({ headroom }) => headroom)).toEqual(view.state.headroom);
+    expect(own.map(({ nearest }) => nearest)).toEqual(view.state.nearest);
+    expect(own.map(({ move }) => move)).toEqual(view.state.move);
     expect(own.filter(({ state }) => state === 'breached').length).toBe(view.breached_sessions);
     expect(
       breaches.filter((row) => row['rule'] === rule).map(({ row, begin, end, cause }) => ({ row, begin, end, cause })),
     ).toEqual(view.breaches.map(({ row, begin, end, cause }) => ({ row, begin, end, cause })));
   }
   expect(breaches.length).toBeGreaterThan(0);
+  const ofSectors = (await exported('limits', { by: 'SECTOR' })).filter(({ rule }) => rule === 'UCITS_20_35');
+  const { state } = await client.call('getLimits', { params, query: { rule: 'UCITS_20_35', by: 'SECTOR' } });
+  expect(ofSectors.map(({ headroom }) => headroom)).toEqual(state.headroom);
+  expect(state.headroom).not.toEqual(rows.filter(({ rule }) => rule === 'UCITS_20_35').map(({ headroom }) => headroom));
 });
 
 test('the orders of a pack are the same as a table, for accounts that begin like a formula too', async () => {

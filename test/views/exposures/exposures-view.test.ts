@@ -88,6 +88,10 @@ test('groups, concentration and averages are sums over the weights of each date'
       weights.reduce((sum, weight) => sum + weight * weight, 0),
       14,
     );
+    expect(view.effective[t]).toBeCloseTo(
+      weights.reduce((sum, weight) => sum + Math.abs(weight), 0) ** 2 / view.herfindahl[t]!,
+      10,
+    );
     expect(view.largest[t]).toBe(Math.max(...weights));
     const valued = weights
       .map((weight, i) => ({ weight, value: valueOf(i, day) }))

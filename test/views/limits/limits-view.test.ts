@@ -32,40 +32,84 @@ function spells(isBeyond: readonly boolean[]): [number, number | null][] {
   return found;
 }
 
-test('headroom and breaches of every rule on random markets are those of its words, close by close', () => {
-  let breaches = 0;
-  fc.assert(
-    fc.property(randomMarket, randomDocument, ({ market }, document) => {
-      const run = tryRun(market, document);
-      if (run === undefined) return;
-      const columns = opened(runToColumns(run, { contentHash: 's' }));
-      const H = columns.header.names.length;
-      const dates = Array.from(columns.i32('days'), formatDay);
-      const held = columns.f64(columns.header.has_index_weights ? 'indexWeights' : 'weights');
-      const closes = dates.map((_, t) => [...held.subarray(t * H, (t + 1) * H)]);
-      for (const rule of LIMIT_RULE_NAMES) {
-        const { rows } = LIMIT_RULES[rule];
-        const view = limitsView(columns, {
-          window: { start: null, end: null },
-          rule,
-          by: 'IDENTIFIER',
-          issuersOn: null,
-          rowsOn: () => rows,
-          findings: [],
-        });
-        const expected = closes.map(BY_WORDS[rule]);
-        view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
-        rows.forEach(({ row }, r) => {
-          const own = spells(expected.map((of) => of[r]! < -1e-12));
-          const told = view.breaches.filter((breach) => breach.row === row);
-          expect(told.map(({ begin, end }) => [begin, end])).toEqual(
-            own.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),
-          );
-          breaches += own.length;
-        });
-      }
-    }),
-    { numRuns: RUNS },
-  );
-  expect(breaches).toBeGreaterThan(RUNS);
-});
+/** Sums of the weights by issuer. */
+function byIssuer(weights: readonly number[], issuers: readonly string[]): number[] {
+  const sums = new Map<string, number>();
+  weights.forEach((weight, i) => sums.set(issuers[i]!, (sums.get(issuers[i]!) ?? 0) + weight));
+  return [...sums.values()];
+}
+
+/** Weights after the price of one name moved. */
+function moved(weights: readonly number[], name: number, move: number): number[] {
+  const after = weights.map((weight, i) => (i === name ? weight * (1 + move) : weight));
+  return after.map((weight) => weight / (1 + weights[name]! * move));
+}
+
+/** Issuers by day: each name its own, or some of several names that change hands at the middle of the run. */
+const ISSUERS = {
+  IDENTIFIER: () => null,
+  ISSUER: (days: Int32Array) => (day: number, i: number) => `I${i % (day < days[days.length >> 1]! ? 5 : 7)}`,
+};
+
+test.each(['IDENTIFIER', 'ISSUER'] as const)(
+  'headroom, breaches and distances of every rule on random markets are those of its words, close by close, by %s',
+  (by) => {
+    let breaches = 0;
+    let distances = 0;
+    fc.assert(
+      fc.property(randomMarket, randomDocument, ({ market }, document) => {
+        const run = tryRun(market, document);
+        if (run === undefined) return;
+        const columns = opened(runToColumns(run, { contentHash: 's' }));
+        const { names } = columns.header;
+        const days = columns.i32('days');
+        const dates = Array.from(days, formatDay);
+        const held = columns.f64(columns.header.has_index_weights ? 'indexWeights' : 'weights');
+        const closes = dates.map((_, t) => [...held.subarray(t * names.length, (t + 1) * names.length)]);
+        const issuerOf = ISSUERS[by](days);
+        const issuersOn = (day: number) => names.map((name, i) => issuerOf?.(day, i) ?? name);
+        for (const rule of LIMIT_RULE_NAMES) {
+          const { rows } = LIMIT_RULES[rule];
+          const view = limitsView(columns, {
+            window: { start: null, end: null },
+            rule,
+            by,
+            issuersOn: issuerOf && issuersOn,
+            rowsOn: () => rows,
+            findings: [],
+          });
+          const headroomOf = (weights: readonly number[], t: number) =>
+            BY_WORDS[rule](byIssuer(weights, issuersOn(days[t]!)));
+          const expected = closes.map(headroomOf);
+          view.state.headroom.forEach((headroom, t) => expect(headroom).toBeCloseTo(Math.min(...expected[t]!), 12));
+          rows.forEach(({ row }, r) => {
+            const own = spells(expected.map((of) => of[r]! < -1e-12));
+            const told = view.breaches.filter((breach) => breach.row === row);
+            expect(told.map(({ begin, end }) => [begin, end])).toEqual(
+              own.map(([begin, end]) => [dates[begin], end === null ? null : dates[end]]),
+            );
+            breaches += own.length;
+          });
+          for (let t = 0; t < dates.length; t += 7) {
+            const [move, name] = [view.state.move[t]!, names.indexOf(view.state.nearest[t]!)];
+            if (Math.min(...expected[t]!) < -1e-12) expect([move, name]).toEqual([null, -1]);
+            if (name < 0) continue;
+            const isBeyond = (i: number, by: number, tolerance: number) =>
+              Math.min(...headroomOf(moved(closes[t]!, i, by), t)) < -tolerance;
+            const ways = move === 0 ? [1, -1] : [Math.sign(move)]; // At a bound a rise or a fall may pass it.
+            expect(ways.some((way) => isBeyond(name, move * (1 + 1e-6) + way * 1e-7, 0))).toBe(true);
+            distances++;
+            closes[t]!.forEach((weight, i) => {
+              for (const part of [-0.999, -0.5, 0.5, 0.999])
+                if (weight !== 0 && part * Math.abs(move) > -1)
+                  expect(isBeyond(i, part * Math.abs(move), 1e-9)).toBe(false);
+            });
+          }
+        }
+      }),
+      { numRuns: RUNS },
+    );
+    expect(breaches).toBeGreaterThan(RUNS);
+    expect(distances).toBeGreaterThan(0);
+  },
+);

@@ -1050,7 +1050,7 @@ class Concentration5_10_40Row(_Concentration5_10_40Row, total=False):
 class ConcentrationPayload(t.TypedDict):
     #: Names with a weight, long or short.
     constituents: int
-    #: 1 over the sum of squared weights.
+    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
     effective_assets: float
     #: Sum of squared weights.
     herfindahl: float
@@ -1089,7 +1089,7 @@ class ConcentrationRICRow(_ConcentrationRICRow, total=False):
 class ConcentrationSeries(t.TypedDict):
     #: Sum of squared weights. One value a date.
     herfindahl: t.Sequence[float]
-    #: 1 over it; 0 without a weight. One value a date.
+    #: Effective names: the squared sum of the weights over it; 0 without a weight. One value a date.
     effective: t.Sequence[float]
     #: Largest weight; a short position by its magnitude. One value a date.
     largest: t.Sequence[float]
@@ -3869,6 +3869,10 @@ class LimitState(t.TypedDict):
     dates: t.Sequence[str]
     #: Distance to the nearest bound in its own unit, negative beyond it; null where no row applies. Of weights it is a fraction.
     headroom: t.Sequence[t.Optional[float]]
+    #: The name whose price comes nearest to a breach; null beyond a bound, or where no move of one name passes one.
+    nearest: t.Sequence[t.Optional[str]]
+    #: The least relative change of that price behind which a bound is passed, the others unchanged.
+    move: t.Sequence[t.Optional[float]]
 
 
 class LimitsRequest(t.TypedDict):
@@ -8476,7 +8480,7 @@ class _WhatIfSide(t.TypedDict):
     constituents: int
     #: Largest weight; a short position by its magnitude.
     largest: float
-    #: 1 over the sum of squared weights.
+    #: Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.
     effective_assets: float
     #: Largest weight of a name; null without one.
     cap: t.Optional[float]

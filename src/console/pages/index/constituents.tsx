@@ -90,7 +90,7 @@ function Held({ id, view, open }: HeldProps) {
           {
             term: 'Effective names',
             value: decimal(concentration.effective_assets, 1),
-            help: 'Equally weighted names of the same concentration: 1 over the sum of squared weights',
+            help: 'Equally weighted names of the same concentration: squared sum of the weights over the sum of their squares',
           },
           {
             term: 'Largest',

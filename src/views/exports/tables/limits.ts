@@ -6,16 +6,18 @@ import { spanOf } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
 
-export const limits: Producer<'limits'> = ({ columns, window, market }, at) => {
+export const limits: Producer<'limits'> = ({ columns, window, market, by }, at) => {
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   if (from === to) return [];
-  const rules = watchedRules(columns, market, { from, to: to - 1 });
+  const rules = watchedRules(columns, { market, by, from, to: to - 1, withDistances: true });
+  const { names } = columns.header;
   const count = (to - from) * rules.length;
   const rows = Array.from({ length: count }, (_, row) => ({
     date: Math.floor(row / rules.length),
     rule: row % rules.length,
   }));
+  const distances = rows.map(({ date, rule }) => rules[rule]!.distances[date]!);
   const headroom = Float64Array.from(rows, ({ date, rule }) => rules[rule]!.headroom[date]!);
   return inBatches<'limits'>(
     {
@@ -25,17 +27,19 @@ export const limits: Producer<'limits'> = ({ columns, window, market }, at) => {
         rule: { codes: Int32Array.from(rows, ({ rule }) => rule), texts: LIMIT_RULE_NAMES },
         headroom,
         state: { codes: Int32Array.from(headroom, (value) => Number(value < -TOLERANCE)), texts: STATES },
+        nearest: { codes: Int32Array.from(distances, (distance) => distance?.name ?? -1), texts: names },
+        move: Float64Array.from(distances, (distance) => distance?.move ?? NaN),
       },
     },
     at,
   );
 };
 
-export const breaches: Producer<'breaches'> = ({ columns, window, market }, at) => {
+export const breaches: Producer<'breaches'> = ({ columns, window, market, by }, at) => {
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   if (from === to) return [];
-  const found = watchedRules(columns, market, { from, to: to - 1 }).flatMap(({ rule, breaches: of }) =>
+  const found = watchedRules(columns, { market, by, from, to: to - 1 }).flatMap(({ rule, breaches: of }) =>
     of.map((breach) => ({ rule, ...breach })),
   );
   const rows = found.toSorted((a, b) => a.begin - b.begin); // Of one date as the rules.

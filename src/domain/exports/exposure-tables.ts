@@ -1,0 +1,55 @@
+import { date, fraction, number, text, type ExportTable } from './export-table.js';
+
+const percentile = (share: string, of: string) =>
+  number(`${share} of the weights ${of} lie at or below it, with their names.`);
+
+/** The exposures of a run as tables, a row a date and what is shown on it. What is missing is null. */
+export const EXPOSURE_TABLES = {
+  groups: {
+    help: 'Weights by group.',
+    row: 'a group, by date then as they are listed',
+    columns: {
+      date: date('Session.'),
+      group: text('The group; OTHERS for those that are not listed.'),
+      weight: fraction('Held in it.'),
+      benchmark_weight: fraction('Held in it by the benchmark.'),
+    },
+  },
+  fields: {
+    help: 'Datapoints weighted by what is held.',
+    row: 'a datapoint, by date then as they are asked for',
+    columns: {
+      date: date('Session.'),
+      field: text('The datapoint.'),
+      mean: number('Weighted mean.'),
+      coverage: fraction('Share of the weights, by their magnitude, that has a value.'),
+      p10: percentile('10 %', 'held'),
+      p25: percentile('25 %', 'held'),
+      p50: percentile('Half', 'held'),
+      p75: percentile('75 %', 'held'),
+      p90: percentile('90 %', 'held'),
+      benchmark_mean: number('Of the benchmark.'),
+      benchmark_coverage: fraction('Of the benchmark.'),
+      benchmark_p10: percentile('10 %', 'of the benchmark'),
+      benchmark_p25: percentile('25 %', 'of the benchmark'),
+      benchmark_p50: percentile('Half', 'of the benchmark'),
+      benchmark_p75: percentile('75 %', 'of the benchmark'),
+      benchmark_p90: percentile('90 %', 'of the benchmark'),
+    },
+  },
+  concentration: {
+    help: 'Concentration and turnover.',
+    row: 'a date',
+    columns: {
+      date: date('Session.'),
+      herfindahl: number('Sum of the squared weights.'),
+      effective: number('The squared sum of the weights over it.', 'names'),
+      largest: fraction('The largest weight, by its magnitude.'),
+      turnover: fraction('Traded one way since the row before.'),
+      active_share: fraction('Half the sum of the differences from the weights of the benchmark.'),
+    },
+  },
+} as const satisfies Readonly<Record<string, ExportTable>>;
+
+export type ExposureTable = keyof typeof EXPOSURE_TABLES;
+export const EXPOSURE_TABLE_NAMES = Object.keys(EXPOSURE_TABLES) as [ExposureTable, ...ExposureTable[]]; // Object.keys returns plain strings.

@@ -1,0 +1,36 @@
+import type { ExportColumn } from '#domain/exports/export-table.js';
+import type { ExportFormat } from '#domain/exports/formats.js';
+import type { NamedColumn } from './batch.js';
+import { PART_WRITERS } from './part-writer.js';
+import { workbookOf } from './workbook.js';
+
+/** A table that is made whole. */
+export interface WholeTable {
+  /** Index or run that it is about. */
+  readonly runId: string;
+  readonly name: string;
+  readonly columns: Readonly<Record<string, ExportColumn>>;
+  readonly rows: { readonly columns: readonly NamedColumn[]; readonly count: number };
+}
+
+/** A table as a file, in the bytes of an export. */
+export async function tableFile(
+  { runId, name, columns, rows }: WholeTable,
+  format: Exclude<ExportFormat, 'json'>,
+): Promise<Uint8Array> {
+  if (format === 'xlsx') {
+    const stream = workbookOf({ name, columns, batches: [rows] });
+    return new Uint8Array(await new Response(stream as ReadableStream<Uint8Array<ArrayBuffer>>).arrayBuffer());
+  }
+  const pieces: Uint8Array[] = [];
+  const writer = PART_WRITERS[format]({
+    runId,
+    table: name,
+    columns,
+    from: { at: 0, rows: 0 },
+    sink: { append: (piece) => void pieces.push(piece.slice()) },
+  });
+  writer.rows(rows.columns, rows.count);
+  writer.end(true);
+  return Buffer.concat(pieces);
+}

@@ -1,0 +1,87 @@
+import { EXPOSURE_TABLES, type ExposureTable } from '#domain/exports/exposure-tables.js';
+import type { NamedColumn, Values } from '../exports/batch.js';
+import { tableFile } from '../exports/table-file.js';
+import type { Exposures } from './exposures-view.js';
+import type { FieldSeries } from './field-series.js';
+
+/** A table of exposures as a file, made whole: its rows are of the dates that are shown. */
+export function exposuresFile(
+  exposures: Exposures,
+  table: ExposureTable,
+  format: 'csv' | 'arrow',
+): Promise<Uint8Array> {
+  const { columns } = EXPOSURE_TABLES[table];
+  const made = ROWS[table](exposures);
+  const named = Object.entries(columns).map(([name, { type }]): NamedColumn => ({
+    name,
+    type,
+    values: made.values[name]!,
+  }));
+  const rows = { columns: named, count: made.count };
+  return tableFile({ runId: exposures.indexId, name: table, columns, rows }, format);
+}
+
+interface Rows {
+  readonly count: number;
+  readonly values: Readonly<Record<string, Values>>;
+}
+
+const ROWS: Readonly<Record<ExposureTable, (exposures: Exposures) => Rows>> = {
+  groups({ days, groups }) {
+    const of = byDate(days, groups);
+    return {
+      count: of.count,
+      values: {
+        date: of.dates,
+        group: of.labels(groups.map(({ group }) => group)),
+        weight: of.numbers(({ weights }) => weights),
+        benchmark_weight: of.numbers(({ benchmark }) => benchmark),
+      },
+    };
+  },
+  fields({ days, fields }) {
+    const of = byDate(days, fields);
+    const own = Object.entries(FIGURES).map(([name, figure]) => [name, of.numbers((field) => figure(field.own))]);
+    const other = Object.entries(FIGURES).map(([name, figure]) => [
+      `benchmark_${name}`,
+      of.numbers(({ benchmark }) => benchmark && figure(benchmark)),
+    ]);
+    const field = of.labels(fields.map((item) => item.field));
+    return { count: of.count, values: { date: of.dates, field, ...Object.fromEntries([...own, ...other]) } };
+  },
+  concentration({ days, herfindahl, effective, largest, turnover, activeShare }) {
+    const active_share = activeShare ?? new Float64Array(days.length).fill(NaN);
+    return { count: days.length, values: { date: days, herfindahl, effective, largest, turnover, active_share } };
+  },
+};
+
+const FIGURES: Readonly<Record<string, (series: FieldSeries) => Float64Array>> = {
+  mean: ({ mean }) => mean,
+  coverage: ({ coverage }) => coverage,
+  p10: ({ percentiles }) => percentiles.p10,
+  p25: ({ percentiles }) => percentiles.p25,
+  p50: ({ percentiles }) => percentiles.p50,
+  p75: ({ percentiles }) => percentiles.p75,
+  p90: ({ percentiles }) => percentiles.p90,
+};
+
+/** Rows of items on dates, the items of a date one after the other. */
+function byDate<T>(days: Int32Array, items: readonly T[]) {
+  const count = days.length * items.length;
+  return {
+    count,
+    dates: Int32Array.from({ length: count }, (_, row) => days[Math.floor(row / items.length)]!),
+    labels: (texts: readonly string[]): Values => ({
+      codes: Int32Array.from({ length: count }, (_, row) => row % items.length),
+      texts,
+    }),
+    /** @param seriesOf values of an item on the dates, null where it has none */
+    numbers(seriesOf: (item: T) => Float64Array | null): Float64Array {
+      const series = items.map(seriesOf);
+      return Float64Array.from(
+        { length: count },
+        (_, row) => series[row % items.length]?.[Math.floor(row / items.length)] ?? NaN,
+      );
+    },
+  };
+}

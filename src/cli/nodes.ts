@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
+import type { NodeEntry } from '#jobs/postgres/node-rows.js';
 import { firstSentence, readSettings } from './settings.js';
 import { table } from './terminal.js';
 import { UsageError } from './usage-error.js';
@@ -22,6 +23,7 @@ const TITLES = [
   'silent',
   'heavy',
   'light',
+  'memory',
   'market',
   'stale',
   'schema',
@@ -44,6 +46,7 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     `${entry.silent_seconds.toFixed(1)} s`,
     String(entry.places.heavy),
     String(entry.places.light),
+    memoryOf(entry),
     entry.market?.slice(0, 12) ?? '-',
     String(entry.stale),
     String(entry.protocol),
@@ -54,6 +57,12 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     json ? listed.map((entry) => `${JSON.stringify(entry)}\n`).join('') : table([TITLES, ...rows], 0),
   );
   return 0;
+}
+
+/** What its jobs are expected to need, of what it has for them. */
+function memoryOf({ reserved_bytes: reserved, memory_bytes: memory }: NodeEntry): string {
+  const gibibytes = (bytes: number): string => (bytes / 2 ** 30).toFixed(1);
+  return memory === null ? '-' : `${gibibytes(reserved)}/${gibibytes(memory)} GiB`;
 }
 
 function flagsOf(argv: readonly string[]): { readonly database: string | undefined; readonly json: boolean } {

@@ -48,9 +48,10 @@ export const Health = z
       .strictObject({
         pending: z.int().min(0),
         running: z.int().min(0),
-        lanes: z
-          .strictObject({ heavy: LaneHealth, light: LaneHealth })
-          .meta({ description: 'The two queues; of several machines together.' }),
+        lanes: z.strictObject({ heavy: LaneHealth, huge: LaneHealth, light: LaneHealth }).meta({
+          description:
+            'The queues, of several machines together. Huge are heavy jobs that are expected to need more than 2 GiB: their places are those heavy ones on machines with more memory for jobs.',
+        }),
       })
       .meta({ description: 'Jobs that are not finished.' }),
     checks: z.array(HealthCheck),

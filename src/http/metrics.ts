@@ -128,19 +128,26 @@ function gaugesOf(registers: Registry[]) {
 /** What an autoscaler goes by. */
 function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources['lanes']): void {
   const perLane = (of: (load: LaneLoad) => number) => async () => {
-    const { heavy, light } = await lanes();
-    return { heavy: of(heavy), light: of(light) };
+    const { heavy, huge, light } = await lanes();
+    return { heavy: of(heavy), huge: of(huge), light: of(light) };
   };
   gauge(
     'divisor_lane_oldest_wait_seconds',
-    'Time that the oldest waiting job of a lane has waited, on any node; 0 where none waits.',
+    'Time that the oldest waiting job of a lane, huge ones apart, has waited on any node; 0 where none waits.',
     'lane',
     perLane(({ oldestSeconds }) => oldestSeconds ?? 0),
   );
   gauge(
     'divisor_lane_busy_ratio',
-    'Running jobs over the places of all nodes, by lane.',
+    'Running jobs over the places of all nodes, by lane; heavy and huge jobs share theirs.',
     'lane',
-    perLane(({ running, places }) => (places === 0 ? 0 : running / places)),
+    async () => {
+      const { heavy, huge, light } = await lanes();
+      return { heavy: busyRatio(heavy, huge.running), huge: busyRatio(huge), light: busyRatio(light) };
+    },
   );
 }
+
+/** @param others jobs of another class on the same places */
+const busyRatio = ({ running, places }: LaneLoad, others = 0): number =>
+  places === 0 ? 0 : (running + others) / places;

@@ -10,6 +10,8 @@ export interface Places {
   /** Takes a place for a job where there is one and the memory besides. @returns whether it did */
   take(job: WaitingJob, lane: Lane): boolean;
   giveBack(job: WaitingJob, lane: Lane): void;
+  /** Memory that the jobs which hold places leave. */
+  freeBytes(): number;
 }
 
 const NOBODY: ReadonlySet<string> = new Set();
@@ -41,5 +43,6 @@ export function createPlaces({ runningMax, ownerRunningMax, memoryBytes }: NodeL
       return isFitting;
     },
     giveBack: (job, lane) => hold(job, lane, -1),
+    freeBytes: () => Math.max(0, memoryBytes - reservedBytes),
   };
 }

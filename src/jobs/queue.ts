@@ -2,6 +2,7 @@ import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { ArtifactRef, DocumentTransaction } from '#store/port.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
+import type { JobClass } from './job-class.js';
 import type { JobIdentity } from './job-record.js';
 import type { JobResult } from './life-cycle.js';
 import type { Origin } from './origin.js';
@@ -68,11 +69,11 @@ export interface JobReader {
   /** Jobs that are pending or running, oldest first. */
   liveIds(): Promise<readonly string[]>;
   counts(): Promise<JobCounts>;
-  /** How busy each lane is: what an autoscaler goes by. */
+  /** How busy each lane is, huge jobs apart: what an autoscaler goes by. */
   lanes(): Promise<LaneLoads>;
 }
 
-/** Jobs of a lane, and the places of all nodes for them. */
+/** Jobs of a class, and the places of all nodes for them: heavy and huge jobs have the same ones. */
 export interface LaneLoad {
   readonly waiting: number;
   readonly running: number;
@@ -81,7 +82,7 @@ export interface LaneLoad {
   readonly oldestSeconds: number | null;
 }
 
-export type LaneLoads = Readonly<Record<Lane, LaneLoad>>;
+export type LaneLoads = Readonly<Record<JobClass, LaneLoad>>;
 
 export interface NewJob {
   readonly jobId: string;
@@ -105,12 +106,25 @@ export interface Node {
   onWork(): void;
   /** Progress of an attempt of this node; undefined without such an attempt. */
   progressOf(lease: Lease): TaskProgress | undefined;
+  room(): Room;
+}
+
+/** What a node could take now. */
+export interface Room {
+  /** Lanes with a free place. */
+  readonly lanes: readonly Lane[];
+  /** Memory that its jobs leave. */
+  readonly freeBytes: number;
 }
 
 export interface ClaimOrder {
   readonly lane: Lane;
   /** Owners whose jobs have to wait: they hold all the places that one owner may. */
   readonly exceptOwners: ReadonlySet<string>;
+  /**
+   * Memory that the node has left. Where another node may have more, a job that needs more is passed over for a while.
+   */
+  readonly freeBytes: number;
   /**
    * Called once with the job whose turn it is, if there is one: true takes it; false leaves it first in line, and the
    * others behind it, so that a large job is not passed over for ever. Answers from memory.

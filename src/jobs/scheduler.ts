@@ -33,6 +33,8 @@ export interface SchedulerDependencies {
 /** How often attempts are looked at: heartbeats and the time limit. */
 const TICK_MS = 1000;
 
+const LANES: readonly Lane[] = ['light', 'heavy'];
+
 interface Running {
   readonly lease: Lease;
   readonly job: JobIdentity;
@@ -49,15 +51,12 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   const running = new Map<Lease, Running>();
   /** Claims that have not become attempts yet. */
   const arriving = new Set<Promise<Running | undefined>>();
-  const asking: Record<Lane, boolean> = { heavy: false, light: false };
-  const news: Record<Lane, boolean> = { heavy: false, light: false };
+  const asking = { heavy: false, light: false };
+  const news = { heavy: false, light: false };
   let isOpen = false;
   let isTicking = false;
 
-  function fillAll(): void {
-    fill('light');
-    fill('heavy');
-  }
+  const fillAll = (): void => LANES.forEach(fill);
 
   /**
    * Claims jobs of a lane while there is a place. One claim at a time asks; those that took a job may still be on their
@@ -80,6 +79,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const claimed = queue.claim({
       lane,
       exceptOwners: places.fullOwners(lane),
+      freeBytes: places.freeBytes(),
       take(job) {
         isAnswered = true;
         asking[lane] = false;
@@ -222,6 +222,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   return {
     onWork: fillAll,
     progressOf: (lease) => running.get(lease)?.attempt.progress(),
+    room: () => ({ lanes: LANES.filter(mayAsk), freeBytes: places.freeBytes() }),
     start() {
       isOpen = true;
       fillAll();

@@ -8,6 +8,7 @@ function sample(overrides: Partial<Parameters<typeof createMetrics>[0]> = {}) {
     jobs: async () => ({ pending: 4, running: 1 }),
     lanes: async () => ({
       heavy: { waiting: 4, running: 1, places: 4, oldestSeconds: 2.5 },
+      huge: { waiting: 1, running: 1, places: 2, oldestSeconds: 9 },
       light: { waiting: 0, running: 0, places: 0, oldestSeconds: null },
     }),
     tasks: (lane) => (lane === 'heavy' ? 3 : 0),
@@ -98,6 +99,8 @@ test('what an autoscaler goes by: how long the oldest job waits, and running job
   const { text } = await sample().expose();
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="heavy"} 2.5');
   expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="light"} 0');
-  expect(text).toContain('divisor_lane_busy_ratio{lane="heavy"} 0.25');
+  expect(text).toContain('divisor_lane_oldest_wait_seconds{lane="huge"} 9');
+  expect(text).toContain('divisor_lane_busy_ratio{lane="huge"} 0.5');
+  expect(text).toContain('divisor_lane_busy_ratio{lane="heavy"} 0.5');
   expect(text).toContain('divisor_lane_busy_ratio{lane="light"} 0');
 });

@@ -60,10 +60,11 @@ export function createQueues(open: OpenQueue) {
   }
 
   async function joinAs(queue: JobQueue) {
-    const state = { calls: 0, progress: undefined as TaskProgress | undefined };
-    const recovered = await queue.join({ onWork: () => void state.calls++, progressOf: () => state.progress });
+    const state = { calls: 0, progress: undefined as TaskProgress | undefined, freeBytes: LIMITS.jobBytesMax };
+    const room = () => ({ lanes: ['heavy', 'light'] as const, freeBytes: state.freeBytes });
+    const recovered = await queue.join({ onWork: () => void state.calls++, progressOf: () => state.progress, room });
     const claim = (order: Partial<ClaimOrder> = {}): Promise<Claim | undefined> =>
-      queue.claim({ lane: 'heavy', exceptOwners: new Set(), take: () => true, ...order });
+      queue.claim({ lane: 'heavy', exceptOwners: new Set(), freeBytes: state.freeBytes, take: () => true, ...order });
     const claimed = async (order: Partial<ClaimOrder> = {}): Promise<Claim> => (await claim(order))!; // There is one.
     const statusOf = async (ident: string) => (await queue.find(`backtest:${ident}`))?.status;
     /** Resolves when the job is in the state. */

@@ -7,7 +7,7 @@ import { systemClock } from '#jobs/clock.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { nodeLimits } from '#jobs/node-limits.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
-import type { Ending, JobQueue, NewJob } from '#jobs/queue.js';
+import type { ClaimOrder, Ending, JobQueue, NewJob } from '#jobs/queue.js';
 import { openDatabaseDocuments } from '#store/postgres/open-documents.js';
 import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
@@ -54,12 +54,14 @@ const store = await openStore({ home, onFailure: console.error });
 const embedded = createLocalQueue({ store: store.documents, clock: systemClock, limits, log: quiet });
 const queues = { front: queueOn(front, 'front'), worker: queueOn(worker, 'worker') };
 for (const queue of [embedded, queues.front, queues.worker])
-  await queue.join({ onWork: () => {}, progressOf: () => undefined });
+  await queue.join({ onWork: () => {}, progressOf: () => undefined, room: () => ({ lanes: ['heavy'], freeBytes: 1 }) });
+
+const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1, take: () => true };
 
 async function once(submitter: JobQueue, runner: JobQueue, name: string): Promise<number> {
   const start = performance.now();
   await submitter.submit(job(name));
-  const claim = await runner.claim({ lane: 'heavy', exceptOwners: new Set(), take: () => true });
+  const claim = await runner.claim(ORDER);
   await runner.complete(claim!.lease, done);
   return performance.now() - start;
 }
@@ -118,7 +120,7 @@ async function costs(name: string): Promise<void> {
 await overhead('few');
 const cancels = await each(CANCELS, async (i) => {
   await queues.front.submit(job(`cancel-${i}`));
-  await queues.worker.claim({ lane: 'heavy', exceptOwners: new Set(), take: () => true });
+  await queues.worker.claim(ORDER);
   const start = performance.now();
   await queues.front.cancel(`backtest:cancel-${i}`);
   while ((await queues.worker.find(`backtest:cancel-${i}`))?.status.status !== 'cancelled');

@@ -207,6 +207,7 @@ function openWork(input: WorkInput): {
             role,
             version: engineVersion(),
             places: limits.runningMax,
+            memory_bytes: memoryBytes,
             market: input.market(),
             lacks: input.lacks(),
           }),

@@ -2857,10 +2857,12 @@ export interface Health {
     readonly pending: number;
     /** Being worked on. */
     readonly running: number;
-    /** The two queues; of several machines together. */
+    /** The queues, of several machines together. Huge are heavy jobs that are expected to need more than 2 GiB: their places are those heavy ones on machines with more memory for jobs. */
     readonly lanes: {
       /** Backtests, optimisations, sweeps and what else takes long. */
       readonly heavy: LaneHealth;
+      /** Those heavy jobs that are expected to need more than 2 GiB of memory. */
+      readonly huge: LaneHealth;
       /** Loads of data stores and documents. */
       readonly light: LaneHealth;
     };

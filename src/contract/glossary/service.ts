@@ -58,6 +58,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   checks: 'What was looked at.',
   ok: 'Whether it is well.',
   'Health.heavy': 'Backtests, optimisations, sweeps and what else takes long.',
+  'Health.huge': 'Those heavy jobs that are expected to need more than 2 GiB of memory.',
   'Health.light': 'Loads of data stores and documents.',
   pending: 'Waiting.',
   running: 'Being worked on.',

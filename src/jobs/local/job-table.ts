@@ -1,10 +1,10 @@
-import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { Clock } from '../clock.js';
-import type { Lane, TaskProgress } from '../compute-pool.js';
+import type { TaskProgress } from '../compute-pool.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
+import { jobClassOf, type JobClass } from '../job-class.js';
 import { identityOf } from '../job-identity.js';
 import {
   authorOf,
@@ -63,7 +63,7 @@ export interface JobTable {
   find(jobId: string): Promise<FoundJob | undefined>;
   /** Reads that need only memory and documents. */
   readonly reader: Pick<JobQueue, 'find' | 'list' | 'ids' | 'liveIds' | 'counts' | 'watch' | 'watchAll'> & {
-    lanes(): Promise<Readonly<Record<Lane, Omit<LaneLoad, 'places'>>>>;
+    lanes(): Promise<Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>>>;
   };
 }
 
@@ -288,11 +288,11 @@ export function createJobTable(dependencies: JobTableDependencies): JobTable {
 }
 
 /** @cost one pass over the live jobs */
-function lanesOf(live: Iterable<LiveJob>, nowMs: number): Readonly<Record<Lane, Omit<LaneLoad, 'places'>>> {
+function lanesOf(live: Iterable<LiveJob>, nowMs: number): Readonly<Record<JobClass, Omit<LaneLoad, 'places'>>> {
   const tally = () => ({ waiting: 0, running: 0, oldest: '' });
-  const tallies = { heavy: tally(), light: tally() };
+  const tallies = { heavy: tally(), huge: tally(), light: tally() };
   for (const { identity, life } of live) {
-    const lane = tallies[JOB_KIND_CATALOGUE[identity.kind].lane];
+    const lane = tallies[jobClassOf(identity)];
     if (life.status !== 'pending') lane.running++;
     // Times of the service are written alike: they are in the order of their texts.
     else if (lane.waiting++ === 0 || identity.created_at < lane.oldest) lane.oldest = identity.created_at;
@@ -302,7 +302,7 @@ function lanesOf(live: Iterable<LiveJob>, nowMs: number): Readonly<Record<Lane, 
     running,
     oldestSeconds: waiting === 0 ? null : Math.max(0, nowMs - Date.parse(oldest)) / 1000,
   });
-  return { heavy: load(tallies.heavy), light: load(tallies.light) };
+  return { heavy: load(tallies.heavy), huge: load(tallies.huge), light: load(tallies.light) };
 }
 
 /** Whether the ended job of this submission is still the stored one: its id may have been submitted again meanwhile. */

@@ -5,6 +5,7 @@ import { admit } from '../admission.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
+import { placesByClass, type JobClass } from '../job-class.js';
 import { traced } from '../job-record.js';
 import type { LifeEvent } from '../life-cycle.js';
 import type {
@@ -14,6 +15,7 @@ import type {
   Ending,
   JobLog,
   JobQueue,
+  LaneLoad,
   Lease,
   NewJob,
   Node,
@@ -206,8 +208,10 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     close: coming.settled,
     ...table.reader,
     async lanes() {
-      const { heavy, light } = await table.reader.lanes();
-      return { heavy: { ...heavy, places: places.heavy }, light: { ...light, places: places.light } };
+      const loads = await table.reader.lanes();
+      const own = placesByClass(places, limits.jobBytesMax);
+      const of = (name: JobClass): LaneLoad => ({ ...loads[name], places: own[name] });
+      return { heavy: of('heavy'), huge: of('huge'), light: of('light') };
     },
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,
   };

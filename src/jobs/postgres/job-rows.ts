@@ -1,7 +1,7 @@
 import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
-import type { JobCounts, JobQuery, Lease, WaitingJob } from '../queue.js';
+import type { JobCounts, JobQuery, Lease, Room, WaitingJob } from '../queue.js';
 
 /** One attempt of one submission. */
 export type AttemptKey = Pick<Lease, 'jobId' | 'sequence' | 'attempt'>;
@@ -27,6 +27,19 @@ export interface BeatOrder {
   readonly leaseMs: number;
 }
 
+/** Memory that a node has for all of its jobs. */
+interface Memory {
+  readonly memoryBytes: number;
+}
+
+export interface ReserveOrder extends Memory {
+  readonly lane: Lane;
+  readonly exceptOwners: readonly string[];
+  readonly freeBytes: number;
+}
+
+export type ReservedJob = WaitingJob & AttemptKey;
+
 export interface RunningJob extends AttemptKey {
   readonly node: string;
 }
@@ -34,13 +47,14 @@ export interface RunningJob extends AttemptKey {
 /** Statements on the rows of jobs: what is asked often and is in no document. */
 export interface JobRows {
   place(owner: string): Promise<Place>;
-  /** Keeps the next job of a lane from other nodes for a moment. */
-  reserve(lane: Lane, exceptOwners: readonly string[]): Promise<(WaitingJob & AttemptKey) | undefined>;
+  /** Keeps the next job of a lane that the node may take from other nodes for a moment. */
+  reserve(order: ReserveOrder): Promise<ReservedJob | undefined>;
   /** Gives a reserved job back. */
   release(key: AttemptKey): Promise<void>;
   /** Takes a job out of the line whose document cannot be read. */
   drop(key: AttemptKey): Promise<void>;
-  hasWaiting(lanes: readonly Lane[]): Promise<boolean>;
+  /** Whether a node with this room, and this memory in all, would be given a job. */
+  hasWaiting(room: Room & Memory): Promise<boolean>;
   /** Prolongs a lease. @returns whether the attempt is still the one */
   beat(key: AttemptKey, order: BeatOrder): Promise<boolean>;
   beatOf(key: AttemptKey): Promise<Beat | undefined>;
@@ -66,7 +80,9 @@ interface KeyRow {
 /** Kinds of this version: jobs of a newer one wait for a node that knows them. */
 const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE);
 /** A node that dies with one reserved keeps it from the others for so long. */
-const RESERVED_SECONDS = 10;
+export const RESERVED_SECONDS = 10;
+/** A job waits for a node with room at once for so long; then one without makes room for it. */
+const PASSED_OVER_SECONDS = 30;
 /** Attempts that one look takes up. */
 const SILENT_MAX = 50;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
@@ -156,6 +172,11 @@ type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop' | 'has
 
 /** Statements on jobs that wait. */
 function waitingRows(database: Database, { schema, jobs }: { schema: string; jobs: string }): WaitingRows {
+  /** Jobs that a node with so much memory, left and in all, may take. */
+  const isFitting = (free: string, all: string): string =>
+    `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
+        CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all} ELSE ${free} END::bigint`;
+
   return {
     async place(owner) {
       const [row] = await database.query<{ sequence: string; queued: number; of_owner: number }>(
@@ -167,15 +188,14 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
       const { sequence, queued, of_owner: queuedOfOwner } = row!; // One row always.
       return { sequence: Number(sequence), queued, queuedOfOwner };
     },
-    async reserve(lane, exceptOwners) {
+    async reserve({ lane, exceptOwners, freeBytes, memoryBytes }) {
       const [row] = await database.query<KeyRow & { kind: JobKindName; owner: string; estimated_bytes: string }>(
         `UPDATE ${jobs} SET reserved_until = clock_timestamp() + interval '${RESERVED_SECONDS} s'
           WHERE job_id = (
-            SELECT job_id FROM ${jobs} WHERE lane = $1 AND status = 'pending' AND NOT owner = ANY($2) AND kind = ANY($3)
-              AND coalesce(reserved_until < clock_timestamp(), true)
+            SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = $4 AND NOT owner = ANY($5)
               ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
           ) RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt`,
-        [lane, exceptOwners, JOB_KINDS],
+        [JOB_KINDS, freeBytes, memoryBytes, lane, exceptOwners],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, estimated_bytes: bytes } = row;
@@ -191,11 +211,10 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
     async drop({ jobId, sequence, attempt }) {
       await database.query(`DELETE FROM ${jobs} WHERE ${SAME} AND status = 'pending'`, [jobId, sequence, attempt]);
     },
-    async hasWaiting(lanes) {
+    async hasWaiting({ lanes, freeBytes, memoryBytes }) {
       const found = await database.query(
-        `SELECT FROM ${jobs} WHERE status = 'pending' AND lane = ANY($1) AND kind = ANY($2)
-            AND coalesce(reserved_until < clock_timestamp(), true) LIMIT 1`,
-        [lanes, JOB_KINDS],
+        `SELECT FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ANY($4) LIMIT 1`,
+        [JOB_KINDS, freeBytes, memoryBytes, lanes],
       );
       return found.length > 0;
     },

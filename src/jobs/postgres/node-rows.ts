@@ -1,6 +1,7 @@
 import type { Database } from '#store/postgres/database.js';
 import type { Lane } from '../compute-pool.js';
-import type { LaneLoads } from '../queue.js';
+import { HUGE_BYTES, type JobClass } from '../job-class.js';
+import type { LaneLoad, LaneLoads } from '../queue.js';
 
 /** What a node says of itself at every heartbeat. */
 export interface NodeState {
@@ -8,6 +9,8 @@ export interface NodeState {
   readonly version: string;
   /** Jobs that it runs at once. */
   readonly places: Readonly<Record<Lane, number>>;
+  /** Memory for its jobs; null where its version does not say. */
+  readonly memory_bytes: number | null;
   /** Content of the market that it serves; null without one. */
   readonly market: string | null;
   /** Finishes of attempts that had been given up. */
@@ -18,8 +21,10 @@ export interface NodeState {
   readonly lacks: readonly string[];
 }
 
+type Later = 'memory_bytes' | 'protocol' | 'lacks';
+
 /** As a node of any version may have said it. */
-type SaidState = Omit<NodeState, 'protocol' | 'lacks'> & Partial<Pick<NodeState, 'protocol' | 'lacks'>>;
+type SaidState = Omit<NodeState, Later> & Partial<Pick<NodeState, Later>>;
 
 /** A node as the others see it. */
 export interface NodeEntry extends NodeState {
@@ -29,12 +34,21 @@ export interface NodeEntry extends NodeState {
   readonly silent_seconds: number;
   /** Jobs that it runs. */
   readonly jobs: readonly string[];
+  /** Memory that they are expected to need. */
+  readonly reserved_bytes: number;
+}
+
+/** The nodes that live. */
+export interface LiveNodes {
+  readonly count: number;
+  /** Memory of the largest one with places in a lane; null where none has any. */
+  readonly memoryBytes: Readonly<Record<Lane, number | null>>;
 }
 
 /** Statements on the nodes of a database. */
 export interface NodeRows {
-  /** Says that a node lives. @returns nodes that live, this one among them */
-  beat(node: string, state: NodeState): Promise<number>;
+  /** Says that a node lives. @returns the nodes that live, this one among them */
+  beat(node: string, state: NodeState): Promise<LiveNodes>;
   /** Forgets a node that ends in order. */
   leave(node: string): Promise<void>;
   /** By name; those that fell silent within a day among them. */
@@ -51,55 +65,81 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
   const jobs = `${schema}.jobs`;
   const live = `seen_at > clock_timestamp() - interval '${LIVE_SECONDS} s'`;
 
+  const sum = (lane: Lane, where = ''): string =>
+    `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} ${where}), 0)::int`;
+  // A node that does not say takes a job of any size.
+  const largest = (lane: Lane): string =>
+    `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${placesOf(lane)} > 0) AS ${lane}`;
+
   return {
     async beat(node, state) {
-      const [row] = await database.query<{ readonly count: number }>(
+      const [row] = await database.query<{ readonly count: number } & Record<Lane, number | null>>(
         `WITH own AS (
             INSERT INTO ${nodes} (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)
               ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state
           ), gone AS (DELETE FROM ${nodes} WHERE seen_at < clock_timestamp() - interval '1 day')
-          SELECT count(*)::int AS count FROM ${nodes} WHERE ${live} AND node <> $1`,
+          SELECT count(*)::int AS count, ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live} AND node <> $1`,
         [node, JSON.stringify(state)],
       );
-      return row!.count + 1; // One row always.
+      const others = row!; // One row always.
+      const withOwn = (lane: Lane): number | null =>
+        state.places[lane] === 0 ? others[lane] : Math.max(others[lane] ?? 0, state.memory_bytes ?? Infinity);
+      return { count: others.count + 1, memoryBytes: { heavy: withOwn('heavy'), light: withOwn('light') } };
     },
     async leave(node) {
       await database.query(`DELETE FROM ${nodes} WHERE node = $1`, [node]);
     },
     async list() {
-      type Row = Omit<NodeEntry, keyof NodeState> & { readonly state: string };
+      type Row = Omit<NodeEntry, keyof NodeState | 'reserved_bytes'> & {
+        readonly state: string;
+        readonly reserved: number;
+      };
       const rows = await database.query<Row>(
         `SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, state,
+            (SELECT coalesce(sum(estimated_bytes), 0) FROM ${jobs} AS j WHERE j.status = 'running' AND j.node = n.node)::float8 AS reserved,
             array(SELECT job_id FROM ${jobs} AS j WHERE j.status = 'running' AND j.node = n.node ORDER BY 1) AS jobs
           FROM ${nodes} AS n ORDER BY node`,
         [],
       );
       // As `beat` wrote it; earlier versions said less.
-      return rows.map(({ state, ...row }) => ({ ...row, protocol: 1, lacks: [], ...(JSON.parse(state) as SaidState) }));
+      return rows.map(({ state, reserved, ...row }) => {
+        const said = { memory_bytes: null, protocol: 1, lacks: [], ...(JSON.parse(state) as SaidState) };
+        return { ...row, reserved_bytes: reserved, ...said };
+      });
     },
     async lanes() {
       type Row = {
+        readonly name: JobClass;
         readonly waiting: number;
         readonly running: number;
-        readonly oldest: number | null;
-        readonly places: number;
+        readonly oldest: number;
       };
-      const [heavy, light] = await Promise.all(
-        ['heavy', 'light'].map(async (lane) => {
-          const [row] = await database.query<Row>(
-            `SELECT
-                (SELECT count(*) FROM ${jobs} WHERE status = 'pending' AND lane = $1)::int AS waiting,
-                (SELECT count(*) FROM ${jobs} WHERE status = 'running' AND lane = $1)::int AS running,
-                (SELECT extract(epoch FROM clock_timestamp() - min(queued_at)) FROM ${jobs}
-                  WHERE status = 'pending' AND lane = $1)::float AS oldest,
-                (SELECT coalesce(sum((state::jsonb -> 'places' ->> $1)::int), 0) FROM ${nodes} WHERE ${live})::int AS places`,
-            [lane],
-          );
-          const { oldest, ...counts } = row!; // One row always.
-          return { ...counts, oldestSeconds: oldest };
-        }),
+      // Each half has an index of its own.
+      const live = ['pending', 'running'].map(
+        (status) => `SELECT ${CLASS} AS name, status, queued_at FROM ${jobs} WHERE status = '${status}'`,
       );
-      return { heavy: heavy!, light: light! };
+      const [rows, [places]] = await Promise.all([
+        database.query<Row>(
+          `SELECT name, count(*) FILTER (WHERE status = 'pending')::int AS waiting,
+              count(*) FILTER (WHERE status = 'running')::int AS running,
+              extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE status = 'pending'))::float8 AS oldest
+            FROM (${live.join(' UNION ALL ')}) AS live GROUP BY name`,
+          [],
+        ),
+        database.query<Record<JobClass, number>>(
+          `SELECT ${sum('heavy')} AS heavy, ${sum('light')} AS light, ${sum('heavy', `AND ${HAS_HUGE}`)} AS huge FROM ${nodes}`,
+          [],
+        ),
+      ]);
+      const loadOf = (name: JobClass): LaneLoad => {
+        const { waiting = 0, running = 0, oldest = null } = rows.find((row) => row.name === name) ?? {};
+        return { waiting, running, places: places![name], oldestSeconds: oldest }; // One row always.
+      };
+      return { heavy: loadOf('heavy'), huge: loadOf('huge'), light: loadOf('light') };
     },
   };
 }
+
+const CLASS = `CASE WHEN lane = 'heavy' AND estimated_bytes > ${HUGE_BYTES} THEN 'huge' ELSE lane END`;
+const HAS_HUGE = `(state::jsonb ->> 'memory_bytes')::float8 > ${HUGE_BYTES}`;
+const placesOf = (lane: Lane): string => `(state::jsonb -> 'places' ->> '${lane}')::int`;

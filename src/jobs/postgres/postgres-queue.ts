@@ -1,3 +1,4 @@
+import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
@@ -30,6 +31,7 @@ import { createHeartbeats, QUIET_MS } from './heartbeats.js';
 import { createJobRows, type JobRows } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
 import type { NodeState } from './node-rows.js';
+import { createOffers } from './offers.js';
 import { createPresence, type Presence } from './presence.js';
 
 export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence'> {
@@ -84,6 +86,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   const reader = createJobReader(documents, rows);
   const watchers = createJobWatchers(rows, clock);
   const leases = createLeases();
+  const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
   /** Submissions of this process, in their order: limits count all that came before. */
   const submissions = createLine();
@@ -116,7 +119,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     const identity = identityOf(job, { created_at: timestampOf(clock), sequence: place.sequence });
     const record = await jobs.add(job, identity, () => {
       if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
-      admit(job, place, limits);
+      const { lane } = JOB_KIND_CATALOGUE[job.kind];
+      admit(job, place, { ...limits, jobBytesMax: presence.jobBytesMax(lane) ?? limits.jobBytesMax });
     });
     if (record.sequence === identity.sequence) {
       log.info(traced(identity), 'job accepted');
@@ -164,11 +168,11 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     if (typeof moved === 'object') follow(moved, event);
   }
 
-  async function claim({ lane, exceptOwners, take }: ClaimOrder): Promise<Claim | undefined> {
-    const offered = isDraining ? undefined : await rows.reserve(lane, [...exceptOwners]);
+  async function claim(order: ClaimOrder): Promise<Claim | undefined> {
+    const offered = isDraining ? undefined : await offers.next(order);
     if (offered === undefined) return undefined;
-    if (isDraining || !take(offered)) {
-      await rows.release(offered);
+    if (isDraining || !order.take(offered)) {
+      await (isDraining ? rows.release(offered) : offers.leave(offered, order));
       return undefined;
     }
     const event: LifeEvent = { type: 'start', at: timestampOf(clock) };
@@ -236,7 +240,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       },
     );
     every(presence.pauseMs, async () => {
-      if (!isDraining && (await presence.hasWork())) node?.onWork();
+      const room = isDraining ? undefined : node?.room();
+      if (room !== undefined && (await presence.hasWork(room))) node?.onWork();
     });
   }
 
@@ -268,6 +273,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       await submissions.idle();
       isClosed = true;
       watchers.close();
+      await offers.close();
       await presence.leave();
     },
   };

@@ -1,9 +1,10 @@
 import type { Database } from '#store/postgres/database.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import type { Lane } from '../compute-pool.js';
+import type { QueueLimits, Room } from '../queue.js';
 import type { JobRows } from './job-rows.js';
 import { createLookOut } from './look-out.js';
-import { createNodeRows, type NodeRows, type NodeState } from './node-rows.js';
+import { createNodeRows, type LiveNodes, type NodeRows, type NodeState } from './node-rows.js';
 
 export interface PresenceOptions {
   readonly database: Database;
@@ -13,6 +14,7 @@ export interface PresenceOptions {
   readonly node: string;
   /** What it says of itself; it is not listed without. */
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
+  readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
 }
 
 /** A node among the nodes of a database. */
@@ -21,8 +23,10 @@ export interface Presence {
   announce(): Promise<void>;
   /** Time until the next look for work. */
   pauseMs(): number;
-  /** Whether a job waits in a lane that the node has places for. */
-  hasWork(): Promise<boolean>;
+  /** Whether a job waits that the node has room for. */
+  hasWork(room: Room): Promise<boolean>;
+  /** Memory of the largest node that runs jobs of a lane; undefined for a node that says nothing of itself. */
+  jobBytesMax(lane: Lane): number | undefined;
   /** Counts the finish of an attempt that had been given up. */
   noteStale(): void;
   leave(): Promise<void>;
@@ -31,23 +35,25 @@ export interface Presence {
 
 type JobLook = Pick<JobRows, 'hasWaiting'>;
 
-const LANES: readonly Lane[] = ['heavy', 'light'];
-
-export function createPresence({ database, schema, node, describe }: PresenceOptions, jobs: JobLook): Presence {
+export function createPresence({ database, schema, node, describe, limits }: PresenceOptions, jobs: JobLook): Presence {
   const rows = createNodeRows(database, schema);
   const lookOut = createLookOut();
-  const lanes = (): readonly Lane[] => LANES.filter((lane) => describe === undefined || describe().places[lane] > 0);
+  let nodes: LiveNodes | undefined;
   let stale = 0;
   return {
     async announce() {
-      if (describe !== undefined) lookOut.nodes = await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
+      if (describe === undefined) return;
+      nodes = await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
+      lookOut.nodes = nodes.count;
     },
     pauseMs: () => lookOut.pauseMs(),
-    async hasWork() {
-      const isWaiting = lanes().length > 0 && (await jobs.hasWaiting(lanes()));
+    async hasWork(room) {
+      if (room.lanes.length === 0) return false;
+      const isWaiting = await jobs.hasWaiting({ ...room, memoryBytes: limits.jobBytesMax });
       lookOut.note(isWaiting);
       return isWaiting;
     },
+    jobBytesMax: (lane) => nodes && (nodes.memoryBytes[lane] ?? Infinity),
     noteStale: () => void stale++,
     async leave() {
       if (describe !== undefined) await rows.leave(node).catch(() => {}); // Its silence says it too.

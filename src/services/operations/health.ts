@@ -77,7 +77,7 @@ function reasonOf(active: string | null, checks: readonly HealthCheck[]): string
   return active === null ? 'No data store is active.' : null;
 }
 
-function lanesOf({ heavy, light }: LaneLoads): Health['jobs']['lanes'] {
+function lanesOf({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {
   const of = ({ oldestSeconds, ...load }: LaneLoad) => ({ ...load, oldest_wait_seconds: oldestSeconds });
-  return { heavy: of(heavy), light: of(light) };
+  return { heavy: of(heavy), huge: of(huge), light: of(light) };
 }

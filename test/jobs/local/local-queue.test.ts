@@ -62,8 +62,9 @@ const job: NewJob = {
   message: undefined,
   origin: null,
 };
-const node = { onWork: () => {}, progressOf: () => undefined };
-const order = { lane: 'heavy', exceptOwners: new Set<string>(), take: () => true } as const;
+const room = () => ({ lanes: [], freeBytes: 0 });
+const node = { onWork: () => {}, progressOf: () => undefined, room };
+const order = { lane: 'heavy', exceptOwners: new Set<string>(), freeBytes: 1, take: () => true } as const;
 
 /** A joined queue with one waiting job. */
 async function withJob(work: (world: OpenedQueue & { time: TestClock; ended: EndedJob[] }) => Promise<void>) {

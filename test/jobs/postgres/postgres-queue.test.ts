@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
 import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
-import type { JobQueue, QueueLimits } from '#jobs/queue.js';
+import { HUGE_BYTES } from '#jobs/job-class.js';
+import type { Claim, JobQueue, QueueLimits, WaitingJob } from '#jobs/queue.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
@@ -59,7 +60,14 @@ async function openNode(
     limits,
     log: quiet,
     ...(cancellations && { cancellations }),
-    describe: () => ({ role: 'worker', version: '1.2.3', places, market: null, lacks: ['disk'] }),
+    describe: () => ({
+      role: 'worker',
+      version: '1.2.3',
+      places,
+      memory_bytes: limits.jobBytesMax,
+      market: null,
+      lacks: ['disk'],
+    }),
   });
   return {
     queue,
@@ -126,14 +134,15 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       pass: (ms: number) => Promise<void>,
       world: TestSchema,
     ) => Promise<void>,
-    { isToldAtOnce = false } = {},
+    { isToldAtOnce = false, memories = [LIMITS.jobBytesMax, LIMITS.jobBytesMax] } = {},
   ): Promise<void> {
     const world = await openTestSchema();
     const time = createTestClock();
     const cancellations = isToldAtOnce ? newNotices() : undefined;
     const nodes = await Promise.all(
-      ['one', 'other'].map(async (name) => {
-        const node = await openNode(world, LIMITS, time, { name, cancellations });
+      ['one', 'other'].map(async (name, i) => {
+        const limits = { ...LIMITS, jobBytesMax: memories[i]! };
+        const node = await openNode(world, limits, time, { name, cancellations });
         return { ...node, ...(await joinAs(node.queue)) };
       }),
     );
@@ -286,6 +295,47 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       await pass(4000);
       expect([old!.state.calls, await old!.queue.counts()]).toEqual([calls, { pending: 1, running: 1 }]);
     });
+  });
+
+  test('pass over a job that needs more memory than they have left, and make room for one that has waited long', async () => {
+    await withNodes(async ([busy, idle], _pass, { query }) => {
+      const busyTakes = { freeBytes: 500, take: (offered: WaitingJob) => offered.estimated_bytes <= 500 };
+      const taken = async (claim: Promise<Claim | undefined>) => (await claim)?.lease.jobId.slice('backtest:'.length);
+      for (const id of ['large', 'later']) await busy!.queue.submit(job(id, { estimatedBytes: 900 }));
+      for (const id of ['small', 'next']) await busy!.queue.submit(job(id));
+      expect(await taken(busy!.claim(busyTakes))).toBe('small');
+      expect(await taken(idle!.claim())).toBe('large');
+      await query(
+        `UPDATE $schema.jobs SET queued_at = queued_at - interval '1 minute' WHERE job_id = 'backtest:later'`,
+      );
+      expect(await taken(busy!.claim(busyTakes))).toBeUndefined();
+      expect(await taken(busy!.claim(busyTakes))).toBeUndefined();
+      expect(await taken(idle!.claim())).toBe('next');
+      expect(await taken(busy!.claim())).toBe('later');
+    });
+  });
+
+  test('accept a huge job that one of them has the memory for, which no other is given', async () => {
+    const memories = [1000, 3 * HUGE_BYTES];
+    await withNodes(
+      async ([front, large], pass, { url, schema }) => {
+        const estimatedBytes = 2 * HUGE_BYTES;
+        const submitted = () => front!.queue.submit(job('huge', { estimatedBytes })).catch(({ code }: Refusal) => code);
+        while ((await submitted()) === 'VALIDATION_FAILED') await pass(2000); // It has not heard of the other yet.
+        const { heavy, huge } = await front!.queue.lanes();
+        expect([heavy, huge]).toMatchObject([
+          { waiting: 0, places: 6 },
+          { waiting: 1, places: 3 },
+        ]);
+        expect(await front!.claim()).toBeUndefined();
+        expect((await large!.claimed({ freeBytes: 3 * HUGE_BYTES })).lease.jobId).toBe('backtest:huge');
+        const { memory_bytes: memory, reserved_bytes: reserved } = (await listNodes({ url, schema }))[1]!;
+        expect([memory, reserved]).toEqual([3 * HUGE_BYTES, estimatedBytes]);
+        const beyond = front!.queue.submit(job('beyond', { estimatedBytes: 4 * HUGE_BYTES }));
+        await expect(beyond).rejects.toMatchObject({ detail: { budget_bytes: 3 * HUGE_BYTES } });
+      },
+      { memories },
+    );
   });
 
   test('hear of work that another submits', async () => {

@@ -93,6 +93,7 @@ export function createArtifacts(world: World, owner: number): ArtifactStore {
   return {
     destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
     write: never,
+    writeFile: never,
     newName: () => `file-${files.size}-${agenda.now()}-${random()}`,
     async remove(names) {
       for (const name of names) if (owner === world.process) files.delete(name);

@@ -8,6 +8,7 @@ import type { JobTransaction } from '#store/postgres/transaction.js';
 /** A row of the table of jobs, as its statements leave it. */
 export interface SimulatedRow extends JobRow {
   readonly turn: number;
+  readonly queuedMs: number;
   reservedUntil: number;
   leaseUntil: number;
   progress: number;
@@ -34,6 +35,7 @@ export type Ports = Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransact
 export type Call = <T>(request: () => T) => Promise<T>;
 
 const RESERVED_MS = 10_000;
+const PASSED_OVER_MS = 30_000;
 
 export function createSharedDatabase(now: () => number, onCommit: (change: Change) => void): SharedDatabase {
   const documents = new Map<string, string>();
@@ -61,7 +63,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
         ? same.turn
         : Math.max(0, ...own, waiting.length === 0 ? 0 : Math.min(...waiting.map((each) => each.turn)));
     const leaseUntil = row.lease_ms === null ? Infinity : now() + row.lease_ms;
-    rows.set(row.job_id, { ...row, turn, leaseUntil, reservedUntil: -1, progress: 0, revision: ++revision });
+    const queuedMs = same?.sequence === row.sequence ? same.queuedMs : now();
+    rows.set(row.job_id, { ...row, turn, queuedMs, leaseUntil, reservedUntil: -1, progress: 0, revision: ++revision });
   }
 
   /** Writes what a body has put if nothing it read is another by now. @returns whether it did */
@@ -138,7 +141,10 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
     return row?.sequence === sequence && row.attempt === attempt ? row : undefined;
   };
   const running = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
-  const isFree = (row: SimulatedRow): boolean => row.status === 'pending' && row.reservedUntil < now();
+  const isFitting = (row: SimulatedRow, { lanes, freeBytes, memoryBytes }: Parameters<JobRows['hasWaiting']>[0]) => {
+    const isFree = row.status === 'pending' && row.reservedUntil < now() && lanes.includes(row.lane as 'heavy');
+    return isFree && row.estimated_bytes <= (now() - row.queuedMs > PASSED_OVER_MS ? memoryBytes : freeBytes);
+  };
   const count = (status: string): number => all().filter((row) => row.status === status).length;
   const isLive = ({ status }: SimulatedRow): boolean => status === 'pending' || status === 'running';
   return {
@@ -147,9 +153,10 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
         const queued = all().filter(({ status }) => status === 'pending');
         return { ...next(), queued: queued.length, queuedOfOwner: queued.filter((row) => row.owner === owner).length };
       }),
-    reserve: (lane, except) =>
+    reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes }) =>
       call(() => {
-        const free = all().filter((row) => row.lane === lane && isFree(row) && !except.includes(row.owner));
+        const room = { lanes: [lane], freeBytes, memoryBytes };
+        const free = all().filter((row) => isFitting(row, room) && !except.includes(row.owner));
         const [row] = free.toSorted((a, b) => a.turn - b.turn || a.sequence - b.sequence);
         if (row === undefined) return undefined;
         row.reservedUntil = now() + RESERVED_MS;
@@ -167,7 +174,7 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
         if (row?.status === 'pending') row.reservedUntil = -1;
       }),
     drop: (key) => call(() => void (of(key)?.status === 'pending' && rows.delete(key.jobId))),
-    hasWaiting: (lanes) => call(() => all().some((row) => isFree(row) && lanes.includes(row.lane as 'heavy'))),
+    hasWaiting: (room) => call(() => all().some((row) => isFitting(row, room))),
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
         const row = of(key);

@@ -5,6 +5,7 @@ import { createJobSystem } from '#jobs/create-job-system.js';
 import type { JobKind } from '#jobs/job-kind.js';
 import type { JobSystem } from '#jobs/job-system.js';
 import { createSharedQueue } from '#jobs/postgres/postgres-queue.js';
+import type { Room } from '#jobs/queue.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Agenda } from './agenda.js';
 import type { Call, SharedDatabase } from './shared-database.js';
@@ -104,7 +105,8 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     const presence = {
       announce: async () => {},
       pauseMs: () => LOOK_MS,
-      hasWork: () => rows.hasWaiting(['heavy', 'light']),
+      hasWork: (room: Room) => rows.hasWaiting({ ...room, memoryBytes: LIMITS.jobBytesMax }),
+      jobBytesMax: () => LIMITS.jobBytesMax,
       noteStale: () => world.onStale(),
       leave: async () => {},
       loads: () => Promise.reject(new Error('nobody asks')),
@@ -171,6 +173,7 @@ function artifactsOf({ files }: NodeWorld): ArtifactStore {
   return {
     destination: { kind: 'folder', folder: '/nothing-is-written', lowWaterMark: {} },
     write: never,
+    writeFile: never,
     newName: () => `file-${++names}`,
     async remove(removed) {
       for (const each of removed) files.delete(each);

@@ -19,6 +19,7 @@ function service(checks: readonly Check[], { active = 'main' as string | null, d
       counts: async () => ({ pending: 2, running: 1 }),
       lanes: async () => ({
         heavy: { waiting: 2, running: 1, places: 4, oldestSeconds: 1.5 },
+        huge: { waiting: 1, running: 0, places: 2, oldestSeconds: 9 },
         light: { waiting: 0, running: 0, places: 4, oldestSeconds: null },
       }),
     },

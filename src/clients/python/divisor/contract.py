@@ -3200,6 +3200,8 @@ class HealthStore(t.TypedDict):
 class HealthJobsLanes(t.TypedDict):
     #: Backtests, optimisations, sweeps and what else takes long.
     heavy: LaneHealth
+    #: Those heavy jobs that are expected to need more than 2 GiB of memory.
+    huge: LaneHealth
     #: Loads of data stores and documents.
     light: LaneHealth
 
@@ -3209,7 +3211,7 @@ class HealthJobs(t.TypedDict):
     pending: int
     #: Being worked on.
     running: int
-    #: The two queues; of several machines together.
+    #: The queues, of several machines together. Huge are heavy jobs that are expected to need more than 2 GiB: their places are those heavy ones on machines with more memory for jobs.
     lanes: HealthJobsLanes
 
 

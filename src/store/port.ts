@@ -247,6 +247,8 @@ export interface ArtifactStore {
    * Writes and flushes bytes whose hash the caller already knows. Not yet owned: commit a document that refers to it.
    */
   write(bytes: Uint8Array, sha256: string): Promise<ArtifactRef>;
+  /** Writes and flushes the bytes of a file. Not yet owned, as `write`. @cost memory for some pieces of it */
+  writeFile(path: string): Promise<ArtifactRef>;
   /** A name for an artifact to come. */
   newName(): string;
   /**
@@ -270,7 +272,7 @@ export interface ArtifactStore {
    * @throws Refusal DOCUMENT_UNREADABLE
    */
   read(ref: ArtifactRef, range?: { readonly start: number; readonly end: number }): Promise<Uint8Array>;
-  /** Whether the file is there with its content. @cost of other threads; memory for all of it */
+  /** Whether the file is there with its content. @cost one read of it; memory for at most 64 MiB */
   isIntact(ref: Omit<ArtifactRef, 'inset'>): Promise<boolean>;
   /**
    * Path of a file with the bytes, for a worker that reads it itself; all of them lie in one folder. It stays for as long

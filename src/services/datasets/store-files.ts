@@ -1,10 +1,9 @@
-import { copyFile, readdir, readFile } from 'node:fs/promises';
+import { copyFile, readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ManagedFolders } from '#market/content/managed-folder.js';
 import type { ArtifactStore, DocumentTransaction } from '#store/port.js';
-import { writeHashed } from '../shared/write-hashed.js';
 
 type Kept = Pick<DatasetDocument, 'kept'>;
 type Placed = Pick<DatasetDocument, 'store_id' | 'location' | 'kept'>;
@@ -31,7 +30,7 @@ export const localStoreFiles: StoreFiles = {
 };
 
 export interface SharedStoreFilesDependencies {
-  readonly artifacts: Pick<ArtifactStore, 'write' | 'file' | 'isIntact'>;
+  readonly artifacts: Pick<ArtifactStore, 'writeFile' | 'file' | 'isIntact'>;
   readonly folders: Pick<ManagedFolders, 'receive'>;
   /** Folder of the managed stores of this machine. */
   readonly root: string;
@@ -52,7 +51,7 @@ export function createSharedStoreFiles({ artifacts, folders, root }: SharedStore
       const kept = [];
       for (const name of await readdir(folder)) {
         if (name.startsWith('.')) continue; // The mark is of one home.
-        kept.push({ name, artifact: await writeHashed(artifacts, await readFile(join(folder, name))) });
+        kept.push({ name, artifact: await artifacts.writeFile(join(folder, name)) });
       }
       return { kept };
     },

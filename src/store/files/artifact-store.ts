@@ -1,12 +1,12 @@
-import { Buffer } from 'node:buffer';
-import { createHash, webcrypto, type Hash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
-import { copyFile, link, mkdir, open, readdir, readFile as readWhole, rename, stat } from 'node:fs/promises';
+import { link, mkdir, open, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
 import { newArtifactName } from './artifact-owners.js';
 import type { ArtifactInset, ArtifactRef, ArtifactStore } from '../port.js';
+import { copyFlushed, sha256OfFile, type FileDigest } from './file-digest.js';
 import { flushFolder } from './flush-folder.js';
 import { draftOf, removeFiles } from './folder-writer.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
@@ -34,7 +34,7 @@ export async function openArtifacts(
       await link(path(ref.name), path(name));
     } catch (thrown) {
       if (isAbsent(thrown)) throw unreadable(ref, thrown);
-      await copyFlushed(path(ref.name), path(name)); // The file system has no second names.
+      await copyWhole(path(ref.name), path(name)); // The file system has no second names.
     }
   }
 
@@ -48,6 +48,18 @@ export async function openArtifacts(
       await rename(draft, path(name));
       await flushFolder(folder);
       return { name, bytes: bytes.length, sha256 };
+    },
+    async writeFile(file) {
+      await freeSpace.admit((await stat(file)).size);
+      const name = newArtifactName();
+      try {
+        const copied = await copyWhole(file, path(name));
+        await flushFolder(folder);
+        return { name, ...copied };
+      } catch (thrown) {
+        await remove([name]);
+        throw thrown;
+      }
     },
     newName: newArtifactName,
     async link(files) {
@@ -98,9 +110,7 @@ export async function openArtifacts(
     },
     async isIntact(ref) {
       try {
-        // Hashed beside the event loop.
-        const digest = await webcrypto.subtle.digest('SHA-256', await readWhole(path(ref.name)));
-        return Buffer.from(digest).toString('hex') === ref.sha256;
+        return (await sha256OfFile(path(ref.name))) === ref.sha256;
       } catch {
         return false; // What cannot be read is not intact, whatever the reason.
       }
@@ -145,15 +155,10 @@ async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {
 }
 
 /** @throws as the file system does; a copy that is not whole lies under no name of an artifact */
-async function copyFlushed(from: string, to: string): Promise<void> {
-  await copyFile(from, draftOf(to));
-  const handle = await open(draftOf(to), 'r+');
-  try {
-    await handle.datasync();
-  } finally {
-    await handle.close();
-  }
+async function copyWhole(from: string, to: string): Promise<FileDigest> {
+  const copied = await copyFlushed(from, draftOf(to));
   await rename(draftOf(to), to);
+  return copied;
 }
 
 /** An open file keeps its bytes after its name is removed, so that its readers can finish. */

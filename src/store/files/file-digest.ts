@@ -1,6 +1,7 @@
-import { createHash } from 'node:crypto';
+import { Buffer } from 'node:buffer';
+import { createHash, webcrypto } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { open, readFile, stat } from 'node:fs/promises';
 
 export interface FileDigest {
   readonly bytes: number;
@@ -9,6 +10,8 @@ export interface FileDigest {
 }
 
 const CHUNK_BYTES = 1 << 20;
+/** Larger files are hashed piece by piece: results are smaller, files of data stores need not be. */
+const WHOLE_BYTES_MAX = 64 << 20;
 
 /** Size and hash of a file. @cost one read of it */
 export async function digestFile(path: string): Promise<FileDigest> {
@@ -19,6 +22,13 @@ export async function digestFile(path: string): Promise<FileDigest> {
     bytes += (chunk as Buffer).length;
   }
   return { bytes, sha256: hash.digest('hex') };
+}
+
+/** SHA-256 of a file, hex; that of one of a result's size is made beside the event loop. @cost one read of it */
+export async function sha256OfFile(path: string): Promise<string> {
+  const { size } = await stat(path);
+  if (size > WHOLE_BYTES_MAX) return (await digestFile(path)).sha256;
+  return Buffer.from(await webcrypto.subtle.digest('SHA-256', await readFile(path))).toString('hex');
 }
 
 /**

@@ -1,8 +1,8 @@
-import { Buffer } from 'node:buffer';
-import { createHash, randomBytes, webcrypto } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '#domain/refusal.js';
+import { sha256OfFile } from '../files/file-digest.js';
 import type { OpenObject } from './s3-client.js';
 
 /**
@@ -60,8 +60,7 @@ export async function openObjectCache({ folder, bytesMax, now = Date.now }: Obje
   async function isIntact(name: string): Promise<boolean> {
     try {
       const sum = await readFile(path(`${name}${SUM}`), 'utf8');
-      const digest = await webcrypto.subtle.digest('SHA-256', await readFile(path(name)));
-      return Buffer.from(digest).toString('hex') === sum;
+      return (await sha256OfFile(path(name))) === sum;
     } catch {
       return false; // What cannot be read is fetched again, whatever the reason.
     }

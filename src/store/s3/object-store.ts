@@ -1,7 +1,8 @@
-import { rm } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { Refusal } from '#domain/refusal.js';
 import { newArtifactName } from '../files/artifact-owners.js';
 import { openArtifacts } from '../files/artifact-store.js';
+import { digestFile } from '../files/file-digest.js';
 import type { FreeSpace } from '../files/free-space.js';
 import type { ArtifactRef, ArtifactStore } from '../port.js';
 import { openObjectCache, type ObjectCacheOptions } from './object-cache.js';
@@ -74,6 +75,21 @@ export async function openObjectArtifacts({
       await cached.put(name, bytes, sha256);
       return { name, bytes: bytes.length, sha256 };
     },
+    async writeFile(path) {
+      const digest = await digestFile(path);
+      const name = newArtifactName();
+      const file = await open(path);
+      try {
+        await client.put(
+          name,
+          { length: digest.bytes, slice: (start: number, end: number) => readSlice(file, start, end) },
+          digest.sha256,
+        );
+      } finally {
+        await file.close();
+      }
+      return { name, ...digest };
+    },
     newName: newArtifactName,
     async link(links) {
       try {
@@ -123,6 +139,16 @@ export async function openObjectArtifacts({
       return unreferenced.length;
     },
   };
+}
+
+async function readSlice(file: FileHandle, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(end - start);
+  for (let at = 0; at < bytes.length;) {
+    const { bytesRead } = await file.read(bytes, at, bytes.length - at, start + at);
+    if (bytesRead === 0) throw new Error(`the file ended ${bytes.length - at} bytes early`);
+    at += bytesRead;
+  }
+  return bytes;
 }
 
 const unreadable = (name: string): Refusal =>

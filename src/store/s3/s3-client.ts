@@ -12,6 +12,12 @@ export interface ListedObject {
   readonly writtenAt: number;
 }
 
+/** Bytes to be sent that are fetched piece by piece. */
+export interface ObjectSource {
+  readonly length: number;
+  slice(start: number, end: number): Promise<Uint8Array<ArrayBuffer>>;
+}
+
 /** An object on its way. */
 export interface OpenObject {
   readonly body: ReadableStream<Uint8Array>;
@@ -26,7 +32,7 @@ export interface OpenObject {
  */
 export interface S3Client {
   /** Writes an object; the service compares it with its SHA-256. @param sha256 of the bytes, hex */
-  put(name: string, bytes: Uint8Array, sha256: string): Promise<void>;
+  put(name: string, content: Uint8Array | ObjectSource, sha256: string): Promise<void>;
   /** @returns undefined where there is none */
   get(name: string): Promise<OpenObject | undefined>;
   /** An object under another name, by the service itself. @returns whether it was there */
@@ -88,7 +94,7 @@ export function createS3Client(access: S3Access): S3Client {
     }
   }
 
-  async function putParts(name: string, bytes: Uint8Array, sha256: string): Promise<void> {
+  async function putParts(name: string, { length, slice }: ObjectSource, sha256: string): Promise<void> {
     const url = urlOf(name);
     const begun = await ask(`${url}?uploads`, { method: 'POST', headers: { [SHA256]: sha256 } });
     const id = (await begun.text()).match(/<UploadId>([^<]+)<\/UploadId>/)?.[1] ?? '';
@@ -97,8 +103,8 @@ export function createS3Client(access: S3Access): S3Client {
       const tags: string[] = [];
       let next = 0;
       const send = async (): Promise<void> => {
-        for (let i = next++; i * PART_BYTES < bytes.length; i = next++) {
-          const part = unshared(bytes.subarray(i * PART_BYTES, (i + 1) * PART_BYTES));
+        for (let i = next++; i * PART_BYTES < length; i = next++) {
+          const part = await slice(i * PART_BYTES, Math.min((i + 1) * PART_BYTES, length));
           const init = { method: 'PUT', body: part, headers: await checked(part) };
           const sent = await ask(`${url}?partNumber=${i + 1}&${upload}`, init);
           tags[i] = sent.headers.get('etag') ?? '';
@@ -117,10 +123,11 @@ export function createS3Client(access: S3Access): S3Client {
   }
 
   return {
-    async put(name, bytes, sha256) {
-      if (bytes.length > PART_BYTES) return putParts(name, bytes, sha256);
+    async put(name, content, sha256) {
+      const source = content instanceof Uint8Array ? sourceOf(content) : content;
+      if (source.length > PART_BYTES) return putParts(name, source, sha256);
       const headers = { [SHA256]: sha256, 'x-amz-content-sha256': sha256 };
-      await ask(urlOf(name), { method: 'PUT', body: unshared(bytes), headers });
+      await ask(urlOf(name), { method: 'PUT', body: await source.slice(0, source.length), headers });
     },
     async get(name) {
       const answer = await ask(urlOf(name), {}, [404]);
@@ -157,6 +164,11 @@ interface Attempt {
   readonly answer?: Response;
   readonly cause?: unknown;
 }
+
+const sourceOf = (bytes: Uint8Array): ObjectSource => ({
+  length: bytes.length,
+  slice: async (start, end) => unshared(bytes.subarray(start, end)),
+});
 
 /** A body that can be sent: that of a run lies in shared memory, which `fetch` does not take. */
 function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {

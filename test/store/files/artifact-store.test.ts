@@ -35,6 +35,18 @@ test('bytes come back as they were written, whole and in ranges, read and stream
   expect(Buffer.compare(await readFile(await artifacts.file(ref)), CONTENT)).toBe(0);
 });
 
+test('a file of any size is kept as it lies on disk, and one changed byte of it is seen', async () => {
+  const [artifacts, path] = [await openArtifacts(await newFolder()), join(await newFolder(), 'prices.parquet')];
+  const bytes = 65 * 2 ** 20;
+  await writeFile(path, '');
+  await truncate(path, bytes); // Zeros, which take no room.
+  const ref = await artifacts.writeFile(path);
+  expect(ref).toMatchObject({ bytes, sha256: createHash('sha256').update(Buffer.alloc(bytes)).digest('hex') });
+  expect(await artifacts.isIntact(ref)).toBe(true);
+  await writeFile(await artifacts.file(ref), 'x', { flag: 'r+' });
+  expect(await artifacts.isIntact(ref)).toBe(false);
+});
+
 test('an artifact is read within another one, at whatever place', async () => {
   const artifacts = await openArtifacts(await newFolder());
   const within = new TextEncoder().encode('within');

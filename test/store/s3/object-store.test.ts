@@ -83,6 +83,19 @@ test('a body is sent with its hash, and one above 16 MiB in parts that have thei
   expect((await readdir(folder)).filter((name) => name.endsWith('.part'))).toEqual([]);
 });
 
+test('a file is sent in parts as it lies on disk, and read by another machine', async () => {
+  const large = bytesOf(17 * MIB + 3, 5);
+  const path = join(await newFolder(), 'prices.parquet');
+  await writeFile(path, large);
+  service.seen.length = 0;
+  const { artifacts, folder } = await machine();
+  const ref = await artifacts.writeFile(path);
+  expect(ref).toMatchObject({ bytes: large.length, sha256: sha256(large) });
+  expect(service.seen.filter((each) => each === 'PUT partNumber')).toHaveLength(2);
+  expect(await readdir(folder)).toEqual([]); // Its own machine has the file.
+  expect(sha256(await (await machine()).artifacts.read(ref))).toBe(sha256(large));
+});
+
 test('a damaged copy is fetched again, also by a process that starts on it; a damaged object is refused', async () => {
   const { artifacts, folder } = await machine();
   const ref = await artifacts.write(CONTENT, sha256(CONTENT));

@@ -56,7 +56,9 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   let isOpen = false;
   let isTicking = false;
 
-  const fillAll = (): void => LANES.forEach(fill);
+  function fillAll(): void {
+    LANES.forEach(fill);
+  }
 
   /**
    * Claims jobs of a lane while there is a place. One claim at a time asks; those that took a job may still be on their
@@ -68,7 +70,9 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     while (isMore) isMore = mayAsk(lane) && claimNext(lane);
   }
 
-  const mayAsk = (lane: Lane): boolean => isOpen && !asking[lane] && places.isFree(lane);
+  function mayAsk(lane: Lane): boolean {
+    return isOpen && !asking[lane] && places.isFree(lane);
+  }
 
   /** @returns whether a job was taken at once, so that the next may be asked for */
   function claimNext(lane: Lane): boolean {
@@ -151,11 +155,12 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       const completion = await completionOf(attempt);
       if (completion === undefined) return void (await end(entry, { type: 'release' }));
       const { result, message = 'Done.', effect } = completion;
-      if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) }))) await discard(attempt);
+      if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) })))
+        await discard(attempt, artifacts);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
       if (thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE') throw thrown;
-      await discard(attempt);
+      await discard(attempt, artifacts);
       // The caller that stopped it has already decided the state of the job.
       if (attempt.isEnded || thrown instanceof TaskStopped) return;
       await end(entry, endingOf(thrown, entry));
@@ -178,10 +183,6 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     log.error({ ...traced(job), attempt, err: thrown }, 'a job failed by a defect');
     const message = `A defect of the service ended the job; it is logged under ${job.job_id}, attempt ${attempt}.`;
     return { type: 'fail', error: { code: 'INTERNAL', message, detail: null } };
-  }
-
-  async function discard({ written }: RunningAttempt): Promise<void> {
-    if (written.length > 0) await artifacts.remove(written);
   }
 
   /** Work that does not stop when it is asked to loses its place, so that it cannot hold up the queue. */
@@ -235,6 +236,10 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       await Promise.allSettled([...arriving, ...[...running.values()].map(giveBack)]);
     },
   };
+}
+
+async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): Promise<void> {
+  if (written.length > 0) await artifacts.remove(written);
 }
 
 /** An attempt whose store went away is no failure of the job, which is made again. @returns undefined then */

@@ -10,7 +10,10 @@ const REASON_LENGTH_MAX = 2000;
 export const PublishRequest = z
   .strictObject({
     ...whichRun,
-    through: IsoDate.optional().meta({ description: 'Last date to publish; that of the run unless given.' }),
+    through: IsoDate.optional().meta({
+      description:
+        'Last date to publish; that of the run unless given. Refused where a session up to it is not in the run.',
+    }),
     restate: z.boolean().default(false).meta({ description: 'Whether closes that differ are published again.' }),
     reason: z
       .string()
@@ -66,6 +69,7 @@ export const publicationRoutes = routes({
       'RUN_NOT_FOUND',
       'NO_CURRENT_RUN',
       'DOCUMENT_UNREADABLE',
+      'NO_DATA_IN_RANGE',
       'RESTATEMENT',
       'PARTIAL_CLOSES',
     ],

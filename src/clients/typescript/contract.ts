@@ -4761,7 +4761,7 @@ export interface PublicationEntry {
 export interface PublishRequest {
   /** Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given. */
   readonly run_id?: string | undefined;
-  /** Last date to publish; that of the run unless given. */
+  /** Last date to publish; that of the run unless given. Refused where a session up to it is not in the run. */
   readonly through?: string | undefined;
   /** Whether closes that differ are published again. */
   readonly restate?: boolean | undefined;

@@ -1,5 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublishRequest } from '#contract/publication.js';
+import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom } from '#domain/days.js';
 import {
   NO_HASH,
   type PublicationEntry,
@@ -10,6 +12,7 @@ import {
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { lastAtMost } from '#domain/search.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import { appendEntries, logBatches, logHead } from '#store/publication/log.js';
 import { hashOf, hashSigner } from '#store/publication/signing.js';
@@ -35,8 +38,8 @@ export interface PublishedWindow {
 export interface Publications {
   /**
    * Appends the closes of the stored run that are not published yet.
-   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, RESTATEMENT, PARTIAL_CLOSES,
-   * OVERLOADED
+   * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, NO_CURRENT_RUN, DOCUMENT_UNREADABLE, NO_DATA_IN_RANGE, RESTATEMENT,
+   * PARTIAL_CLOSES, OVERLOADED
    */
   publish(indexId: string, body: () => PublishRequest, asked: Asked): Promise<Publication>;
   /** Entries in the order of the log. @throws Refusal NOTHING_PUBLISHED, INVALID_RANGE, DOCUMENT_UNREADABLE */
@@ -57,6 +60,7 @@ export interface PublicationsDependencies {
   readonly maker: Pick<ViewMaker, 'columnsOf'>;
   readonly signingKeys: SigningKeys;
   readonly states: Pick<RunStates, 'staleOf'>;
+  readonly calendars: Calendars;
   readonly timestamp: () => string;
 }
 
@@ -70,7 +74,7 @@ const NAMED_DATES_MAX = 100;
 const SIGNED_PER_TURN = 64;
 
 export function createPublications(dependencies: PublicationsDependencies): Publications {
-  const { documents, jobs, maker, signingKeys, states, timestamp } = dependencies;
+  const { documents, jobs, maker, signingKeys, states, calendars, timestamp } = dependencies;
 
   /** Where a log ends, and what stands of each date. */
   async function readLog(indexId: string): Promise<Log> {
@@ -84,9 +88,10 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     return { head, standing };
   }
 
-  async function closesOf(run: RunDocument, { through, signal }: ClosesTerms): Promise<PublishableCloses> {
+  async function closesOf(run: RunDocument, { through, calendar, signal }: ClosesTerms): Promise<PublishableCloses> {
     const { bytes } = await jobs.query('view-run', { view: 'closes', columns: await maker.columnsOf(run) }, signal);
     const closes = JSON.parse(new TextDecoder().decode(bytes)) as Closes; // Made by this engine.
+    if (through !== undefined) assertReached(closes.dates, through, calendar);
     const end = through === undefined ? closes.dates.length : closes.dates.findLastIndex((date) => date <= through) + 1;
     const cut = <T>(values: readonly T[]): readonly T[] => values.slice(0, end);
     return {
@@ -136,7 +141,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
 
   return {
     async publish(indexId, body, { by, signal }) {
-      await requireIndex(documents, indexId);
+      const { document } = await requireIndex(documents, indexId);
       const request = body();
       assertReasoned(request);
       const { run_id: id } = request;
@@ -144,7 +149,8 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         id === undefined
           ? await currentRun({ documents, states }, indexId)
           : await requireRun(documents, { subject: indexId, id });
-      const closes = await closesOf(run, { through: request.through, signal });
+      const calendar = calendars.get(document.calendar);
+      const closes = await closesOf(run, { through: request.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(indexId);
         const disagreements = disagreementsOf(closes, log.standing);
@@ -198,7 +204,25 @@ interface PublishableCloses extends Closes {
 
 interface ClosesTerms {
   readonly through: string | undefined;
+  readonly calendar: Calendar | undefined;
   readonly signal: AbortSignal;
+}
+
+/**
+ * Refuses a last date that the run does not reach: a session up to it has no close, or its first close is later.
+ * @throws Refusal NO_DATA_IN_RANGE
+ */
+function assertReached(dates: readonly string[], through: string, calendar: Calendar | undefined): void {
+  const [first, last] = [dates[0]!, dates.at(-1)!];
+  const detail = { through, first, last };
+  if (through < first)
+    throw new Refusal('NO_DATA_IN_RANGE', `through ${through} is before the first close of the run, ${first}.`, detail);
+  const { sessions } = calendar ?? {};
+  const next = sessions?.[lastAtMost(sessions, dayFrom(last)) + 1];
+  // Closed days after the last session have no close that could be missing.
+  if (through <= last || (next !== undefined && next > dayFrom(through))) return;
+  const message = `through ${through} is after the last close of the run, ${last}: run the index up to it first, or publish through ${last}.`;
+  throw new Refusal('NO_DATA_IN_RANGE', message, detail);
 }
 
 /** An entry before it is chained and signed. */

@@ -34,7 +34,7 @@ import type { CheckedBytes, RunRecordReader, StoredBytes } from './stored-bytes.
 import { assertRecordNamed, createRunRecords, recordEtag } from './run-records.js';
 import { onTermsOf, stateOf, type RunStates } from './run-states.js';
 import { withHead, withHeadStored } from './stamped-json.js';
-import { assertAnyKnown } from './known-decisions.js';
+import { assertFirstKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
@@ -149,7 +149,12 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
     assertRunnable(plan, { market, calendars });
     const { request, documents: all } = plan;
     if (request.as_known !== undefined)
-      assertAnyKnown(await dataVersions.before(known.version), { market, end: request.end, documents: all });
+      assertFirstKnown(await dataVersions.before(known.version), {
+        market,
+        end: request.end,
+        documents: all,
+        calendars,
+      });
     return { plan, version, market, dataVersion: versionOf({ as_known_on: asKnownOn }, known) };
   }
 

@@ -1,8 +1,10 @@
 import { assertScheduled } from '#domain/backtest/simulate/known-seats.js';
-import { dayFrom, formatDay } from '#domain/days.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
+import { firstAtLeast } from '#domain/search.js';
 import type { KnownReferences } from '#jobs/tasks/references.js';
 
 export interface DecidedSpan {
@@ -14,17 +16,88 @@ export interface DecidedSpan {
 
 /**
  * Refuses decisions on what was known where none of them can have been made on any: the first version is later than all.
- * Those before it are refused when the schedule is known.
  * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
  */
 export function assertAnyKnown({ knownOn, earlier }: KnownReferences, { market, end, documents }: DecidedSpan): void {
   assertScheduled(documents);
   const first = earlier.at(-1)?.knownOn ?? knownOn;
-  const last = Math.min(market.dates.at(-1)!, end === null ? Infinity : dayFrom(end));
+  const last = lastDay(market, end);
   if (first <= last) return;
-  throw new Refusal(
-    'NO_DATA_KNOWN',
-    `No decision up to ${formatDay(last)} can be made on what was known: the first version of the data store ${market.datasetId} that can be had was known on ${formatDay(first)}.`,
-    { store_id: market.datasetId, decision_date: formatDay(last), first_known_on: formatDay(first) },
+  const message = `No decision up to ${formatDay(last)} can be made on what was known: the first version of the data store ${market.datasetId} that can be had was known on ${formatDay(first)}.`;
+  throw notKnown(message, { datasetId: market.datasetId, decision: last, first });
+}
+
+/**
+ * As `assertAnyKnown`, and where the first decision of a definition is certain to be before the first version. Of a
+ * universe that follows another index that is known once it is computed.
+ * @throws Refusal NO_DATA_KNOWN, LOOK_AHEAD
+ * @cost of a row of closes a definition
+ */
+export function assertFirstKnown(known: KnownReferences, span: DecidedSpan & { readonly calendars: Calendars }): void {
+  assertAnyKnown(known, span);
+  const { market, end, documents, calendars } = span;
+  const { datasetId } = market;
+  const first = known.earlier.at(-1)?.knownOn ?? known.knownOn;
+  for (const document of Object.values(documents)) {
+    const day = firstSession(document, market, calendars);
+    if (day === undefined || day >= first || day > lastDay(market, end)) continue;
+    const message = `The decision of ${formatDay(day)}, the first of the index ${document.id}, is before the first version of the data store ${datasetId} that can be had, known on ${formatDay(first)}.`;
+    throw notKnown(message, { datasetId, decision: day, first });
+  }
+}
+
+/** The session that an index begins on; undefined where that is computed. */
+function firstSession(document: IndexDocument, market: MarketData, calendars: Calendars): Day | undefined {
+  const { dates, identifiers } = market;
+  const calendar = calendars.get(document.calendar);
+  const closes = market.fields.get('CLOSE');
+  if (calendar === undefined || closes === undefined) return undefined;
+  let row = firstAtLeast(dates, dayFrom(document.base_date));
+  while (row < dates.length && !calendar.isSession(dates[row]!)) row++;
+  const day = dates[row];
+  if (day === undefined) return undefined;
+  const isMember = membershipOn(document, market, day);
+  const isBegun = identifiers.some(
+    (identifier, column) => isMember?.(identifier) === true && closes[row * identifiers.length + column]! > 0,
   );
+  return isBegun ? day : undefined;
+}
+
+/** What an exchange rate is named like: those that the market uses are in no universe of all names. */
+const RATE = /^[A-Z]{6}$/;
+
+/** Whether a name is in the universe of an index on a day; undefined where another index decides that. */
+function membershipOn(
+  document: IndexDocument,
+  { universes }: MarketData,
+  day: Day,
+): ((identifier: string) => boolean) | undefined {
+  if (isDerivedDocument(document) || isOverlayDocument(document)) return undefined;
+  const { universe } = document;
+  if (universe?.kind === 'index') return undefined;
+  if (universe?.kind === 'list' || universe?.kind === 'watchlist') {
+    const names = new Set(universe.identifiers);
+    return (identifier) => names.has(identifier);
+  }
+  if (universe?.kind !== 'named') return (identifier) => !RATE.test(identifier);
+  const members = new Set(
+    universes.flatMap(({ universe: name, identifier, start, end }) =>
+      name === universe.id && (start === null || start <= day) && (end === null || day < end) ? [identifier] : [],
+    ),
+  );
+  return (identifier) => members.has(identifier);
+}
+
+const lastDay = ({ dates }: MarketData, end: string | null): Day =>
+  Math.min(dates.at(-1)!, end === null ? Infinity : dayFrom(end));
+
+interface Decided {
+  readonly datasetId: string;
+  readonly decision: Day;
+  readonly first: Day;
+}
+
+function notKnown(message: string, { datasetId, decision, first }: Decided): Refusal {
+  const detail = { store_id: datasetId, decision_date: formatDay(decision), first_known_on: formatDay(first) };
+  return new Refusal('NO_DATA_KNOWN', message, detail);
 }

@@ -5306,7 +5306,7 @@ class PublicationEntry(t.TypedDict):
 class PublishRequest(t.TypedDict, total=False):
     #: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
     run_id: str
-    #: Last date to publish; that of the run unless given.
+    #: Last date to publish; that of the run unless given. Refused where a session up to it is not in the run.
     through: Date
     #: Whether closes that differ are published again.
     restate: bool

@@ -1,0 +1,82 @@
+import { describe, expect, test } from 'vitest';
+import { dayFrom } from '#domain/days.js';
+import { readIndex } from '#domain/documents/validate-index.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { assertFirstKnown } from '#services/runs/known-decisions.js';
+
+const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08'];
+/** OLD has bars from the first date on, NEW from the fourth; the pair is no name of an index. */
+const CLOSES: Readonly<Record<string, readonly number[]>> = {
+  OLD: [1, 1, 1, 1, 1],
+  NEW: [NaN, NaN, NaN, 2, 2],
+  EURUSD: [1, 1, 1, 1, 1],
+};
+
+function market(identifiers: readonly string[]) {
+  const closes = DATES.flatMap((_, t) => identifiers.map((name) => CLOSES[name]![t]!));
+  const spell = { universe: 'LATE', identifier: 'OLD', start: dayFrom('2024-01-04'), end: null };
+  return {
+    datasetId: 'm',
+    adjustment: 'none' as const,
+    currency: null,
+    contentHash: '',
+    identifiers,
+    dates: Int32Array.from(DATES, dayFrom),
+    fields: new Map([['CLOSE', Float64Array.from(closes)]]),
+    reference: { columns: [], rows: new Map() },
+    actions: [],
+    universes: [spell],
+  };
+}
+
+const index = (universe: unknown, base = DATES[0]!) =>
+  readIndex({
+    id: 'I',
+    name: 'I',
+    calendar: 'XNYS',
+    base_date: base,
+    rebalance: { frequency: 'monthly' },
+    universe,
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  })!;
+
+/** The decision that is refused where the first version was known on the third date; null where none is. */
+function refused(names: readonly string[], universe: unknown, base?: string): unknown {
+  const document = index(universe, base);
+  const span = { market: market(names), end: null, documents: { I: document }, calendars: openCalendars() };
+  try {
+    assertFirstKnown(
+      { knownOn: dayFrom('2024-01-08'), earlier: [{ artifact: 'a', sha256: '', knownOn: dayFrom(DATES[2]!) }] },
+      span,
+    );
+    return null;
+  } catch (failure) {
+    const { code, detail } = failure as { readonly code: string; readonly detail: Record<string, unknown> };
+    return [code, detail['decision_date'], detail['first_known_on']];
+  }
+}
+
+describe('of an index whose first decision is before the first version', () => {
+  const known = ['NO_DATA_KNOWN', '2024-01-02', '2024-01-04'];
+
+  test.each([
+    ['every name', ['OLD', 'NEW'], { kind: 'all' }],
+    ['listed names', ['OLD', 'NEW'], { kind: 'list', identifiers: ['OLD'] }],
+  ])('of %s is refused with both days before a job is made', (_, names, universe) => {
+    expect(refused(names, universe)).toEqual(known);
+  });
+
+  test('the base date counts as the session on or after it', () => {
+    expect(refused(['OLD'], { kind: 'all' }, '2023-12-30')).toEqual(known);
+  });
+});
+
+test.each([
+  ['its names have no bar before', ['OLD', 'NEW'], { kind: 'list', identifiers: ['NEW'] }, undefined],
+  ['its members join later', ['OLD', 'NEW'], { kind: 'named', id: 'LATE' }, undefined],
+  ['it begins on that day', ['OLD'], { kind: 'all' }, '2024-01-04'],
+  ['another index decides its universe', ['OLD'], { kind: 'index', id: 'P' }, undefined],
+  ['an exchange rate alone has bars before', ['EURUSD', 'NEW'], { kind: 'all' }, undefined],
+])('an index is not refused where %s', (_, names, universe, base) => {
+  expect(refused(names, universe, base)).toBeNull();
+});

@@ -129,6 +129,11 @@ export function createIndexQuestions({
     return head?.etag === etag ? head.latest : null;
   }
 
+  async function definitionNow(id: string): Promise<Pick<Definition, 'document' | 'version'>> {
+    const { document, etag } = await requireIndex(documents, id);
+    return { document, version: await versionOf(id, etag) };
+  }
+
   /** The definition that a run was made from, as it was. @throws Refusal RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
   async function definitionOfRun(subject: string, id: string): Promise<Definition> {
     const run = await requireRun(documents, { subject, id });
@@ -191,9 +196,8 @@ export function createIndexQuestions({
       return bytes;
     },
     async explain({ indexId, identifier, asOf, runId }, signal) {
-      const stored = await requireIndex(documents, indexId);
       const ofRun = runId === undefined ? undefined : await definitionOfRun(indexId, runId);
-      const { document, version } = ofRun ?? { ...stored, version: await versionOf(indexId, stored.etag) };
+      const { document, version } = ofRun ?? (await definitionNow(indexId));
       assertDecides(document);
       const { handle, market } = markets.require();
       if (!market.identifiers.includes(identifier))

@@ -131,7 +131,9 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const head = await logHead(tx, indexId);
         if (head?.hash !== log.head?.hash || !(await signingKeys.isCurrent(tx, keyId))) return false;
         await appendEntries(tx, indexId, { entries, after: head });
-        await requireRun(tx, { subject: indexId, id: runIdOf(run) }); // It was not dropped meanwhile.
+        // Neither was dropped meanwhile.
+        await requireIndex(tx, indexId);
+        await requireRun(tx, { subject: indexId, id: runIdOf(run) });
         await markPublished(tx, run);
         return true;
       },

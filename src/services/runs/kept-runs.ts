@@ -1,7 +1,7 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
-import { keptRunId, readRun, requireRun } from './run-documents.js';
+import { assertSubject, keptRunId, readRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
 const NO_RUNS: RunListDocument = { earlier: [], published: [] };
@@ -10,6 +10,14 @@ const NO_RUNS: RunListDocument = { earlier: [], published: [] };
 export async function runListOf(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<RunListDocument> {
   const stored = await reader.get('run-list', subject);
   return stored === undefined || 'unreadable' in stored ? NO_RUNS : RunListDocument.parse(stored.body);
+}
+
+/**
+ * Looks for an index or a strategy that has runs, or of which published ones stayed when it was deleted.
+ * @throws Refusal INDEX_NOT_FOUND
+ */
+export async function assertHasRuns(reader: Pick<DocumentReader, 'get'>, subject: string): Promise<void> {
+  if ((await runListOf(reader, subject)).earlier.length === 0) await assertSubject(reader, subject);
 }
 
 /** The stored runs of a subject before the newest, the latest first. @throws Refusal DOCUMENT_UNREADABLE */

@@ -18,7 +18,8 @@ import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
-import { assertSubject, columnsFile, requireRun } from './run-documents.js';
+import { assertHasRuns } from './kept-runs.js';
+import { columnsFile, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
 
@@ -277,7 +278,7 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
   const { documents, jobs, states, kind, engineVersion, estimatedBytes } = dependencies;
   return {
     async difference(subject, ids, origin) {
-      await assertSubject(documents, subject);
+      await assertHasRuns(documents, subject);
       const { from, to } = ids();
       for (const id of [from, to]) await states.requireMarket(await requireRun(documents, { subject, id }));
       return jobs.submit({

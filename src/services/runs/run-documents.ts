@@ -34,15 +34,20 @@ export const payloadOf = ({ subject, id }: AskedRun): { readonly run_id: string;
 /** The newest run of a subject by its id, or one that is asked for. */
 export type RunName = string | AskedRun;
 
-/** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE */
+/**
+ * A published run is there by its id also where its index is deleted.
+ * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE
+ */
 export async function requireRun(reader: Reader, name: RunName): Promise<RunDocument> {
   const { subject, id } = typeof name === 'string' ? { subject: name, id: undefined } : name;
-  await assertSubject(reader, subject);
   const newest = await reader.get('run', subject);
   const run = newest === undefined || 'unreadable' in newest ? undefined : readRun(newest.body);
   if (run !== undefined && (id === undefined || runIdOf(run) === id)) return run;
   const stored = id === undefined ? newest : await reader.get('kept-run', keptRunId(subject, id));
-  if (stored === undefined) throw runNotFound(subject, id);
+  if (stored === undefined) {
+    await assertSubject(reader, subject);
+    throw runNotFound(subject, id);
+  }
   const document = 'unreadable' in stored ? undefined : readRun(stored.body);
   if (document === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored run of ${subject} cannot be read; it can still be deleted.`);

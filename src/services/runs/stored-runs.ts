@@ -3,8 +3,8 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentStore } from '#store/port.js';
-import { runListOf } from './kept-runs.js';
-import { assertSubject, findRun, requireRun } from './run-documents.js';
+import { assertHasRuns, runListOf } from './kept-runs.js';
+import { findRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import type { ViewMaker } from './view-maker.js';
 
@@ -61,7 +61,7 @@ export function createStoredRuns({ documents, maker }: StoredRunsDependencies): 
 
   return {
     async list(subject, { limit, before }, signal) {
-      await assertSubject(documents, subject);
+      await assertHasRuns(documents, subject);
       const list = await runListOf(documents, subject);
       const newest = await findRun(documents, subject);
       const ids = [...(newest === undefined ? [] : [runIdOf(newest)]), ...list.earlier];

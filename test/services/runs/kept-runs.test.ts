@@ -153,6 +153,18 @@ test('a run that comes out as the one before takes no room for its columns', asy
   expect(new Set(shared.map(({ ino }) => ino)).size).toBeLessThanOrEqual(shared.length / 2);
 });
 
+test('a last date of a publication that the run does not reach is refused with the dates of the run', async () => {
+  const [newest] = (await listed()).runs;
+  const [first, last] = [newest!.start, newest!.end];
+  for (const through of ['2023-07-03', '2022-12-30'])
+    expect(await service.refusal('POST', '/analytics/KEPT/publish', { through })).toMatchObject({
+      status: 422,
+      code: 'NO_DATA_IN_RANGE',
+      detail: { through, first, last },
+    });
+  expect((await service.ask('GET', '/analytics/KEPT/published')).status).toBe(404);
+});
+
 test('the newest runs stay and, beside them, those of which closes were published', async () => {
   const [, , first] = (await listed()).runs;
   const published = await service.ask('POST', '/analytics/KEPT/publish', { run_id: first!.run_id });
@@ -192,8 +204,21 @@ test('with its record an index forgets its runs, but for the published', async (
   const { runs } = await listed();
   expect(runs.map(({ published }) => published)).toEqual([true]);
   expect((await service.refusal('GET', ofRun('overview'))).code).toBe('RUN_NOT_FOUND');
-  expect((await service.ask('GET', ofRun('overview', runs[0]!.run_id))).status).toBe(200);
+  const published = runs[0]!.run_id;
+  const views = (): Promise<unknown[]> => Promise.all(VIEWS.map((view) => viewOf(ofRun(view, published))));
+  const before = await views();
+  expect((await service.ask('DELETE', '/indices/KEPT')).status).toBe(200);
+  expect(await views()).toEqual(before);
+  const { body: overview } = await service.ask('GET', ofRun('overview', published));
+  expect(overview).toMatchObject({ stale: { definition: true } });
+  expect(await listed()).toEqual({ runs, total: 1 });
+  expect((await service.refusal('GET', ofRun('overview'))).code).toBe('INDEX_NOT_FOUND');
+  expect((await service.refusal('POST', '/analytics/KEPT/publish', { run_id: published })).code).toBe(
+    'INDEX_NOT_FOUND',
+  );
+  await service.ask('POST', '/indices/KEPT/versions/1/restore');
   expect((await service.ask('DELETE', '/indices/KEPT?purge=true')).status).toBe(200);
+  expect((await service.refusal('GET', ofRun('overview', published))).code).toBe('INDEX_NOT_FOUND');
   await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
   expect(await listed()).toEqual({ runs: [], total: 0 });
 });

@@ -9,6 +9,7 @@ import { jsonFile, type FlagValues } from '../command-line.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
+import { NOTE } from '../view-commands/documents.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
 import { choices, doubts, findingsTable, findingText, inspected, type Reading } from './inspect.js';
@@ -41,6 +42,7 @@ export const importMarket: JobCommand<Imported> = {
     },
     currency: { type: 'string', value: 'CODE', help: 'Currency of names that have no CURRENCY of their own.' },
     activate: { type: 'boolean', help: 'Serve it.' },
+    ...NOTE,
     ...READING,
   },
   examples: [
@@ -51,6 +53,7 @@ export const importMarket: JobCommand<Imported> = {
   ],
   async submit(client, [word = ''], flags) {
     const source = await dataSource(word);
+    const note = flags.text('note');
     const { read_as = null, ...terms } = await termsOf(client, source, flags);
     const common = {
       name: flags.text('name') ?? source.name,
@@ -62,11 +65,11 @@ export const importMarket: JobCommand<Imported> = {
     if (source.kind === 'content') {
       const { tables: _none, ...body } = common;
       const { format, content } = source;
-      const { store } = await client.call('importStore', { body: { ...body, format, content } });
+      const { store } = await client.call('importStore', { body: { ...body, format, content }, note });
       return { result: { ...store, read_as } };
     }
     const { kind, location } = source;
-    const store = await client.call('createStore', { body: { ...common, kind, location } });
+    const store = await client.call('createStore', { body: { ...common, kind, location }, note });
     return { result: { ...store, read_as } };
   },
   lines: (store) => ({ event: '', records: [], rest: shortened(store) }),

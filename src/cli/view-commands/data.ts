@@ -5,6 +5,7 @@ import { FAIL_ON, failingCodes, members, statusOfFindings } from '../job-command
 import { shortened } from '../job-commands/import.js';
 import { findingsTable } from '../job-commands/inspect.js';
 import { UsageError } from '../usage-error.js';
+import { NOTE } from './documents.js';
 import { viewCommand } from './view-command.js';
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
@@ -78,14 +79,14 @@ export const putWatchlist = viewCommand({
     { name: 'ID', help: 'Id of the watchlist.' },
     { name: 'NAMES', help: 'Identifiers with commas between them; - reads them from standard input, a line each.' },
   ],
-  flags: { name: { type: 'string', value: 'NAME', help: 'Display name; the id unless given.' } },
+  flags: { name: { type: 'string', value: 'NAME', help: 'Display name; the id unless given.' }, ...NOTE },
   examples: ['divisor watchlist put favourites AAPL,MSFT,NVDA', 'divisor watchlist put favourites - < names.txt'],
   async ask(client, [watchlist_id = '', names = ''], flags) {
     const identifiers = namesIn(names === '-' ? await standardInput() : names);
     if (identifiers.length === 0)
       throw new UsageError(`${names === '-' ? 'Standard input' : 'NAMES'} holds no identifier; a watchlist needs one`);
     const body = { name: flags.text('name') ?? watchlist_id, identifiers };
-    const list = await client.call('putWatchlist', { params: { watchlist_id }, body });
+    const list = await client.call('putWatchlist', { params: { watchlist_id }, body, note: flags.text('note') });
     const unknown = list.unknown ?? [];
     if (unknown.length > 0) process.stderr.write(`divisor: ${unknownOf(unknown)}\n`);
     return list;
@@ -137,11 +138,11 @@ type Activated = DataStore & { readonly already_served?: true };
 export const activate: JobCommand<Activated> = {
   summary: 'Serve a data store; the one before is served until it is read. One that is served already stays so.',
   words: [STORE],
-  flags: {},
-  examples: ['divisor activate desk'],
-  async submit(client, [store_id = '']) {
+  flags: NOTE,
+  examples: ['divisor activate desk', 'divisor activate desk --note "The corrected history"'],
+  async submit(client, [store_id = ''], flags) {
     try {
-      return { job: await client.call('activateStore', { params: { store_id } }) };
+      return { job: await client.call('activateStore', { params: { store_id }, note: flags.text('note') }) };
     } catch (refusal) {
       if (!(refusal instanceof DivisorError) || refusal.code !== 'STORE_ACTIVE') throw refusal;
       return { result: { ...(await client.call('getStore', { params: { store_id } })), already_served: true } };
@@ -167,6 +168,7 @@ export const refresh: JobCommand<RefreshResult> = {
     full: { type: 'boolean', help: 'Take every value again and report what was restated; only later dates otherwise.' },
     until: { type: 'string', value: 'DATE', help: 'Last date to bring in; the latest otherwise.' },
     ...FAIL_ON,
+    ...NOTE,
   },
   examples: ['divisor refresh desk', 'divisor refresh desk --full', 'divisor refresh desk --fail-on PARTIAL_DATE'],
   notes: 'Where the same refresh is under way already, its end is waited for, and its result is this one.',
@@ -174,7 +176,7 @@ export const refresh: JobCommand<RefreshResult> = {
     failingCodes(flags);
     const body = { full: flags.isSet('full') ?? false, until: flags.text('until') ?? null };
     try {
-      return { job: await client.call('refreshStore', { params: { store_id }, body }) };
+      return { job: await client.call('refreshStore', { params: { store_id }, body, note: flags.text('note') }) };
     } catch (failure) {
       if (!(failure instanceof DivisorError) || failure.code !== 'STORE_REFRESHING') throw failure;
       const job = await client.call('getJob', { params: { job_id: `refresh:${store_id}` } });
@@ -203,6 +205,7 @@ export const repair: JobCommand<ImportResult> = {
     },
     id: { type: 'string', value: 'STORE', help: 'Id of the new store.' },
     activate: { type: 'boolean', help: 'Serve it.' },
+    ...NOTE,
   },
   examples: ['divisor repair desk --confidence 0.95 --id desk-clean --activate'],
   async submit(client, [store_id = ''], flags) {
@@ -216,7 +219,7 @@ export const repair: JobCommand<ImportResult> = {
       audited!.doubts.filter((doubt) => doubt.repair !== null && doubt.confidence >= least!).map(({ id }) => id);
     if (doubts.length === 0) throw new UsageError(`no doubt of ${store_id} has a repair that is so certain`);
     const body = { doubts, store_id: flags.text('id'), activate: flags.isSet('activate') ?? false };
-    return { result: await client.call('repairStore', { params: { store_id }, body }) };
+    return { result: await client.call('repairStore', { params: { store_id }, body, note: flags.text('note') }) };
   },
   show: ({ store }) => members(store, ['store_id', 'identifiers', 'start', 'end', 'content_hash']),
 };

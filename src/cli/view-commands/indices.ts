@@ -5,7 +5,7 @@ import type { JobCommand } from '../job-command.js';
 import { AS_KNOWN, asKnown } from '../job-commands/fields.js';
 import { table } from '../terminal.js';
 import { UsageError } from '../usage-error.js';
-import { NOTE } from './versions.js';
+import { NOTE } from './documents.js';
 import { viewCommand } from './view-command.js';
 
 const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };

@@ -1,5 +1,6 @@
 import type { StrategyDocumentInput } from '#clients/typescript/divisor.js';
 import { jsonFile } from '../command-line.js';
+import { NOTE } from './documents.js';
 import { viewCommand } from './view-command.js';
 
 export const strategies = viewCommand({
@@ -15,11 +16,11 @@ export const strategies = viewCommand({
 export const putStrategy = viewCommand({
   summary: 'Store a strategy under its id; divisor backtest runs it.',
   words: [{ name: 'FILE', help: 'Strategy as JSON; - is standard input.' }],
-  flags: {},
+  flags: NOTE,
   examples: ['divisor strategy put yearly.json'],
-  async ask(client, [file = '']) {
+  async ask(client, [file = ''], flags) {
     const body = await jsonFile<StrategyDocumentInput>(file);
-    return client.call('putStrategy', { params: { strategy_id: String(body.id) }, body });
+    return client.call('putStrategy', { params: { strategy_id: String(body.id) }, body, note: flags.text('note') });
   },
   records: ({ strategy: { id, name, index_id } }) => [{ id, name, index_id }],
   notices: ({ findings }) => findings.map(({ code, path, message }) => `${code} ${path}: ${message}`),

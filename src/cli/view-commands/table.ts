@@ -1,11 +1,12 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
+import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
 import { publish, publishedKeys, rotateKey } from './publication.js';
 import { putStrategy, strategies } from './strategies.js';
-import { dataDifference, dataVersions, removeIndex, runDifference, versionsOf } from './versions.js';
+import { dataDifference, dataVersions, removeIndex, runDifference } from './versions.js';
 import { factorRisk, limits, termStructure } from './watch.js';
 
 /** Commands that show or change one thing of the service, by name; a name of two words is one of a family. */
@@ -27,6 +28,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   'index explain': explain,
   'index methodology': methodology,
   versions: versionsOf,
+  'document diff': documentDifference,
+  'document restore': restoreDocument,
+  'document delete': deleteDocument,
   runs,
   'run diff': runDifference,
   levels,

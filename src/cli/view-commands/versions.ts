@@ -1,51 +1,11 @@
-import type { DataDifference, DocumentVersion, IndexDeletion, RunsDifference } from '#clients/typescript/divisor.js';
+import type { DataDifference, DataVersions, IndexDeletion, RunsDifference } from '#clients/typescript/divisor.js';
 import type { JobCommand } from '../job-command.js';
 import { table } from '../terminal.js';
-import { UsageError } from '../usage-error.js';
+import { NOTE } from './documents.js';
 import { viewCommand } from './view-command.js';
-
-/** Flag of commands that write what has versions. */
-export const NOTE = {
-  note: { type: 'string', value: 'TEXT', help: 'Why: the note of the version, and in the log of writes.' },
-} as const;
-
-const FAMILIES = ['strategy', 'constraint-set', 'template', 'watchlist', 'store'] as const;
-type Family = (typeof FAMILIES)[number];
 
 const STORE = { name: 'STORE', help: 'Id of a data store.' };
 const ALL = { limit: 1000 };
-
-export const versionsOf = viewCommand({
-  summary: 'Who wrote a document that is no index, when and why.',
-  words: [
-    { name: 'FAMILY', help: FAMILIES.join(', ') },
-    { name: 'ID', help: 'Id of the document.' },
-  ],
-  flags: {},
-  examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
-  async ask(client, [family = '', id = '']): Promise<{ readonly versions: readonly DocumentVersion[] }> {
-    switch (familyOf(family)) {
-      case 'strategy':
-        return client.call('listStrategyVersions', { params: { strategy_id: id }, query: ALL });
-      case 'constraint-set':
-        return client.call('listConstraintSetVersions', { params: { constraint_set_id: id }, query: ALL });
-      case 'template':
-        return client.call('listTemplateVersions', { params: { template_id: id }, query: ALL });
-      case 'watchlist':
-        return client.call('listWatchlistVersions', { params: { watchlist_id: id }, query: ALL });
-      case 'store':
-        return client.call('listStoreVersions', { params: { store_id: id }, query: ALL });
-    }
-  },
-  records: (result) => result.versions,
-  columns: ['version', 'action', 'at', 'author', 'note'],
-});
-
-function familyOf(word: string): Family {
-  const family = FAMILIES.find((name) => name === word);
-  if (family === undefined) throw new UsageError(`FAMILY is one of ${FAMILIES.join(', ')}, not ${word}`);
-  return family;
-}
 
 export const dataVersions = viewCommand({
   summary: 'Contents of a data store that were served: when, by whom, and the rows that they changed.',
@@ -65,7 +25,13 @@ export const dataVersions = viewCommand({
     'note',
     'readable',
   ],
+  notices: ({ copy }: DataVersions) => (copy === null || copy === 'made' ? [] : [COPIES[copy]]),
 });
+
+const COPIES = {
+  pending: 'the copy of the last content is being made: until then it is had again from its source alone',
+  missing: 'there is no copy of the last content: it is had again from its source alone',
+} as const;
 
 export const dataDifference = viewCommand({
   summary: 'Values that two contents of the served store have otherwise.',

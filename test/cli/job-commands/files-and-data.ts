@@ -143,6 +143,55 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(await asked(['versions', 'list', 'mine'])).toMatchObject({ status: 64 });
   });
 
+  test('a document of any family is compared, deleted and restored; purged it is gone', async () => {
+    const rowsOf = async (...words: string[]) => linesOf((await asked(words)).out).slice(0, -1);
+    const put = (names: string, note: string) => asked(['watchlist', 'put', 'told', names, '--note', note]);
+    expect((await put('A', 'Begun')).status).toBe(0);
+    expect((await put('A,B', 'B joins')).status).toBe(0);
+    const told = ['watchlist', 'told'];
+    expect(await rowsOf('document', 'diff', ...told, '1', '2')).toMatchObject([
+      { path: '/identifiers/1', op: 'add', before: null, after: '"B"' },
+    ]);
+    expect((await asked(['document', 'delete', ...told, '--note', 'Not used'])).status).toBe(0);
+    expect((await asked(['document', 'restore', ...told, '1', '--note', 'Used'])).status).toBe(0);
+    expect((await rowsOf('versions', ...told)).map(({ action, note }) => [action, note])).toEqual([
+      ['restored', 'Used'],
+      ['deleted', 'Not used'],
+      ['updated', 'B joins'],
+      ['created', 'Begun'],
+    ]);
+    expect(await asked(['document', 'delete', 'list', 'told'])).toMatchObject({ status: 64 });
+    expect((await asked(['document', 'delete', ...told, '--purge'])).status).toBe(0);
+    expect(await asked(['versions', ...told])).toMatchObject({ status: 2 });
+  });
+
+  test('what an import changes of a store, and what a run has otherwise than another, is told', async () => {
+    const csv = (close: number) => `identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,${close}\n`;
+    await mkdir(file('noted'));
+    await writeFile(file('noted/market.csv'), csv(11));
+    const words = ['import', file('noted'), '--id', 'noted', '--activate', '--note', 'The first delivery'];
+    expect((await asked(words)).status).toBe(0);
+    await writeFile(file('noted/market.csv'), csv(12));
+    expect((await asked(['refresh', 'noted', '--full', '--note', 'A correction'])).status).toBe(0);
+    const rowsOf = async (...asking: string[]) => linesOf((await asked(asking)).out).slice(0, -1);
+    expect((await rowsOf('data', 'versions', 'noted')).map(({ source, note }) => [source, note])).toEqual([
+      ['refresh', 'A correction'],
+      ['import', 'The first delivery'],
+    ]);
+    expect(await rowsOf('data', 'diff', 'noted', '1', '2')).toMatchObject([
+      { identifier: 'A', date: '2024-01-03', field: 'CLOSE', before: 11, after: 12 },
+    ]);
+    expect((await asked(['activate', 'desk', '--note', 'Back'])).status).toBe(0);
+    await asked(['backtest', 'EVEN']);
+    await asked(['backtest', 'EVEN', '--cost-bps', '25']);
+    const runs = await rowsOf('runs', 'EVEN');
+    const difference = await asked(['run', 'diff', 'EVEN', String(runs[1]!['run_id']), String(runs[0]!['run_id'])]);
+    expect(linesOf(difference.out).at(-1)).toMatchObject({
+      event: 'result',
+      result: { definition: [], request: [{ path: '/transaction_cost_bps' }], data: { cells: 0 } },
+    });
+  });
+
   test('one command imports a wide table, and says what it took and why', async () => {
     await mkdir(file('wide'));
     await writeFile(file('wide/wide.csv'), 'Date,A,B\n01/02/2024,10,20\n01/03/2024,11,21\n');

@@ -1,0 +1,127 @@
+import type { DivisorClient, DocumentVersion, VersionDifference } from '#clients/typescript/divisor.js';
+import type { FlagValues } from '../command-line.js';
+import type { JobCommand } from '../job-command.js';
+import { table } from '../terminal.js';
+import { UsageError } from '../usage-error.js';
+import { viewCommand } from './view-command.js';
+
+/** Flag of commands that write what has versions. */
+export const NOTE = {
+  note: { type: 'string', value: 'TEXT', help: 'Why: the note of the version, and in the log of writes.' },
+} as const;
+
+/** Families of documents that have versions: how their operations are called, and the parameter with the id. */
+const FAMILIES = {
+  index: { noun: 'Index', param: 'index_id' },
+  strategy: { noun: 'Strategy', param: 'strategy_id' },
+  'constraint-set': { noun: 'ConstraintSet', param: 'constraint_set_id' },
+  template: { noun: 'Template', param: 'template_id' },
+  watchlist: { noun: 'Watchlist', param: 'watchlist_id' },
+  store: { noun: 'Store', param: 'store_id' },
+} as const;
+type Family = keyof typeof FAMILIES;
+type Noun = (typeof FAMILIES)[Family]['noun'];
+
+type Operation = `list${Noun}Versions` | `diff${Noun}Versions` | `restore${Noun}Version` | `delete${Noun}`;
+
+interface Asked {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: object;
+  readonly note?: string | undefined;
+}
+
+/** Asks for an operation of the family of a document: they are alike but for the name of the id. */
+async function asked<A>(
+  client: DivisorClient,
+  operation: (noun: Noun) => Operation,
+  [family = '', id = '']: readonly string[],
+  { params, ...request }: Asked,
+): Promise<A> {
+  const { noun, param } = FAMILIES[familyOf(family)];
+  const whole = { ...request, params: { ...params, [param]: id } };
+  return (await client.call(operation(noun), whole as never)) as A; // Each family's request and answer, as above.
+}
+
+function familyOf(word: string): Family {
+  if (Object.hasOwn(FAMILIES, word)) return word as Family; // A member of it.
+  throw new UsageError(`FAMILY is one of ${Object.keys(FAMILIES).join(', ')}, not ${word}`);
+}
+
+const WORDS = [
+  { name: 'FAMILY', help: Object.keys(FAMILIES).join(', ') },
+  { name: 'ID', help: 'Id of the document; overlays and derived indices are of the family index.' },
+];
+const ALL = { limit: 1000 };
+
+export const versionsOf = viewCommand({
+  summary: 'Who wrote a document, when and why.',
+  words: WORDS,
+  flags: {},
+  examples: ['divisor versions strategy CORE-HEDGED', 'divisor versions store desk'],
+  ask: (client, words): Promise<{ readonly versions: readonly DocumentVersion[] }> =>
+    asked(client, (noun) => `list${noun}Versions`, words, { query: ALL }),
+  records: (result) => result.versions,
+  columns: ['version', 'action', 'at', 'author', 'note'],
+});
+
+export const documentDifference = viewCommand({
+  summary: 'What changed of a document between two of its versions; of an index its sentences, too.',
+  words: [...WORDS, { name: 'FROM', help: 'Number of a version.' }, { name: 'TO', help: 'Number of another version.' }],
+  flags: {},
+  examples: ['divisor document diff strategy CORE-HEDGED 1 3'],
+  ask: (client, words): Promise<VersionDifference> =>
+    asked(client, (noun) => `diff${noun}Versions`, words, { query: { from: Number(words[2]), to: Number(words[3]) } }),
+  records: ({ changes }) =>
+    changes.map(({ path, op, before, after }) => ({
+      path,
+      op,
+      before: op === 'add' ? null : JSON.stringify(before),
+      after: op === 'remove' ? null : JSON.stringify(after),
+    })),
+  columns: ['path', 'op', 'before', 'after'],
+  notices: ({ sentences: { removed, added } }) => [
+    ...removed.map((sentence) => `no longer: ${sentence}`),
+    ...added.map((sentence) => `new: ${sentence}`),
+  ],
+});
+
+/** What became of a document. */
+interface Done {
+  readonly family: string;
+  readonly id: string;
+  readonly done: string;
+}
+
+const shown = ({ family, id, done }: Done): string => table([[family, id, done]]);
+
+export const restoreDocument: JobCommand<Done> = {
+  summary: 'Write a document again as one of its versions has it; a deleted one is there again.',
+  words: [...WORDS, { name: 'VERSION', help: 'Number of the version.' }],
+  flags: NOTE,
+  examples: ['divisor document restore strategy CORE-HEDGED 2 --note "The cap was right"'],
+  async submit(client, words, flags) {
+    const [family = '', id = '', version = ''] = words;
+    await asked(client, (noun) => `restore${noun}Version`, words, { params: { version }, ...noteOf(flags) });
+    return { result: { family, id, done: `restored as version ${version} has it` } };
+  },
+  show: shown,
+};
+
+export const deleteDocument: JobCommand<Done> = {
+  summary: 'Delete a document; its versions stay, and one can be restored.',
+  words: WORDS,
+  flags: {
+    ...NOTE,
+    purge: { type: 'boolean', help: 'Remove every version, too: needs a key of the scope admin.' },
+  },
+  examples: ['divisor document delete watchlist favourites', 'divisor document delete template OLD --purge'],
+  async submit(client, words, flags) {
+    const [family = '', id = ''] = words;
+    const isPurged = flags.isSet('purge') === true;
+    await asked(client, (noun) => `delete${noun}`, words, { query: { purge: isPurged }, ...noteOf(flags) });
+    return { result: { family, id, done: isPurged ? 'deleted with its versions' : 'deleted; its versions stay' } };
+  },
+  show: shown,
+};
+
+const noteOf = (flags: FlagValues): Pick<Asked, 'note'> => ({ note: flags.text('note') });

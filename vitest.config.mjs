@@ -89,8 +89,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Node loads the program by itself: nothing of it is transformed, and what a worker has loaded stays loaded. */
-const server = {
+/**
+ * Node loads what was compiled by itself, tests too: nothing is transformed, and what a worker has loaded stays loaded.
+ * What is loaded before every file is run before every file.
+ */
+const server = { deps: { external: [/\/dist\/(?!test\/keep-threads\.js$)/] } };
+
+/** But for what replaces a module: that has to come between. */
+const replacing = {
   deps: { external: [/\/dist\/(src|kernels|workers)\//, /\/dist\/test\/durability\/counted-calls\.js$/] },
 };
 
@@ -127,7 +133,11 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [
-      kind('replacing', { include: REPLACING, setupFiles: 'dist/test/durability/intercept-commits.js', server }),
+      kind('replacing', {
+        include: REPLACING,
+        setupFiles: 'dist/test/durability/intercept-commits.js',
+        server: replacing,
+      }),
       kind('alone', { include: ALONE, server }),
       kind('shared', {
         include: ['**/*.test.js'],

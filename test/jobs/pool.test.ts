@@ -11,6 +11,7 @@ function openHostilePool(
   const pool: ThreadPool = createPool({
     workers: 2,
     heapMegabytes: 64,
+    patienceMs: 20, // Between the request to stop and the end of a thread that does not.
     door: new URL('hostile-worker.js', import.meta.url),
     ...options,
   });
@@ -27,7 +28,7 @@ afterAll(() => hostile.pool.close());
 
 /** Waits for what a running task shows, without guessing how long that takes on a loaded machine. */
 async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 1));
 }
 
 const hasStarted = (run: TaskRun<unknown>): boolean => run.progress().message !== undefined;
@@ -45,8 +46,10 @@ describe('what a task gives', () => {
 
   test('shows its progress and message while it runs', async () => {
     const run = hostile.run('step', { steps: 20, ms: 2 });
-    await until(() => run.progress().fraction > 0.2);
-    expect(run.progress().message).toMatch(/^step \d+ of 20$/);
+    let seen = run.progress();
+    // A message that is just being written is not shown.
+    await until(() => (seen = run.progress()).fraction > 0.2 && seen.message !== undefined);
+    expect(seen.message).toMatch(/^step \d+ of 20$/);
     expect(run.isAlive()).toBe(true);
     expect(await run.output).toBe(20);
   });

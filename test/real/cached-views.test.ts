@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { IS_SOAK } from '../soak.js';
 import { liveService, type LiveService } from './live.js';
 import { serveRagged, sessionsOf, type RaggedMarket } from './ragged-market.js';
 
 const [FIRST, LAST] = ['2021-01-04', '2023-03-31'];
 const MARKET: RaggedMarket = { seed: 3 };
 const CHANGED: RaggedMarket = { seed: 3, hasOtherSectors: true };
-const DATES = ['2021-11-10', '2022-03-15', '2022-08-30', '2022-09-01', '2023-03-31'];
+/** Soon after a base date, and two that are close; in the soak more of them. */
+const DATES = ['2021-11-10', '2022-08-30', '2022-09-01', ...(IS_SOAK ? ['2022-03-15', '2023-03-31'] : [])];
+const FACTORS = IS_SOAK ? [1, 4, 20] : [1, 20];
 /** The first two hold the same names, over different dates. */
 const RUNS = ['ALL', 'LATER', 'SOME'] as const;
 
@@ -91,7 +94,7 @@ function questionsOf(): string[] {
       .flatMap((benchmark) => [
         ...DATES.flatMap((date) => [
           `${of}/factor-risk?benchmark=${benchmark}&model=market_sector&as_of=${date}`,
-          ...[1, 4, 20].map(
+          ...FACTORS.map(
             (factors) => `${of}/factor-risk?benchmark=${benchmark}&model=statistical&factors=${factors}&as_of=${date}`,
           ),
           `${of}/weights?risk=true&benchmark=${benchmark}&as_of=${date}`,

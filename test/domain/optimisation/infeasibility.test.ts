@@ -7,7 +7,7 @@ import { seeded } from '../../seeded.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 /** Random problems; `npm run soak` takes many. */
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 8);
 const SEED = 167;
 
 describe('explainInfeasibility', () => {

@@ -44,8 +44,8 @@ const averages = (side: 'lower' | 'upper', value: (random: Random) => number): I
   ];
 };
 
-/** Two of five names reach half, the others three eighths. */
-const FIVE = { single: 0.3, trigger: 0.125, aggregate: 0.5 };
+/** Two of four names reach half and the others a third; one of them alone and the others, four fifths. */
+const FOUR = { single: 0.3, trigger: 0.17, aggregate: 0.5 };
 
 /** By class and parameters, rows that cannot hold together unless one of these of the first moves. */
 export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, readonly InfeasibleCase[]>>>> = {
@@ -170,22 +170,23 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
     minimum: [
       {
         rows: () => [
-          row('Cardinality', { minimum: 11, maximum: 12 }),
+          row('Cardinality', { minimum: 7, maximum: 8 }),
           row('Exclude', { identifiers: ['N000', 'N001', 'N002'] }),
         ],
+        names: 8,
       },
     ],
     maximum: [
-      { names: 8, rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capped(0.2)] },
+      { names: 6, rows: (random) => [row('Cardinality', { maximum: 1 + Math.floor(3 * random()) }), capped(0.2)] },
     ],
   },
   MinimumHolding: {
     threshold: [
       {
-        names: 9,
+        names: 7,
         rows: (random) => [
           row('MinimumHolding', { threshold: 0.2 + 0.25 * random() }),
-          row('Cardinality', { minimum: 6, maximum: 9 }),
+          row('Cardinality', { minimum: 6, maximum: 7 }),
         ],
       },
     ],
@@ -206,6 +207,6 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
       },
     ],
   },
-  Concentration5_10_40: { 'single trigger aggregate': [{ names: 5, rows: () => [row('Concentration5_10_40', FIVE)] }] },
-  ConcentrationRIC: { 'single trigger aggregate': [{ names: 5, rows: () => [row('ConcentrationRIC', FIVE)] }] },
+  Concentration5_10_40: { 'single trigger aggregate': [{ names: 4, rows: () => [row('Concentration5_10_40', FOUR)] }] },
+  ConcentrationRIC: { 'single trigger aggregate': [{ names: 4, rows: () => [row('ConcentrationRIC', FOUR)] }] },
 };

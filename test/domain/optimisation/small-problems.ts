@@ -68,7 +68,7 @@ export function smallProblem(market: SmallMarket): Problem {
 }
 
 /** Sessions of scenarios: the tail of a twentieth is no whole number of them. */
-const SCENARIOS = 90;
+const SCENARIOS = 50;
 
 /** Returns of a session with the covariance of the factors and a share of each name's own, [T x N]. */
 function scenarioReturns(random: () => number, loadings: Float64Array, n: number): Float64Array {

@@ -7,7 +7,8 @@ import { readDatabase } from '#market/sources/databases/read-database.js';
 import { createProblems } from '#market/content/problems.js';
 import { readImport } from '#market/import/read-import.js';
 import { writeZip } from '#market/formats/zip-writer.js';
-import { type PostgresqlServer, hasPostgresql, startPostgresql } from '../../postgresql/postgresql-server.js';
+import { Client } from 'pg';
+import { hasPostgresql, openTestDatabase, type TestDatabase } from '../../postgresql/shared-postgresql.js';
 import { places, readFolder, writeFiles } from '../store-folder.js';
 import { folderFor, duckDbFile, inFolder, inDatabase } from './problem-folders.js';
 
@@ -143,11 +144,17 @@ test.each(Object.entries(SOURCES))(
 );
 
 describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
-  let server: PostgresqlServer;
+  let server: TestDatabase;
+  let client: Client;
   beforeAll(async () => {
-    server = await startPostgresql();
+    server = await openTestDatabase();
+    client = new Client(server.url);
+    await client.connect();
   });
-  afterAll(() => server.stop());
+  afterAll(async () => {
+    await client.end();
+    await server.drop();
+  });
 
   const read = async (tables = {}) => {
     const problems = createProblems();
@@ -155,10 +162,10 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
       kind: 'postgresql',
       address: '127.0.0.1',
       host: '127.0.0.1',
-      port: server.port,
+      port: Number(new URL(server.url).port),
       user: 'tester',
       password: '',
-      database: 'postgres',
+      database: server.name,
       isEncrypted: false,
     } as const;
     await readDatabase(place, tables, problems, () => {}, { isPart: false });
@@ -166,12 +173,12 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   };
 
   test('is told everything that is wrong with all of its tables', async () => {
-    for (const line of statements(['text', 'float8'])) await server.query(line);
+    for (const line of statements(['text', 'float8'])) await client.query(line);
     expect(places(await read()).toSorted()).toEqual(PROBLEMS);
   });
 
   test('is told what is wrong with the rows of a table that lacks a column, and which table was meant', async () => {
-    await server.query(
+    await client.query(
       `CREATE TABLE bars AS SELECT 'A' AS identifier, DATE '2024-01-02' AS date, 1.0::float8 AS "CLSOE", -1.0::float8 AS "VOLUME" FROM generate_series(1, 2)`,
     );
     const findings = await read({ market: 'bars', reference: 'referense' });

@@ -14,6 +14,8 @@ import { contentOf, hashOf, readFolder, writeFiles } from '../store-folder.js';
 
 const folderFor = temporaryFolders();
 
+const SP500 = 'sp500-2010-2013/close_split_adjusted.csv.gz';
+
 async function load(files: Record<string, string>) {
   const folder = await folderFor();
   await writeFiles(folder, files);
@@ -33,7 +35,7 @@ const SETS = [
   ['ragged-20', 'ragged-20/stock_prices.csv', 20, undefined, undefined],
   ['small-11', 'small-11/stock_prices.csv', 11, undefined, undefined],
   ['statistics', 'statistics/test_data.csv', 3, undefined, undefined],
-  ['sp500-2010-2013', 'sp500-2010-2013/close_split_adjusted.csv.gz', 469, undefined, undefined],
+  ['sp500-2010-2013', SP500, 469, undefined, undefined],
   [
     'us-1500-adjusted',
     'us-1500-adjusted/adj_close_2005_2017_top1500.csv.gz',
@@ -58,11 +60,15 @@ function jumpsOf(file: string): string[] {
   return jumps.toSorted();
 }
 
+/** With volumes, for every test that asks for them. */
+let sp500: ReturnType<typeof load> | undefined;
+const loadSp500 = () => (sp500 ??= load({ 'market.csv': longCsv(SP500, { VOLUME: 'sp500-2010-2013/volume.csv.gz' }) }));
+
 describe.skipIf(!hasRealSets)('real prices', () => {
   test.each(SETS)(
     '%s loads whole, with the same content as CSV and as Parquet, and its jumps are told',
     async (_name, file, names, dates, jumps) => {
-      const { content, findings } = await load({ 'market.csv': longCsv(file) });
+      const { content, findings } = await (file === SP500 ? loadSp500() : load({ 'market.csv': longCsv(file) }));
       expect(content.identifiers).toHaveLength(names);
       if (dates !== undefined) expect(content.dates).toHaveLength(dates);
       const folder = join(await folderFor(), 'store');
@@ -95,7 +101,10 @@ describe.skipIf(!hasRealSets)('real prices', () => {
     );
     const folder = await folderFor();
     await writeFiles(folder, {
-      'market.csv': longCsv('sp500-2010-2013/close_split_adjusted.csv.gz'),
+      // A bar of each name of the set.
+      'market.csv': `identifier,date,CLOSE\n${wideTable(SP500)
+        .names.map((name) => `${name},2013-01-02,1\n`)
+        .join('')}`,
       'universes.csv': `universe,identifier,start,end\n${rows.map(([ticker, start, end]) => `SP500,${ticker},${start},${end}`).join('\n')}\n`,
     });
     const { read, findings } = await readFolder(folder);
@@ -106,9 +115,7 @@ describe.skipIf(!hasRealSets)('real prices', () => {
   });
 
   test('the doubtful prints of the S&P 500 set are told as jumps', async () => {
-    const { content, warnings } = await load({
-      'market.csv': longCsv('sp500-2010-2013/close_split_adjusted.csv.gz', { VOLUME: 'sp500-2010-2013/volume.csv.gz' }),
-    });
+    const { content, warnings } = await loadSp500();
     // C and DUK print once the price of another share basis, PLD that of the company it had merged with; CSX split 3 for 1.
     const jumps = warnings.filter((warning) => warning.startsWith('PRICE_JUMP'));
     for (const place of [

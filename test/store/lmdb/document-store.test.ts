@@ -47,9 +47,10 @@ async function withDamage(
     maxDbs: 1,
   });
   const entries = Array.from(raw.getRange({})); // Before any of them changes.
-  for (const { key, value } of entries) {
-    await raw.put(Buffer.from(key), damage(Buffer.from(value), key.toString('latin1').split('\u0000')[2]!));
-  }
+  await raw.transaction(() => {
+    for (const { key, value } of entries)
+      void raw.put(Buffer.from(key), damage(Buffer.from(value), key.toString('latin1').split('\u0000')[2]!));
+  });
   await raw.flushed;
   await raw.close();
   return openDocumentStore({ folder });
@@ -138,6 +139,7 @@ describe('a damaged file', () => {
     const folder = await folderWithDocuments();
     const sound = await readFile(data(folder));
     const random = seeded(4);
+    const whole = JSON.stringify({ text: 'x'.repeat(500) });
     for (let mutant = 0; mutant < 6; mutant++) {
       const file = Buffer.from(sound);
       for (let flip = 0; flip < 3; flip++) file[Math.floor(random() * file.length)]! ^= 1 << Math.floor(random() * 8);
@@ -147,10 +149,12 @@ describe('a damaged file', () => {
         expect(store.name).toBe('StartRefusal');
         continue;
       }
+      const others: unknown[] = [];
       for (const id of await store.ids('index')) {
         const found = (await store.get('index', id))!;
-        if ('body' in found) expect(found.body).toEqual({ text: 'x'.repeat(500) });
+        if ('body' in found && JSON.stringify(found.body) !== whole) others.push(found);
       }
+      expect(others).toEqual([]);
       await store.close();
     }
   });

@@ -108,7 +108,7 @@ function longMarket(calendars: Calendars) {
 test('an optimised index, or a strategy under constraints, looks back no further than the windows of its risk model, however long the market', () => {
   const calendars = openCalendars();
   const { market, sessions } = longMarket(calendars);
-  const begin = { calendar: 'XNYS', base_date: formatDay(sessions[3]!), rebalance: { frequency: 'monthly' } };
+  const begin = { calendar: 'XNYS', base_date: formatDay(sessions[400]!), rebalance: { frequency: 'monthly' } };
   const parent = IndexDocument.parse({
     ...begin,
     id: 'P',

@@ -29,7 +29,7 @@ export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 /** Of runs that are optimised: each solves at every rebalance, in the whole run of every step too. */
 export const OPTIMISED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 7);
 /** Of strategies under constraints, which solve more often. */
-export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
+export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
 
 export const DAYS_ADDED = 14;
 

@@ -13,7 +13,8 @@ import { createLocations } from '#market/sources/locations.js';
 import { createProblems } from '#market/content/problems.js';
 import { temporaryFolders } from '../../../store/temporary-folder.js';
 import { hashOf, places, writeFiles } from '../../store-folder.js';
-import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../../../postgresql/postgresql-server.js';
+import { hasPostgresql, startPostgresql } from '../../../postgresql/postgresql-server.js';
+import { openTestDatabase, type TestDatabase } from '../../../postgresql/shared-postgresql.js';
 
 const folderFor = temporaryFolders();
 
@@ -164,26 +165,32 @@ describe('a DuckDB file', () => {
 });
 
 describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
-  let server: PostgresqlServer;
+  let server: TestDatabase;
+  let client: Client;
   beforeAll(async () => {
-    server = await startPostgresql();
-    for (const statement of TABLES) await server.query(statement);
+    server = await openTestDatabase();
+    client = new Client(server.url);
+    await client.connect();
+    for (const statement of TABLES) await client.query(statement);
   });
-  afterAll(() => server.stop());
+  afterAll(async () => {
+    await client.end();
+    await server.drop();
+  });
 
   const place = (): DatabasePlace => ({
     kind: 'postgresql',
     address: '127.0.0.1',
     host: '127.0.0.1',
-    port: server.port,
+    port: Number(new URL(server.url).port),
     user: 'tester',
     password: 'secret-of-the-test',
-    database: 'postgres',
+    database: server.name,
     isEncrypted: false,
   });
 
   test('has the content of the same data in files, dates by the calendar whatever the time zone', async () => {
-    await server.query("ALTER DATABASE postgres SET timezone TO 'America/New_York'");
+    await client.query(`ALTER DATABASE ${server.name} SET timezone TO 'America/New_York'`);
     const { found, findings } = await read(place());
     expect(findings).toEqual([]);
     expect(await contentHash(found!.content)).toBe(await expectedHash());
@@ -201,9 +208,9 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
       'SELECT identifier::char(8) AS identifier, date, "CLOSE"::real AS "CLOSE", "VOLUME" FROM market',
     ],
   ])('with %s gives the same bars', async (_what, query) => {
-    await server.query(`CREATE OR REPLACE VIEW bars AS ${query}`);
+    await client.query(`CREATE OR REPLACE VIEW bars AS ${query}`);
     const { found, findings } = await read(place(), { market: 'bars' });
-    await server.query('DROP VIEW bars');
+    await client.query('DROP VIEW bars');
     expect(findings).toEqual([]);
     expect(await contentHash(found!.content)).toBe(await expectedHash());
   });
@@ -215,29 +222,38 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
     ['no identifier', "(NULL, '2024-01-02', 1)", 'BAD_IDENTIFIER market[row 1].identifier'],
     ['the same key twice', "('A', '2024-01-02', 1), ('A', '2024-01-02', 1)", 'DUPLICATE_KEY market[row 2]'],
   ])('with %s is told', async (_what, values, reported) => {
-    await server.query(
+    await client.query(
       `CREATE TABLE bad (identifier text, date date, "CLOSE" float8); INSERT INTO bad VALUES ${values}`,
     );
     const { reported: findings } = await read(place(), { market: 'bad' });
-    await server.query('DROP TABLE bad');
+    await client.query('DROP TABLE bad');
     expect(findings).toEqual([reported]);
   });
 
   test('is read from tables of other schemas', async () => {
-    await server.query('CREATE SCHEMA other; CREATE TABLE other."My bars" AS SELECT * FROM market');
+    await client.query('CREATE SCHEMA other; CREATE TABLE other."My bars" AS SELECT * FROM market');
     expect((await read(place(), { market: 'other.My bars' })).findings).toEqual([]);
     expect((await read(place(), { market: 'My bars' })).reported).toEqual(['LOCATION_NOT_FOUND tables.market']);
   });
 
   test('whose server dies in the middle of a read is told, without the password', async () => {
     const own = await startPostgresql();
+    // Rows beyond the first that are told of, and one that the server is still busy with when it dies.
     await own.query(
-      `CREATE TABLE market AS SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE" FROM generate_series(0, 999999) i`,
+      `CREATE VIEW market AS
+        SELECT 'N' || (i % 500) AS identifier, DATE '2000-01-01' + (i / 500) AS date, 1.0::float8 AS "CLOSE"
+        FROM generate_series(0, 269999) i
+        UNION ALL SELECT 'A', DATE '2024-01-02', (SELECT 1.0::float8 FROM pg_sleep(600))`,
     );
     const problems = createProblems();
-    const reading = readDatabase({ ...place(), port: own.port } as DatabasePlace, {}, problems, (fraction) => {
-      if (fraction > 0.05) own.kill();
-    });
+    const reading = readDatabase(
+      { ...place(), port: own.port, database: 'postgres' } as DatabasePlace,
+      {},
+      problems,
+      (fraction) => {
+        if (fraction > 0.05) own.kill();
+      },
+    );
     expect(await reading).toBeUndefined();
     await own.stop();
     expect(places(problems.findings())).toEqual(['UNREADABLE_FILE ']);
@@ -245,7 +261,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
   });
 
   test('with a view that writes is refused by the server, and one with a locked table is not waited for', async () => {
-    await server.query(
+    await client.query(
       `CREATE FUNCTION noisy() RETURNS float8 AS $$ BEGIN DELETE FROM market; RETURN 1; END $$ LANGUAGE plpgsql; CREATE VIEW writes AS SELECT identifier, date, noisy() AS "CLOSE" FROM market`,
     );
     const written = await read(place(), { market: 'writes' });
@@ -255,7 +271,7 @@ describe.skipIf(!hasPostgresql)('a PostgreSQL database', () => {
         message: 'The database cannot be read: cannot execute DELETE in a read-only transaction',
       },
     ]);
-    const locker = new Client({ host: '127.0.0.1', port: server.port, user: 'tester', database: 'postgres' });
+    const locker = new Client(server.url);
     await locker.connect();
     await locker.query('BEGIN; LOCK TABLE market IN ACCESS EXCLUSIVE MODE');
     const locked = await read(place());

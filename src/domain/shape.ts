@@ -192,7 +192,7 @@ function describe(issue: Issue, value: unknown, name: string): Description {
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
     default: {
       const declared = (issue as { params?: { finding?: FindingCode } }).params?.finding;
-      const found = value === undefined ? '' : `; it is ${got}`;
+      const found = value === undefined || value === null ? '' : `; it is ${got}`;
       return { code: declared ?? 'WRONG_TYPE', message: `${name} ${issue.message}${found}.` };
     }
   }

@@ -20,7 +20,7 @@ export interface ActionsView {
   readonly index_id: string;
   /** Last date of the run. */
   readonly as_of: string;
-  /** By ex-date and name; the first 10,000. */
+  /** By ex-date and name; the last 10,000. */
   readonly actions: readonly IndexAction[];
   /** Actions there are in the window. */
   readonly actions_total: number;
@@ -628,6 +628,8 @@ export interface BlendOverlay {
   }[];
   /** When the weights are restored. */
   readonly rebalance: RebalanceSpec;
+  /** Return in which every part is held; that of the first part unless given. */
+  readonly variant?: 'price' | 'total' | 'net' | undefined;
   /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
   readonly cost_bps?: number | undefined;
 }
@@ -644,6 +646,8 @@ export interface BlendOverlayInput {
   }[];
   /** When the weights are restored. */
   readonly rebalance?: RebalanceSpecInput | undefined;
+  /** Return in which every part is held; that of the first part unless given. */
+  readonly variant?: 'price' | 'total' | 'net' | undefined;
   /** Cost of changes of exposure at the close, basis points of what is traded; 0 where not given. */
   readonly cost_bps?: number | undefined;
 }
@@ -2342,7 +2346,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -6033,7 +6037,7 @@ export interface RunSummaryRow {
   readonly max_drawdown: number;
   /** Levels of the last year: every fourth date and the last. */
   readonly trace: SeriesPayload;
-  /** The same of the index, without costs, on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs. */
+  /** The same of the index, without costs of trading (those that an overlay charges are part of it), on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs. */
   readonly index: IndexMoves | null;
   /** Date of the latest rebalance. */
   readonly last_rebalance: string;

@@ -60,7 +60,7 @@ export const ActionsView = z
           })
           .meta({ id: 'IndexAction' }),
       )
-      .meta({ description: 'By ex-date and name; the first 10,000.' }),
+      .meta({ description: 'By ex-date and name; the last 10,000.' }),
     actions_total: z.int().meta({ description: 'Actions there are in the window.' }),
   })
   .meta({ id: 'ActionsView' });

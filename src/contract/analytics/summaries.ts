@@ -31,7 +31,7 @@ export const RunSummaryRow = z
     ...moves,
     index: IndexMoves.nullable().meta({
       description:
-        'The same of the index, without costs, on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.',
+        'The same of the index, without costs of trading (those that an overlay charges are part of it), on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.',
     }),
     last_rebalance: z.string(),
     next_rebalance: z.string().nullable().meta({

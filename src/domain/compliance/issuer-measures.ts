@@ -25,7 +25,11 @@ export function nthLargestIssuer(n: number): Measure {
       }
       return largest[n - 1]!;
     },
-    movesOf: (holdings, { limit }) => bothWays(holdings, limit, (above, from) => (above.count >= n ? from : Infinity)),
+    movesOf: (holdings, { limit }) =>
+      bothWays(holdings, limit, {
+        beyond: (above, from) => (above.count >= n ? from : Infinity),
+        gapAt: () => Infinity,
+      }),
   };
 }
 
@@ -33,7 +37,11 @@ export function nthLargestIssuer(n: number): Measure {
 export function sumAbove(trigger: number): Measure {
   return {
     valueOf: ({ issuers }) => issuers.reduce((sum, weight) => (weight > trigger ? sum + weight : sum), 0),
-    movesOf: (holdings, bound) => bothWays(holdings, trigger, (above, from, to) => firstBeyond(above, bound, from, to)),
+    movesOf: (holdings, bound) =>
+      bothWays(holdings, trigger, {
+        beyond: (above, from, to) => firstBeyond(above, bound, from, to),
+        gapAt: (sum) => gapOf(bound, sum),
+      }),
   };
 }
 
@@ -44,11 +52,14 @@ export function sumUpTo(trigger: number): Measure {
     movesOf(holdings, bound) {
       const invested = holdings.issuers.reduce((sum, own) => sum + own, 0);
       const others = { fixed: 0, moving: 0, weight: 0 };
-      return bothWays(holdings, trigger, ({ fixed, moving, weight }, from, to) => {
-        others.fixed = invested - fixed;
-        others.moving = weight - moving;
-        others.weight = weight;
-        return firstBeyond(others, bound, from, to);
+      return bothWays(holdings, trigger, {
+        beyond({ fixed, moving, weight }, from, to) {
+          others.fixed = invested - fixed;
+          others.moving = weight - moving;
+          others.weight = weight;
+          return firstBeyond(others, bound, from, to);
+        },
+        gapAt: (sum) => gapOf(bound, invested - sum),
       });
     },
   };
@@ -70,18 +81,27 @@ function firstBeyond(
   return isWithin ? meets : Infinity;
 }
 
+/** What a sum has to change by to meet a bound, per unit that the moving weight changes it by at most. */
+function gapOf({ limit }: Bound, sum: number): number {
+  return Math.abs(limit - sum) / Math.max(1, Math.abs(limit), Math.abs(1 - limit));
+}
+
+interface Question {
+  /** The move between two at which the bound is passed while the same issuers are above the trigger, else Infinity. */
+  beyond(above: Above, from: number, to: number): number;
+  /** Least product of a move and a weight at which it is while none has crossed, by the sum of those above. */
+  gapAt(sum: number): number;
+}
+
 /**
  * The least move at which `beyond` finds the bound passed: asked for each span of moves over which the same issuers are
  * above the trigger, outwards from no move. Another issuer s passes it where s / (1 + w x) does, at one multiple of 1/w
  * for all names: one order serves them all. The issuer of the name passes it where (s + w x) / (1 + w x) does.
  */
-function bothWays(
-  holdings: Holdings,
-  trigger: number,
-  beyond: (above: Above, from: number, to: number) => number,
-): LeastMove {
+function bothWays(holdings: Holdings, trigger: number, { beyond, gapAt }: Question): LeastMove {
   const { weights, issuers, issuerOf } = holdings;
-  const { falling, rising, sum } = byDistance(holdings, trigger);
+  const { falling, rising, sum, gap } = byDistance(holdings, trigger);
+  const least = Math.min(gap, gapAt(sum)) * (1 - ROUNDING);
   const above: Above = { count: 0, fixed: 0, moving: 0, weight: 0 };
 
   function walk(name: number, direction: 1 | -1, reach: number): number {
@@ -120,8 +140,14 @@ function bothWays(
     }
   }
 
-  return (name, reach) => nearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach)));
+  return (name, reach) =>
+    reach * Math.abs(weights[name]!) < least
+      ? Infinity
+      : nearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach)));
 }
+
+/** So that rounding skips no name. */
+const ROUNDING = 1e-9;
 
 function finite(move: number): number {
   return Number.isFinite(move) ? move : Infinity;
@@ -134,6 +160,8 @@ interface ByDistance {
   readonly sum: number;
   /** Those at most at it that a move of another can take above, the nearest first. */
   readonly rising: readonly number[];
+  /** Least distance of an issuer to the trigger: none passes it while a weight times its move is less. */
+  readonly gap: number;
 }
 
 function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance {
@@ -148,8 +176,10 @@ function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance
   // Behind the fall of a long position w to nothing the others are 1 / (1 - w) of what they were; of a short one, no end.
   const least = isShort ? 0 : trigger * (1 - most);
   let sum = 0;
+  let gap = Infinity;
   for (let issuer = 0; issuer < issuers.length; issuer++) {
     const weight = issuers[issuer]!;
+    gap = Math.min(gap, Math.abs(weight - trigger));
     if (weight > trigger) {
       falling.push(issuer);
       sum += weight;
@@ -157,5 +187,5 @@ function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance
   }
   falling.sort((a, b) => issuers[a]! - issuers[b]!);
   rising.sort((a, b) => issuers[b]! - issuers[a]!);
-  return { falling, rising, sum };
+  return { falling, rising, sum, gap };
 }

@@ -138,13 +138,15 @@ export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings):
 /** The same within every limit. */
 function leastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const { weights } = holdings;
-  const held = Array.from(weights.keys()).filter((name) => weights[name] !== 0);
-  const heaviest = heaviestOf(weights);
+  // The heaviest first: their moves tell soonest what the others cannot better.
+  const order = heaviestOf(weights);
+  const heaviest = order.slice();
+  for (let name = 0; name < weights.length; name++) if (weights[name] !== 0) order.push(name);
   let nearest = -1;
   let least = Infinity;
   for (const row of rows) {
     const moveOf = row.measure.movesOf(holdings, row);
-    for (const name of row.measure.movers?.(heaviest) ?? held) {
+    for (const name of row.measure.movers?.(heaviest) ?? order) {
       if (weights[name] === 0) continue;
       const move = moveOf(name, Math.abs(least));
       if (move === Infinity || Math.abs(move) > Math.abs(least)) continue;

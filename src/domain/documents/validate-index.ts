@@ -10,16 +10,15 @@ import {
   IndexDocument,
   isDerivedDocument,
   isOverlayDocument,
-  sourcesOf,
   RESERVED_INDEX_IDS,
   UniverseSpec,
-  type TreatmentSpec,
 } from './index-document.js';
 import { RebalanceSpec } from './rebalance-spec.js';
 import { assumptionFindings } from './assumptions.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
+import { treatmentOf } from './treatment.js';
 import { overlayFindings, overlayTermsFindings } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
 import { referenceFindings } from './validate-reference.js';
@@ -100,15 +99,6 @@ export function assumptionsOf(
 ): Finding[] {
   const treatment = treatmentOf(document, indexOf);
   return treatment === undefined ? [] : assumptionFindings({ document, treatment, market });
-}
-
-/** The treatment of a document: a derived index has that of the index it was made from. */
-function treatmentOf(document: IndexDocument, indexOf: IndexContext['indexOf']): TreatmentSpec | undefined {
-  const { pipeline, derivation } = document;
-  if (pipeline !== null) return pipeline.treatment;
-  const sourceId = isOverlayDocument(document) ? sourcesOf(document)[0] : derivation?.source_index_id;
-  const source = sourceId === undefined ? undefined : indexOf(sourceId);
-  return source && treatmentOf(source, indexOf);
 }
 
 /** The id, the calendar, and which kind of index it is. */

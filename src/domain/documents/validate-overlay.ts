@@ -6,6 +6,7 @@ import { refuseWithFindings } from '../refusal.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from './index-document.js';
+import { treatmentOf } from './treatment.js';
 import { referenceFindings } from './validate-reference.js';
 
 /** Weights of a blend may miss 1 by so much. */
@@ -43,13 +44,27 @@ export function overlayTermsFindings(document: IndexDocument, { indexOf, market 
   return [
     ...currencyFindings(document, sources),
     ...rateFindings(document, sources, market),
-    ...(overlay.type === 'blend' ? blendFindings(overlay.parts, overlay.rebalance) : []),
+    ...(overlay.type === 'blend' ? [...blendFindings(overlay), ...returnFindings(overlay, sources, indexOf)] : []),
   ];
 }
 
 type Blend = Extract<OverlayDocument['overlay'], { type: 'blend' }>;
 
-function blendFindings(parts: Blend['parts'], rebalance: Blend['rebalance']): Finding[] {
+/** Parts that are indices of different returns, which a blend holds in one. */
+function returnFindings(
+  { variant }: Blend,
+  sources: readonly IndexDocument[],
+  indexOf: IndexContext['indexOf'],
+): Finding[] {
+  const own = sources.map((source) => ({ id: source.id, variant: treatmentOf(source, indexOf)?.dividends }));
+  const [first] = own;
+  if (variant !== undefined || own.every((part) => part.variant === first?.variant)) return [];
+  const named = own.map((part) => `${part.id} ${part.variant}`).join(', ');
+  const message = `The parts are of different returns (${named}): all are held as ${first?.variant}, that of the first. overlay.variant names another.`;
+  return [{ severity: 'warning', code: 'RETURNS_DIFFER', path: 'overlay.variant', message }];
+}
+
+function blendFindings({ parts, rebalance }: Blend): Finding[] {
   const sum = parts.reduce((total, { weight }) => total + weight, 0);
   return [
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE

@@ -11,7 +11,7 @@ import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors } from '../exports/tables/events.js';
 
-/** Most actions that are listed. */
+/** Most actions that are listed: the latest. */
 const LISTED_MAX = 10_000;
 
 export interface ActionsInput {
@@ -45,7 +45,7 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
   return {
     index_id: columns.header.run_id,
     as_of: formatDay(last),
-    actions: rows.slice(0, LISTED_MAX),
+    actions: rows.slice(-LISTED_MAX),
     actions_total: rows.length,
   };
 }

@@ -1,9 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import type { MarketData } from '#domain/market/market-data.js';
+import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
 import { carriedCloses } from '#domain/market/series.js';
 import { Refusal } from '#domain/refusal.js';
+import { checkShape } from '#domain/shape.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { run } from '../backtest/random-run.js';
@@ -52,6 +53,18 @@ const levelOf = (overlay: Readonly<Record<string, unknown>>, rest = {}): Float64
   run(market, overlayOn(overlay, rest), { documents: { X: source } }).index.book.value;
 const rateOf = (id: string): Float64Array =>
   carriedCloses(market.series!.get(id)!, Int32Array.from(days)).map((percent) => percent / 100);
+
+const actionOf = (identifier: string, t: number, value: number): CorporateAction => ({
+  identifier,
+  type: 'DIVIDEND',
+  value,
+  exDay: days[t]!,
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+});
 
 function near(actual: Float64Array, expected: ArrayLike<number>): void {
   expect(actual.length).toBe(expected.length);
@@ -192,6 +205,40 @@ test('a blend holds units of its parts from one of its rebalances to the next', 
   near(run(market, blend, { documents }).index.book.value, expected);
 });
 
+test('a blend holds every part in one return: that of the first, or the one that it names', () => {
+  const paying = { ...market, actions: [actionOf('A', 20, 1.5), actionOf('B', 35, 0.4)] };
+  const price = {
+    ...source,
+    id: 'Y',
+    pipeline: { ...source.pipeline!, treatment: { ...source.pipeline!.treatment, dividends: 'price' as const } },
+  };
+  const documents = { X: source, Y: price };
+  const weights = [0.6, 0.4];
+  const parts = weights.map((weight, k) => ({ index_id: ['X', 'Y'][k]!, weight }));
+  const [x, y] = [source, price].map((document) => run(paying, document, { documents }).variants);
+  const blended = (variant: 'price' | 'total') =>
+    x![variant]!.level.map(
+      (level, t) => 60 * (level / x![variant]!.level[0]!) + 40 * (y![variant]!.level[t]! / y![variant]!.level[0]!),
+    );
+  expect(blended('total').at(-1)! / blended('price').at(-1)!).toBeGreaterThan(1.01);
+  for (const [variant, own] of [
+    [undefined, 'total'],
+    ['price', 'price'],
+  ] as const) {
+    const blend = overlayOn({
+      type: 'blend',
+      parts,
+      rebalance: { frequency: 'none' },
+      ...(variant ? { variant } : {}),
+    });
+    const made = run(paying, blend, { documents });
+    near(made.index.book.value, blended(own));
+    expect(made.index.compositions.treatment.dividends).toBe(own);
+    near(made.variants.total!.level, blended('total'));
+    near(made.variants.price!.level, blended('price'));
+  }
+});
+
 test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   const three = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 110, 99], B: [100, 110, 99] } });
   const on = (factor: number) =>
@@ -236,4 +283,17 @@ test('every overlay says what it does, with every number of its definition', () 
     for (const series of JSON.stringify(overlay).match(/DOMESTIC|FOREIGN/g) ?? []) expect(text).toContain(series);
     expect(text).not.toMatch(/undefined|NaN|null/);
   }
+});
+
+test.each([
+  [{ type: 'risk_control', target: 0.1 }, 'overlay.half_lives or sessions is needed, one of the two.'],
+  [{ type: 'decrement' }, 'overlay.percent or points is needed, one of the two.'],
+  [
+    { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' } },
+    'overlay.rates.foreign or currencies is needed, one of the two.',
+  ],
+])('%o lacks one of two fields, and says which', (overlay, message) => {
+  const document = overlayOn({ type: 'fee', percent: 1 });
+  const { findings } = checkShape(IndexDocument, { ...document, overlay });
+  expect(findings.map((finding) => finding.message)).toEqual([message]);
 });

@@ -14,13 +14,20 @@ import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } 
 
 const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
 
-/** An index over random names, another of equal weights beside it. */
+/** An index over random names, another of equal weights in another return beside it. */
 const second = (document: IndexDocument): IndexDocument =>
   IndexDocument.parse({
     ...document,
     id: 'Y',
     name: 'Y',
-    pipeline: { ...document.pipeline, weighting: { type: 'EqualWeight' } },
+    pipeline: {
+      ...document.pipeline,
+      treatment: {
+        ...document.pipeline!.treatment,
+        dividends: document.pipeline!.treatment.dividends === 'total' ? 'price' : 'total',
+      },
+      weighting: { type: 'EqualWeight' },
+    },
   });
 
 /** Refused where every name is gone; there is nothing to say of it then. */

@@ -146,7 +146,9 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
   expect(await findingsOf({ ...DOUBLE, id: 'B', currency: 'EUR', overlay: twice })).toEqual([
     ['NOT_IN_CHOICES', 'currency'],
   ]);
-  expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([['REQUIRED', 'overlay']]);
+  expect(await findingsOf({ ...DOUBLE, id: 'B', overlay: { type: 'decrement' } })).toEqual([
+    ['REQUIRED', 'overlay.percent'],
+  ]);
   const hedged = (rest: object) =>
     findingsOf({
       ...DOUBLE,

@@ -29,7 +29,7 @@ class ActionsView(t.TypedDict):
     index_id: str
     #: Last date of the run.
     as_of: str
-    #: By ex-date and name; the first 10,000.
+    #: By ex-date and name; the last 10,000.
     actions: t.Sequence[IndexAction]
     #: Actions there are in the window.
     actions_total: int
@@ -687,6 +687,8 @@ class _BlendOverlay(t.TypedDict):
 class BlendOverlay(_BlendOverlay, total=False):
     """Several indices at fixed weights, on a schedule of its own."""
 
+    #: Return in which every part is held; that of the first part unless given.
+    variant: t.Literal["price", "total", "net"]
     #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
     cost_bps: float
 
@@ -709,6 +711,8 @@ class BlendOverlayInput(_BlendOverlayInput, total=False):
 
     #: When the weights are restored.
     rebalance: RebalanceSpecInput
+    #: Return in which every part is held; that of the first part unless given.
+    variant: t.Literal["price", "total", "net"]
     #: Cost of changes of exposure at the close, basis points of what is traded; 0 where not given.
     cost_bps: float
 
@@ -2611,7 +2615,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -6644,7 +6648,7 @@ class RunSummaryRow(t.TypedDict):
     max_drawdown: float
     #: Levels of the last year: every fourth date and the last.
     trace: SeriesPayload
-    #: The same of the index, without costs, on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.
+    #: The same of the index, without costs of trading (those that an overlay charges are part of it), on the dates of the run; null of a strategy. What stands beside it is of the portfolio after costs.
     index: t.Optional[IndexMoves]
     #: Date of the latest rebalance.
     last_rebalance: str

@@ -1,6 +1,6 @@
 import type { Day } from '../../days.js';
 import type { IndexDocument, TreatmentSpec } from '../../documents/index-document.js';
-import { referencesOf } from '../../documents/validate-reference.js';
+import { treatmentOf as documentTreatment } from '../../documents/treatment.js';
 import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
@@ -142,10 +142,9 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
   );
 }
 
-/** Treatment of prices and actions; a derived index has that of its source. */
+/** Treatment of prices and actions; a derived index has that of its source, an overlay of what lies beneath. */
 export function treatmentOf(documents: Readonly<Record<string, IndexDocument>>, indexId: string): TreatmentSpec {
-  const document = documents[indexId]!;
-  return document.pipeline?.treatment ?? treatmentOf(documents, referencesOf(document)[0]!);
+  return documentTreatment(documents[indexId]!, (id) => documents[id])!; // A plan has every document that it reaches.
 }
 
 /** Inputs of the books of an index: definition, treatment and market. */

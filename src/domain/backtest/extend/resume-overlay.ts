@@ -6,6 +6,7 @@ import type { Book, BookOverlay } from '../simulate/book.js';
 import type { Composition } from '../simulate/compositions.js';
 import { overlayContext, sharesIn } from '../simulate/overlay-context.js';
 import { pathBook } from '../simulate/overlay-book.js';
+import { heldVariant } from '../simulate/index-run.js';
 import { heldCompositions } from '../simulate/overlay-compositions.js';
 import type { StoredBook } from '../simulate/resumed-book.js';
 import type { IndexContinuation } from './continuation.js';
@@ -46,7 +47,9 @@ export function resumeIndexOrOverlay(
   // Of several indices the order of findings is theirs, not that of the days; orders that wait are not followed.
   const findings = beneath.flatMap((source) => source.findings);
   const waits = beneath.some(({ book }) => book.unfilled.length > 0);
-  if ((beneath.length > 1 && findings.length > 0) || waits) throw new CannotResume('overlay');
+  // A part in another return than its own is simulated with its weights, of which nothing is stored.
+  const differs = beneath.some((source) => heldVariant(context, source) !== undefined);
+  if ((beneath.length > 1 && findings.length > 0) || waits || differs) throw new CannotResume('overlay');
   const ownShares = own?.book.overlay?.shares;
   const book = overlayAfter(stored, { ...context, document, beneath, isBrief: variant !== undefined, ownShares });
   const composed = compositionsAfter(book, beneath);

@@ -1,6 +1,7 @@
 import type { Calendars } from '../../calendars/calendar.js';
 import type { Day } from '../../days.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '../../documents/index-document.js';
+import { treatmentOver } from '../../documents/treatment.js';
 import type { MarketData } from '../../market/market-data.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { Refusal } from '../../refusal.js';
@@ -72,7 +73,7 @@ export function createComposer({
     treatment(indexId) {
       const document = composer.document(indexId);
       if (document.pipeline) return document.pipeline.treatment;
-      if (isOverlayDocument(document)) return composer.treatment(sourcesOf(document)[0]!);
+      if (isOverlayDocument(document)) return treatmentOver(document, composer.treatment(sourcesOf(document)[0]!));
       return composer.treatment(document.derivation!.source_index_id);
     },
     universe: (indexId, session) => universeOn(composer, membersOf, { indexId, session }),

@@ -51,10 +51,19 @@ export function indexBook(input: IndexBookInput): Book {
   const { sm } = compositions;
   const bookOf = (source: Compositions): Book => {
     const last = source.sm === sm ? to : lastAtMost(source.sm.sessions, sm.sessions[to]!);
-    const own = indexBook({ compositions: source, to: last, isBrief, ...(variant ? { variant } : {}) });
+    const held = variant ?? heldVariant(compositions, source);
+    const own = indexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
     return source.sm === sm ? own : bookOnSessions(own, sm, to);
   };
   return overlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
+}
+
+/** Return variant in which an overlay holds an index beneath it: its own, undefined where it is that of the index too. */
+export function heldVariant(
+  { treatment: { dividends } }: Pick<Compositions, 'treatment'>,
+  source: Pick<Compositions, 'treatment'>,
+): ReturnVariant | undefined {
+  return source.treatment.dividends === dividends ? undefined : dividends;
 }
 
 function simulatedBook({

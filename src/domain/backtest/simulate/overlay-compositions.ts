@@ -13,7 +13,7 @@ import { heldAt, indexBook } from './index-run.js';
  */
 export function overlayCompositions(composer: Composer, document: OverlayDocument, until: Day): Compositions {
   const sources = sourcesOf(document).map((id) => composer.compositions(id));
-  const { treatment } = sources[0]!;
+  const treatment = composer.treatment(document.id);
   const sm = composer.market(document.id);
   const last = lastAtMost(sm.sessions, until);
   const begins = sources.map((source) => source.sm.sessions[source.first]!);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RETURN_VARIANTS } from '../../market/market-data.js';
 import { RebalanceSpec } from '../../documents/rebalance-spec.js';
 import { Id } from '../../shape.js';
 import { costBps, costSentences } from '../fields.js';
@@ -26,6 +27,10 @@ export const blend = overlayType({
       .max(20)
       .meta({ description: 'Indices and their weights, which sum to 1.' }),
     rebalance: RebalanceSpec.prefault({}).meta({ description: 'When the weights are restored.' }),
+    variant: z
+      .enum(RETURN_VARIANTS)
+      .optional()
+      .meta({ description: 'Return in which every part is held; that of the first part unless given.' }),
     cost_bps: costBps,
   }),
   example: {
@@ -36,8 +41,11 @@ export const blend = overlayType({
     ],
     rebalance: { frequency: 'monthly' },
   },
-  sentences: ({ parts, cost_bps }) => [
+  sentences: ({ parts, variant, cost_bps }) => [
     `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${shareText(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
+    variant === undefined
+      ? `Every part is held in the return of ${parts[0]!.index_id}.`
+      : `Every part is held in its ${variant} return.`,
     ...costSentences(cost_bps),
   ],
   path({ parts, rebalance, cost_bps }, context) {

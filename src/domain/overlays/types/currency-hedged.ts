@@ -42,7 +42,8 @@ const schema = z
     basis: basis(360),
   })
   .refine(({ rates, currencies }) => (rates.foreign === undefined) !== (currencies === undefined), {
-    error: 'needs either rates.foreign or currencies',
+    path: ['rates', 'foreign'],
+    error: 'or currencies is needed, one of the two',
     params: { finding: 'REQUIRED' },
   })
   .refine(({ to, currencies = [] }) => new Set([to, ...currencies.map((of) => of.currency)]).size > currencies.length, {

@@ -24,7 +24,8 @@ export const decrement = overlayType({
       method: z.enum(['geometric', 'arithmetic']).default('geometric').meta({ description: 'How percent is taken.' }),
     })
     .refine((spec) => (spec.percent === null) !== (spec.points === null), {
-      error: 'needs either percent or points',
+      path: ['percent'],
+      error: 'or points is needed, one of the two',
       params: { finding: 'REQUIRED' },
     }),
   example: { type: 'decrement', percent: 5, basis: 365, method: 'geometric' },

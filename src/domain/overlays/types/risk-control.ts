@@ -45,7 +45,8 @@ export const riskControl = overlayType({
       basis: basis(360),
     })
     .refine((spec) => (spec.half_lives === null) !== (spec.sessions === null), {
-      error: 'needs either half_lives or sessions',
+      path: ['half_lives'],
+      error: 'or sessions is needed, one of the two',
       params: { finding: 'REQUIRED' },
     }),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { finished, serving, working, type Run } from './process.js';
+import { finishedHere, serving, servingHere, working, type Run } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--drain-ms', '0'];
 
@@ -72,7 +72,7 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     place = await openTestDatabase();
     shared = await mkdtemp(join(tmpdir(), 'divisor-shared-'));
     environment = { DATABASE_URL: place.url, DIVISOR_ARTIFACTS: `file://${shared}` };
-    await finished(['migrate'], environment);
+    await finishedHere(['migrate'], environment);
   });
   afterAll(async () => {
     await place?.drop();
@@ -80,9 +80,9 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
   });
 
   test('that the guide starts compute what one does, and each front shows what another wrote', async () => {
-    const embedded = await serving(await newFolder(), [...FLAGS, '--workers', '1']);
+    const embedded = await servingHere(await newFolder());
     const expected = await shown(embedded.url, embedded.url);
-    await end(embedded);
+    await embedded.stop();
     const lines = guideLines();
     expect(lines.map(({ verb }) => verb)).toEqual(['serve', 'serve', 'worker', 'worker', 'worker', 'worker']);
     // One worker stands for the others: their lines differ in the home alone.

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
-import { finished, finishedHere, serving, type Run } from './process.js';
+import { finished, finishedHere, serving, servingHere, type Run } from './process.js';
 
 const FLAGS = ['--log-level', 'info', '--workers', '1', '--drain-ms', '0'];
 
@@ -90,9 +90,9 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
       out: 'The tables are now of version 2.\n',
     });
 
-    const embedded = await serving(embeddedHome, FLAGS);
+    const embedded = await servingHere(embeddedHome);
     const expected = await levelsMade(embedded.url);
-    await end(embedded);
+    await embedded.stop();
     const first = await serving(home, [...FLAGS, '--database', place.url]);
     expect(await levelsMade(first.url)).toEqual(expected);
     // The store was written by the effect of a job, the index by a request: both have their first version.
@@ -117,7 +117,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
   test('goes on with what a home held, and back again, with all times and hashes', async () => {
     const [home, back] = [await temporaryFolder(), await temporaryFolder()];
     const own = await openTestDatabase();
-    const embedded = await serving(home, FLAGS);
+    const embedded = await servingHere(home);
     const expected = await levelsMade(embedded.url);
     await historyMade(embedded.url);
     const shown = async (url: string) => {
@@ -130,23 +130,23 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     const [newest, first] = (await ask(embedded.url, 'GET', '/analytics/EVEN/runs'))['runs'] as { run_id: string }[];
     const earlier = `/analytics/EVEN/levels?run_id=${first!.run_id}`;
     expect(await ask(embedded.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
-    await end(embedded);
+    await embedded.stop();
     expect(await finishedHere(['copy', '--from', home, '--to', own.url])).toMatchObject({ status: 0 });
     expect(await finishedHere(['copy', '--from', back, '--to', own.url])).toMatchObject({ status: 78 });
-    const shared = await serving(home, FLAGS, { DATABASE_URL: own.url });
+    const shared = await servingHere(home, [], { DATABASE_URL: own.url });
     expect(await shown(shared.url)).toEqual(before);
     await done(shared.url, '/analytics/EVEN/backtest', {}); // It is submitted behind the jobs that were copied.
     expect(((await ask(shared.url, 'GET', '/jobs'))['jobs'] as { job_id: string }[])[0]!.job_id).toBe('backtest:EVEN');
     const after = await shown(shared.url);
-    await end(shared);
+    await shared.stop();
     expect(await finishedHere(['copy', '--to', back], { DATABASE_URL: own.url })).toMatchObject({ status: 0 });
     for (const folder of ['artifacts', 'stores'])
       await cp(`${home}/${folder}`, `${back}/${folder}`, { recursive: true });
-    const again = await serving(back, FLAGS);
+    const again = await servingHere(back);
     expect(await shown(again.url)).toEqual(after);
     expect(await ask(again.url, 'GET', earlier)).toMatchObject({ levels: expected['levels'] });
     await done(again.url, '/analytics/EVEN/runs/diff', { from: first!.run_id, to: newest!.run_id });
-    await end(again);
+    await again.stop();
     expect((await finishedHere(['verify', '--home', back])).status).toBe(0);
     await own.drop();
   });

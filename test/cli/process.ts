@@ -1,8 +1,12 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { pino } from 'pino';
 import { vi } from 'vitest';
 import { dispatch } from '#cli/dispatch.js';
+import { start, stop } from '#cli/serve.js';
+import { readSettings } from '#cli/settings.js';
+import { handThreadsOn } from '#jobs/lane-threads.js';
 
 const MAIN = resolve('dist/src/main.js');
 
@@ -49,6 +53,7 @@ export async function finishedHere(
   words: readonly string[],
   environment: Record<string, string> = {},
 ): Promise<Ending> {
+  handThreadsOn();
   const [out, err] = [caught(process.stdout), caught(process.stderr)];
   try {
     const status = await dispatch(words, { DIVISOR_WORKERS: '1', ...environment });
@@ -97,7 +102,27 @@ export const serving = (
   environment: Record<string, string> = {},
 ): Promise<Listening> => listening('serve', home, words, environment);
 
-/** The same for a worker. */
+/** A service on a home in this process, where the process is not what is tested. */
+export interface Served {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** Starts the service of `serving` in this process, without a log; it serves its market. */
+export async function servingHere(
+  home: string,
+  words: readonly string[] = [],
+  environment: Record<string, string> = {},
+): Promise<Served> {
+  handThreadsOn();
+  const flags = ['--home', home, '--port', '0', '--warm-up', 'off', '--workers', '1', ...words];
+  const { settings } = readSettings(flags, { DIVISOR_DATA_WAIT_MS: '60000', ...environment });
+  const running = await start(settings, pino({ level: 'silent' }));
+  await running.service.resumed;
+  return { url: running.server.url, stop: () => stop({ ...running, drainMs: 0 }) };
+}
+
+/** Starts a worker in a process of its own, as `serving` does a service. */
 export const working = (
   home: string,
   words: readonly string[],

@@ -1,31 +1,23 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { ErrorEnvelope } from '#contract/common.js';
-import { finished, finishedHere, serving, type Run } from './process.js';
+import { temporaryFolders } from '../store/temporary-folder.js';
+import { finished, finishedHere, serving, type Listening, type Run } from './process.js';
 
 const { version: VERSION } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
 
-let home: string;
-let runs: Run[] = [];
-
-beforeEach(async () => {
-  home = await mkdtemp(join(tmpdir(), 'serve-'));
-});
-
+const newFolder = temporaryFolders();
+const runs: Run[] = [];
 afterEach(async () => {
-  for (const { child, ended } of runs) {
+  for (const { child, ended } of runs.splice(0)) {
     child.kill('SIGKILL');
     await ended;
   }
-  runs = [];
-  await rm(home, { recursive: true, force: true });
 });
 
-async function serve(...words: string[]) {
-  const run = await serving(home, words);
+async function serve(home: string, words: readonly string[] = [], environment: Record<string, string> = {}) {
+  const run = await serving(home, ['--workers', '1', ...words], environment);
   runs.push(run);
   return run;
 }
@@ -39,11 +31,34 @@ function sentenceOf(err: string): string | undefined {
 
 const codeOf = async (response: Response) => ErrorEnvelope.parse(await response.json()).error.code;
 
-test('the service says one line on standard output, answers, and keeps its log apart', async () => {
-  const { url, out, err, child, ended } = await serve('--drain-ms', '0', '--data-roots', join(home, 'nowhere'));
+/** Sends a signal, and waits until the service says that it takes no more. */
+async function stopped({ url, child }: Listening, signal: 'SIGTERM' | 'SIGINT'): Promise<Response> {
+  expect((await fetch(`${url}/health/ready`)).status).toBe(200);
+  child.kill(signal);
+  let ready: Response;
+  do ready = await fetch(`${url}/health/ready`);
+  while (ready.status === 200);
+  return ready;
+}
+
+const DRAIN_MS = '3000'; // time for two requests, however busy the machine is
+const createdKey = async (home: string, ...words: string[]) => {
+  const { out, status, err } = await finishedHere(['keys', 'create', '--home', home, '--name', 'test', ...words]);
+  expect([status, err]).toEqual([0, expect.stringContaining('is shown this once')]);
+  return out.trim();
+};
+const statusOf = async (url: string, key?: string) =>
+  (await fetch(`${url}/changelog`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status;
+
+test('the service says one line on standard output, keeps its log apart, is unready at once after SIGINT, still answers, and ends with 0', async () => {
+  const home = await newFolder();
+  const run = await serve(home, ['--drain-ms', DRAIN_MS, '--data-roots', join(home, 'nowhere')]);
+  const { url, out, err, ended } = run;
   expect((await fetch(`${url}/health`)).status).toBe(200);
   expect((await fetch(`${url}/changelog`)).headers.get('x-engine-version')).toBe(VERSION);
-  child.kill('SIGTERM');
+  const ready = await stopped(run, 'SIGINT');
+  expect([ready.status, await codeOf(ready), ready.headers.get('retry-after')]).toEqual([503, 'DRAINING', '5']);
+  expect((await fetch(`${url}/health/live`)).status).toBe(200);
   expect(await ended).toBe(0);
   expect(out()).toBe(`listening on ${url}\n`);
   const lines = err()
@@ -55,96 +70,58 @@ test('the service says one line on standard output, answers, and keeps its log a
   expect(warned).toMatchObject([{ root: join(home, 'nowhere'), failure: 'ENOENT' }]);
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
-  'after %s the service is unready at once, still answers, and ends with 0',
-  async (signal) => {
-    const { url, child, ended } = await serve('--drain-ms', '3000'); // time for two requests, however busy the machine is
-    expect((await fetch(`${url}/health/ready`)).status).toBe(200);
-    child.kill(signal);
-    let ready: Response;
-    do ready = await fetch(`${url}/health/ready`);
-    while (ready.status === 200);
-    expect([ready.status, await codeOf(ready), ready.headers.get('retry-after')]).toEqual([503, 'DRAINING', '5']);
-    expect((await fetch(`${url}/health/live`)).status).toBe(200);
-    expect(await ended).toBe(0);
-  },
-);
-
-test('a second process on the home is refused with 75 and told the first one', async () => {
-  const { child } = await serve();
-  const second = await finished(['serve', '--home', home, '--port', '0']);
-  expect([second.status, second.out]).toEqual([75, '']);
-  expect(second.err).toContain(`in use by process ${child.pid}`);
-});
-
-test('a killed service leaves a home the next one starts on', async () => {
-  const first = await serve();
-  first.child.kill('SIGKILL');
-  await first.ended;
-  const { url } = await serve();
+test('made before the service starts, a key lets it listen anywhere; neither it nor its secret reaches the log, up to an end by SIGTERM', async () => {
+  const home = await newFolder();
+  const key = await createdKey(home);
+  const run = await serve(home, ['--host', '0.0.0.0', '--log-level', 'trace', '--drain-ms', DRAIN_MS]);
+  const url = run.url.replace('0.0.0.0', '127.0.0.1');
+  expect([await statusOf(url), await statusOf(url, key)]).toEqual([401, 200]);
+  await fetch(`${url}/things?key=${key}`, { headers: { 'x-api-key': key, 'x-request-id': key } });
+  const ready = await stopped({ ...run, url }, 'SIGTERM');
+  expect([ready.status, await codeOf(ready)]).toEqual([503, 'DRAINING']);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
+  expect(await run.ended).toBe(0);
+  expect(run.err()).toContain('request');
+  expect(run.err()).not.toContain(key.slice(17));
 });
 
 test('without a key the service refuses to listen beyond loopback', async () => {
+  const home = await newFolder();
   const { status, out, err } = await finished(['serve', '--home', home, '--port', '0', '--host', '0.0.0.0']);
   expect([status, out]).toEqual([78, '']);
   expect(sentenceOf(err)).toContain('Without an API key the service listens on loopback only, not on 0.0.0.0');
 });
 
-test('a port that is taken is said in one sentence', async () => {
-  const { url } = await serve();
-  const other = await mkdtemp(join(tmpdir(), 'serve-'));
-  const second = await finished(['serve', '--home', other, '--port', new URL(url).port]);
-  await rm(other, { recursive: true });
+test('a home and a port that are taken are told; a killed service leaves a home that the next one starts on', async () => {
+  const home = await newFolder();
+  const first = await serve(home);
+  const second = await finished(['serve', '--home', home, '--port', '0']);
   expect([second.status, second.out]).toEqual([75, '']);
-  expect(sentenceOf(second.err)).toBe(`Another process listens on 127.0.0.1 port ${new URL(url).port}.`);
+  expect(second.err).toContain(`in use by process ${first.child.pid}`);
+  const { port } = new URL(first.url);
+  const other = await finished(['serve', '--home', await newFolder(), '--port', port]);
+  expect([other.status, other.out]).toEqual([75, '']);
+  expect(sentenceOf(other.err)).toBe(`Another process listens on 127.0.0.1 port ${port}.`);
+  first.child.kill('SIGKILL');
+  await first.ended;
+  const next = await serve(home);
+  expect((await fetch(`${next.url}/health/live`)).status).toBe(200);
 });
 
 describe('keys', () => {
-  const create = async (...words: string[]) => {
-    const { out, status, err } = await finishedHere(['keys', 'create', '--home', home, '--name', 'test', ...words]);
-    expect([status, err]).toEqual([0, expect.stringContaining('is shown this once')]);
-    return out.trim();
-  };
-  const status = async (url: string, key?: string) =>
-    (await fetch(`${url}/changelog`, key === undefined ? {} : { headers: { authorization: `Bearer ${key}` } })).status;
-
   test('made while the service runs, a key counts at once; revoked, it ends at once', async () => {
-    const { url } = await serve();
-    expect(await status(url)).toBe(200);
-    const key = await create('--scopes', 'read,run');
-    expect([await status(url), await status(url, key), (await fetch(`${url}/health`)).status]).toEqual([401, 200, 200]);
+    const home = await newFolder();
+    const { url } = await serve(home);
+    expect(await statusOf(url)).toBe(200);
+    const key = await createdKey(home, '--scopes', 'read,run');
+    expect([await statusOf(url), await statusOf(url, key), (await fetch(`${url}/health`)).status]).toEqual([
+      401, 200, 200,
+    ]);
     const list = await finishedHere(['keys', 'list', '--home', home]);
     expect(list.out).toMatch(new RegExp(`^${key.slice(4, 16)} +test +read,run `, 'm'));
     expect(list.out).not.toContain(key.slice(17));
     expect((await finishedHere(['keys', 'revoke', key.slice(4, 16), '--home', home])).status).toBe(0);
-    expect(await status(url, key)).toBe(401);
-  });
-
-  test('made before the service starts, a key lets it listen anywhere', async () => {
-    const key = await create();
-    const { url } = await serve('--host', '0.0.0.0');
-    const loopback = url.replace('0.0.0.0', '127.0.0.1');
-    expect([await status(loopback), await status(loopback, key)]).toEqual([401, 200]);
-  });
-
-  test('given by the environment, a key needs no home that knows it', async () => {
-    const { out } = await finishedHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
-    const [key = '', entry = ''] = out.trim().split('\n');
-    const run = await serving(home, [], { DIVISOR_API_KEYS: entry.replace('DIVISOR_API_KEYS=', '') });
-    runs.push(run);
-    expect([await status(run.url), await status(run.url, key)]).toEqual([401, 200]);
-  });
-
-  test('no key and no secret reaches the log', async () => {
-    const key = await create();
-    const { url, err, child, ended } = await serve('--log-level', 'trace', '--drain-ms', '0');
-    await status(url, key);
-    await fetch(`${url}/things?key=${key}`, { headers: { 'x-api-key': key, 'x-request-id': key } });
-    child.kill('SIGTERM');
-    await ended;
-    expect(err()).toContain('request');
-    expect(err()).not.toContain(key.slice(17));
+    expect(await statusOf(url, key)).toBe(401);
   });
 
   test.each([
@@ -155,17 +132,20 @@ describe('keys', () => {
     [['burn'], 'The key commands are'],
     [['list', '--nope'], '--nope'],
   ])('%j is explained', async (words, message) => {
-    const { status, err } = await finishedHere(['keys', ...words, '--home', home]);
+    const { status, err } = await finishedHere(['keys', ...words, '--home', await newFolder()]);
     expect([status, err]).toEqual([64, expect.stringContaining(message)]);
   });
 });
 
-test('an error nobody caught ends the process with 70 and is in the log', async () => {
+test('a key of the environment needs no home that knows it; an error nobody caught ends the process with 70 and is in the log', async () => {
+  const { out } = await finishedHere(['keys', 'create', '--stateless', '--name', 'ci', '--scopes', 'read']);
+  const [key = '', entry = ''] = out.trim().split('\n');
   const preload = Buffer.from(`process.on('SIGUSR2', () => { Promise.reject(new Error('nobody caught this')); });`);
-  const run = await serving(home, [], {
+  const run = await serve(await newFolder(), [], {
+    DIVISOR_API_KEYS: entry.replace('DIVISOR_API_KEYS=', ''),
     NODE_OPTIONS: `--import=data:text/javascript;base64,${preload.toString('base64')}`,
   });
-  runs.push(run);
+  expect([await statusOf(run.url), await statusOf(run.url, key)]).toEqual([401, 200]);
   run.child.kill('SIGUSR2');
   expect(await run.ended).toBe(70);
   expect(run.err()).toContain('nobody caught this');

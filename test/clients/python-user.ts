@@ -1,7 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
 import { liveService, type LiveService } from '../real/live.js';
 
@@ -30,6 +32,13 @@ export interface Ran {
   readonly err: string;
 }
 
+const pythonEnvironment = (environment: Readonly<Record<string, string>>): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PYTHONPATH: CLIENTS,
+  PYTHONDONTWRITEBYTECODE: '1',
+  ...environment,
+});
+
 /** Runs Python as its user would; a service may answer in this process meanwhile. */
 export function runPython(
   words: readonly string[],
@@ -39,7 +48,7 @@ export function runPython(
   return new Promise((done, reject) => {
     const child = spawn(PYTHON, words, {
       cwd: folder,
-      env: { ...process.env, PYTHONPATH: CLIENTS, PYTHONDONTWRITEBYTECODE: '1', ...environment },
+      env: pythonEnvironment(environment),
     });
     const texts = { out: '', err: '' };
     child.stdout.setEncoding('utf8').on('data', (text: string) => void (texts.out += text));
@@ -48,12 +57,64 @@ export function runPython(
   });
 }
 
+/**
+ * Runs scripts one after another, each with a client that is loaded anew; what else they load stays, as pandas does, which takes
+ * a second. A line of its input is a script in JSON, a line of its output is status, output and errors.
+ */
+const SCRIPTS = String.raw`
+import io, json, sys, traceback
+from contextlib import redirect_stderr, redirect_stdout
+
+answers = sys.stdout
+for line in sys.stdin:
+    for name in [name for name in sys.modules if name.split(".")[0] == "divisor"]:
+        del sys.modules[name]
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            exec(compile(json.loads(line), "<script>", "exec"), {"__name__": "__main__"})
+        except BaseException:
+            traceback.print_exc()
+            status = 1
+    print(json.dumps([status, out.getvalue(), err.getvalue()]), file=answers, flush=True)
+`;
+
+interface Scripts {
+  run(script: string): Promise<Ran>;
+  close(): Promise<void>;
+}
+
+function openScripts(folder: string, environment: Readonly<Record<string, string>>): Scripts {
+  const child = spawn(PYTHON, ['-c', SCRIPTS], {
+    cwd: folder,
+    env: pythonEnvironment(environment),
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'close');
+  const answers = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    async run(script) {
+      child.stdin.write(`${JSON.stringify(script)}\n`);
+      const { value, done } = await answers.next();
+      if (done === true) throw new Error('Python has ended.');
+      const [status, out, err] = JSON.parse(value) as [number, string, string];
+      return { status, out, err };
+    },
+    async close() {
+      child.stdin.end();
+      await ended;
+    },
+  };
+}
+
 /** A service with a market and a run of an index on it, and a folder where Python runs as its user would run it. */
 export interface PythonUser {
   readonly service: LiveService;
   readonly folder: string;
   python(words: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ran>;
-  /** What a script says as JSON on its last line. */
+  /** Runs a script in a process that others have run in. */
+  run(script: string): Promise<Ran>;
+  /** What a script says as JSON on its last line; a client is there as `d`. */
   outputOf(script: string): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -72,19 +133,21 @@ export async function pythonUser(): Promise<PythonUser> {
   await service.job('/analytics/PY/backtest', { transaction_cost_bps: 5 });
   const python = (words: readonly string[], environment: Readonly<Record<string, string>> = {}) =>
     runPython(words, folder, { DIVISOR_URL: service.url, ...environment });
+  const scripts = openScripts(folder, { DIVISOR_URL: service.url });
   return {
     service,
     folder,
     python,
+    run: scripts.run,
     async outputOf(script) {
-      const { status, out, err } = await python([
-        '-c',
+      const { status, out, err } = await scripts.run(
         `import json\nfrom divisor import *\nd = Divisor(frames=False)\n${script}`,
-      ]);
+      );
       expect(status, err).toBe(0);
       return JSON.parse(out.trimEnd().split('\n').at(-1)!);
     },
     async close() {
+      await scripts.close();
       await service.close();
       await rm(folder, { recursive: true, force: true });
     },

@@ -4,6 +4,7 @@ import { compose, type Service } from '#cli/compose.js';
 import { readSettings } from '#cli/settings.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import type { DataHistoryDocument, DataVersionDocument } from '#domain/documents/data-version-document.js';
+import { handThreadsOn } from '#jobs/lane-threads.js';
 import type { JobStatus } from '#jobs/status.js';
 import { homeFolders } from '#store/home/home.js';
 import { managedStoreOf, openDocumentsReader } from '#store/lmdb/stored-entries.js';
@@ -24,8 +25,9 @@ export interface Subject {
   close(): Promise<void>;
 }
 
-/** Opens a service on a home and waits until it has read its market again. */
+/** Opens a service on a home, with the threads of the one before it. */
 export async function openSubject(home: string): Promise<Subject> {
+  handThreadsOn();
   const { settings } = readSettings(['--home', home, '--workers', '1', '--warm-up', 'off'], {});
   let defect = false;
   const service: Service = await compose({

@@ -4,24 +4,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { temporaryFolders } from '../store/temporary-folder.js';
 import { interceptFiles, watchCalls } from './counted-calls.js';
 import { documentsOf, EFFECTS, isSettled, leftovers, openSubject, type Effect, type Subject } from './effects.js';
 import { IS_SOAK } from '../soak.js';
 
 /**
- * Every effect on several documents and files is cut at each of its calls to the disk: once by the end of the process, once by a
- * fault of the disk. Whatever the call, all of it has happened or nothing, nothing names what is not there, and after a restart
- * nothing is left over and a job has come to its end. `SOAK=1` goes through every call of the longest of them too, otherwise some of its later ones.
+ * Every effect on several documents and files is cut at its calls to the disk: once by the end of the process, once by a fault of
+ * the disk. Whatever the call, all of it has happened or nothing, nothing names what is not there, and after a restart nothing is
+ * left over and a job has come to its end. What a process leaves before each call is looked at in every run; a service is started
+ * on it, and a call is refused, once of each kind, and with `SOAK=1` at every call.
  */
-/** Effects of so few calls are cut at each of them in every run. */
-const SHORT_MAX = 8;
-/** Up to this call each is refused once, later ones in steps. */
-const FIRST_REFUSED = 2;
-const LATER_STEP = 4;
 const CALLS_MAX = 200;
 
-const newFolder = temporaryFolders();
 let restore: () => void;
 beforeAll(() => {
   restore = interceptFiles();
@@ -45,9 +39,8 @@ function digestOf(home: string): string {
   return hash.digest('hex');
 }
 
-/** Whether the copy before a call is also started on. */
-const isTried = (call: number, calls: number): boolean =>
-  IS_SOAK || calls <= SHORT_MAX || call % 6 === 0 || call >= calls - 1;
+/** Whether a call is the first of its kind; every call is for the soak. */
+const isTried = (calls: readonly string[], call: number): boolean => IS_SOAK || calls.indexOf(calls[call]!) === call;
 
 /** Makes a home on which an effect can be performed. */
 async function prepare(home: string, effect: Effect): Promise<void> {
@@ -71,73 +64,76 @@ async function afterRestart(
 }
 
 describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_, effect) => {
+  let folder: string;
   let base: string;
+  /** Calls of the effect when nothing goes wrong; the home before each, and after the last, lies under its number. */
+  const calls: string[] = [];
   beforeAll(async () => {
-    base = await mkdtemp(join(tmpdir(), 'divisor-'));
+    folder = await mkdtemp(join(tmpdir(), 'divisor-'));
+    base = join(folder, 'base');
     await prepare(base, effect);
-  });
-  afterAll(() => rm(base, { recursive: true, force: true }));
-
-  test('is whole or has not happened, at whichever call the process ends', { timeout: 240_000 }, async () => {
-    const copies = await newFolder();
-    const home = join(copies, 'home');
+    const home = join(folder, 'home');
     copyHome(base, home);
-    const calls: string[] = [];
     const subject = await openSubject(home);
     await isSettled(subject);
     watchCalls(home, (call) => {
-      if (calls.length < CALLS_MAX) copyHome(home, join(copies, String(calls.length)));
+      if (calls.length < CALLS_MAX) copyHome(home, join(folder, String(calls.length)));
       calls.push(call);
     });
     const isAcknowledged = await effect.perform(subject);
     watchCalls(home, undefined);
-    copyHome(home, join(copies, String(calls.length)));
+    copyHome(home, join(folder, String(calls.length)));
     await subject.close();
     expect(isAcknowledged).toBe(true);
     expect(calls.length).toBeGreaterThan(1);
     expect(calls.length).toBeLessThan(CALLS_MAX);
+    console.log(`${effect.name}: ${calls.length} calls, ${calls.join(' ')}`);
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
 
+  test('is whole or has not happened, at whichever call the process ends', { timeout: 240_000 }, async () => {
     const seen: boolean[] = [];
     let before = '';
+    let isStarted = false;
     for (let call = 0; call <= calls.length; call++) {
-      const copy = join(copies, String(call));
+      const copy = join(folder, String(call));
       const digest = digestOf(copy);
-      // Nothing has reached the disk since the call before.
-      if (digest === before) continue;
+      const isNew = digest !== before;
       before = digest;
       const place = `before call ${call} of ${calls.length}, ${calls[call] ?? 'the end'}`;
-      seen.push(effect.hasHappened(await documentsOf(copy)));
-      if (!isTried(call, calls.length)) continue;
+      if (isNew) {
+        seen.push(effect.hasHappened(await documentsOf(copy)));
+        isStarted = false;
+      }
+      // A start on the same home makes the same of it.
+      if (isStarted || !(isTried(calls, call) || call === calls.length)) continue;
+      isStarted = true;
       const { happened, left } = await afterRestart(copy, effect);
       expect(happened || !seen.at(-1)!, place).toBe(true);
       expect(left, place).toEqual([]);
       // A job that was accepted comes to its end after a restart; anything else is as it was.
       if (effect.jobId === undefined) expect(happened, place).toBe(seen.at(-1));
     }
-    console.log(`${effect.name}: ${calls.length} calls, ${calls.join(' ')}`);
     expect([seen[0], seen.at(-1), seen.toSorted()]).toEqual([false, true, seen]);
   });
 
   test('is whole or has not happened, whichever call the disk refuses', { timeout: 600_000 }, async () => {
-    const folder = await newFolder();
-    let isReached = true;
     let refusals = 0;
-    for (let refused = 1; isReached; refused += refused < FIRST_REFUSED || IS_SOAK ? 1 : LATER_STEP) {
-      const home = join(folder, String(refused));
+    for (const refused of calls.keys()) {
+      if (!isTried(calls, refused)) continue;
+      const home = join(folder, `refused-${refused}`);
       copyHome(base, home);
       const subject = await openSubject(home);
       await isSettled(subject);
       let count = 0;
       let failed = '';
       watchCalls(home, (call) => {
-        count++;
-        if (count !== refused) return;
+        if (count++ !== refused) return;
         failed = call;
         throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
       });
       const isAcknowledged = await effect.perform(subject);
       watchCalls(home, undefined);
-      isReached = failed !== '';
       const place = `call ${refused}, ${failed}`;
       const happened = effect.hasHappened(await documentsOf(home));
       // A client that was told so can rely on it; one that was told of a failure may find it done when the disk failed after the commit.
@@ -146,7 +142,7 @@ describe.each(EFFECTS.map((effect) => [effect.name, effect] as const))('%s', (_,
       const after = await afterRestart(home, effect);
       if (happened) expect(after.happened, place).toBe(true);
       expect(after.left, place).toEqual([]);
-      if (isReached) refusals++;
+      if (failed !== '') refusals++;
     }
     expect(refusals).toBeGreaterThan(0);
   });

@@ -1,13 +1,10 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { start, stop, type Running } from '#cli/serve.js';
-import { readSettings } from '#cli/settings.js';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { finishedHere } from '../process.js';
+import { finishedHere, servingHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
@@ -45,12 +42,8 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
 
   /** A service on places shows the same, and can go on with the store that it keeps itself. */
   async function assertServes(environment: Record<string, string>, home: string): Promise<void> {
-    const flags = ['--home', home, '--port', '0', '--warm-up', 'off', '--drain-ms', '0', '--data-wait-ms', '60000'];
-    const { settings } = readSettings([...flags, '--workers', '1'], environment);
-    const running: Running = await start(settings, pino({ level: 'silent' }));
-    const { url } = running.server;
+    const { url, stop } = await servingHere(home, [], environment);
     try {
-      await running.service.resumed;
       expect(await shownBy(url)).toEqual(expected);
       const refreshed = await fetch(`${url}/data/stores/market/refresh`, {
         method: 'POST',
@@ -61,7 +54,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       const statusOf = async () => (await (await fetch(`${url}/jobs/${jobId}`)).json()) as { status: string };
       await expect.poll(async () => (await statusOf()).status).toBe('succeeded');
     } finally {
-      await stop({ ...running, drainMs: 0 });
+      await stop();
     }
   }
 

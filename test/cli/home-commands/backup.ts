@@ -1,7 +1,7 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { finishedHere, serving } from '../process.js';
+import { finishedHere, servingHere } from '../process.js';
 import { home, service, newFolder, ask, lines } from './set-up.js';
 
 /** Versions of documents and data, stored runs and what was published, as they are in a backup; `verify` holds the log of writes. */
@@ -44,7 +44,7 @@ export function describeBackup(): void {
       const record = await (await fetch(`${service.url}/analytics/EVEN/record`)).text();
       const then = await Promise.all(KEPT.map((path) => ask(service.url, 'GET', path)));
       expect(then.map(({ status: found }) => found)).toEqual(KEPT.map(() => 200));
-      const again = await serving(other, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0']);
+      const again = await servingHere(other);
       try {
         expect(await (await fetch(`${again.url}/analytics/EVEN/record`)).text()).toBe(record);
         expect(await Promise.all(KEPT.map((path) => ask(again.url, 'GET', path)))).toEqual(then);
@@ -53,8 +53,7 @@ export function describeBackup(): void {
         await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores/market')).body['active']).toBe(true);
         expect((await ask(again.url, 'GET', '/data/stores/market')).body['location']).toContain(other);
       } finally {
-        again.child.kill('SIGTERM');
-        await again.ended;
+        await again.stop();
       }
       expect((await finishedHere(['verify', '--home', other])).status).toBe(0);
     }, 120_000);

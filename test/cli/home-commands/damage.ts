@@ -1,19 +1,31 @@
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { flipDocument } from '../../store/flip-document.js';
-import { finishedHere, serving } from '../process.js';
+import { finishedHere, servingHere } from '../process.js';
 import { home, newFolder, ask, lines } from './set-up.js';
 
 export function describeDamage(): void {
   describe('a damaged home or backup', () => {
+    let whole: string;
+    beforeAll(async () => {
+      whole = join(await mkdtemp(join(tmpdir(), 'divisor-whole-')), 'backup');
+      expect((await finishedHere(['backup', whole, '--home', home])).status).toBe(0);
+    });
+    afterAll(() => rm(dirname(whole), { recursive: true }));
+
+    /** A folder with a backup that a test may damage. */
+    async function backupIn(folder: string): Promise<string> {
+      const copy = join(folder, 'backup');
+      await cp(whole, copy, { recursive: true });
+      return copy;
+    }
+
     /** A copy of the home that no process serves. */
     async function stillHome(): Promise<string> {
-      const folder = await newFolder();
-      const copy = join(folder, 'backup');
-      const other = join(folder, 'home');
-      await finishedHere(['backup', copy, '--home', home]);
-      await finishedHere(['restore', copy, '--home', other]);
+      const other = join(await newFolder(), 'home');
+      await finishedHere(['restore', whole, '--home', other]);
       return other;
     }
 
@@ -60,17 +72,15 @@ export function describeDamage(): void {
       const other = await stillHome();
       const before = await readdir(join(other, 'stores'));
       await flipDocument(other, 'main\u0000store\u0000market');
-      const again = await serving(other, ['--log-level', 'error', '--drain-ms', '0']);
+      const again = await servingHere(other);
       await expect.poll(async () => (await ask(again.url, 'GET', '/data/stores')).body['skipped']).toBe(1);
-      again.child.kill('SIGTERM');
-      await again.ended;
+      await again.stop();
       expect([before.length, await readdir(join(other, 'stores'))]).toEqual([1, before]);
     }, 60_000);
 
     test('is not restored, and the home stays as it was', async () => {
       const folder = await newFolder();
-      const copy = join(folder, 'backup');
-      await finishedHere(['backup', copy, '--home', home]);
+      const copy = await backupIn(folder);
       await flip(join(copy, 'documents', 'data.mdb'));
       expect((await finishedHere(['verify', '--backup', copy])).status).toBe(1);
       const other = join(folder, 'home');
@@ -94,8 +104,7 @@ export function describeDamage(): void {
       ['somebody who stays', { files: [{ path: 'stores/./documents', bytes: 1, sha256: '0'.repeat(64) }] }, 'manifest'],
     ])('by %s is refused', async (_name, change, says) => {
       const folder = await newFolder();
-      const copy = join(folder, 'backup');
-      await finishedHere(['backup', copy, '--home', home]);
+      const copy = await backupIn(folder);
       const file = join(copy, 'manifest.json');
       await writeFile(file, JSON.stringify({ ...(JSON.parse(await readFile(file, 'utf8')) as object), ...change }));
       const { status, err } = await finishedHere(['restore', copy, '--home', join(folder, 'home')]);

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { nearestName } from '#domain/nearest-name.js';
 import { CONNECTION_OPTIONS } from './connection.js';
 import { firstSentence } from './settings.js';
 import { UsageError } from './usage-error.js';
@@ -112,8 +113,15 @@ function parsed(
   try {
     return parseArgs({ args: [...argv], options: { ...COMMON_OPTIONS, ...own }, allowPositionals: true, strict: true });
   } catch (cause) {
-    throw new UsageError(`${firstSentence(cause)}. See divisor ${name} --help`, { cause });
+    throw new UsageError(`${firstSentence(cause)}.${meantFlag(cause, flags)} See divisor ${name} --help`, { cause });
   }
+}
+
+/** The flag that a misspelt one is meant for, as a question. */
+function meantFlag(cause: unknown, flags: Grammar['flags']): string {
+  const written = /^Unknown option '--([^']+)'/.exec((cause as Error).message)?.[1];
+  const meant = written && nearestName(written, [...Object.keys(flags), ...Object.keys(COMMON_OPTIONS)]);
+  return meant ? ` Did you mean --${meant}?` : '';
 }
 
 function numberOf(flag: string, text: string): number {

@@ -19,9 +19,13 @@ export interface Completion {
 /** By command; those of a family have two words. */
 export type Completions = Readonly<Record<string, Completion>>;
 
+/** Words that a shell takes as they are, quoted or not. */
+const PLAIN = /^[\w.,:@%+-]+$/;
+
 /** What may follow a command of this grammar. @param extra flags besides its own and `--help` */
 export function completionOf({ words, flags }: Grammar, extra: readonly (keyof typeof COMMON_OPTIONS)[]): Completion {
-  const values = ({ type, choices = [] }: Pick<Flag, 'type' | 'choices'>) => (type === 'boolean' ? null : choices);
+  const values = ({ type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
+    type === 'boolean' ? null : choices.filter((choice) => PLAIN.test(choice));
   const all = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
   return {
     words: words.flatMap(({ choices = [] }) => choices),

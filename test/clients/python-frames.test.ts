@@ -54,6 +54,43 @@ print(before, "pandas" in sys.modules)`;
     expect(out, err).toBe('False True\n');
   });
 
+  test('tells what a frame cannot be sent with before it sends it, and adjusted closes that nothing reads', async () => {
+    const said = await outputOf(`
+import pandas, warnings
+d = Divisor()
+rows = pandas.DataFrame({"identifier": ["A", "A"], "date": ["2024-01-02", "2024-01-03"], "CLOSE": [1.0, float("inf")]})
+levels = rows.assign(CLOSE=1.0, x="u", y="v").set_index(["identifier", "date", "x", "y"]).rename_axis([None, "date", None, None])
+def refused(market):
+    try:
+        d.import_tables("X", {"market": market})
+    except ValueError as failure:
+        return str(failure)
+said = [refused(rows), refused(rows.set_index("date")["CLOSE"]), refused(levels)]
+finite = rows.assign(CLOSE=[1.0, 2.0])
+stored = d.import_tables("Series", {"market": finite.set_index(["identifier", "date"])["CLOSE"]})["rows"]["market"]
+with warnings.catch_warnings(record=True) as warned:
+    warnings.simplefilter("always")
+    d.import_tables("Yahoo", {"market": finite.assign(**{"Adj Close": 1.0})})
+    d.import_tables("Meant", {"market": finite.assign(**{"Adj Close": 1.0})}, mapping={})
+finite.rename(columns={"CLOSE": "Close"}).to_csv("B.csv", index=False)
+try:
+    d.import_file("B.feather")
+except ValueError as failure:
+    said.append(str(failure))
+print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.import_file("B.csv")["rows"]["market"]]))`);
+    expect(said).toEqual([
+      [
+        expect.stringMatching(/^CLOSE of the table market is inf in row 1 /) as string,
+        expect.stringMatching(/is a Series, which has no identifiers/) as string,
+        expect.stringMatching(/has 4 levels, of which 3 would be the column identifier/) as string,
+        expect.stringMatching(/^B\.feather must be one of \.xlsx, \.zip, \.csv/) as string,
+      ],
+      2,
+      ['Adj Close'],
+      2,
+    ]);
+  });
+
   test('exports a table as a frame, the same that pandas reads from CSV', async () => {
     const said = await outputOf(`
 import pandas

@@ -43,6 +43,10 @@ function formatOf(path: string): 'csv' | 'xlsx' {
   const extension = extname(path).toLowerCase();
   if (extension === '.zip') return 'csv';
   if (extension === '.xlsx') return 'xlsx';
+  if (/\.(arrow|feather|ipc)$/.test(extension))
+    throw new UsageError(
+      `${path} is an Arrow file: save it as Parquet (DataFrame.to_parquet), or import the frame by the Python client`,
+    );
   throw new UsageError(
     `${path} must be a folder, a table (.parquet, .csv, .jsonl, .txt, .tsv), an .xlsx workbook or a .zip of CSV files`,
   );

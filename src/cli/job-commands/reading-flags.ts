@@ -28,7 +28,10 @@ export const READING: Readonly<Record<string, Flag>> = {
 
 /** How the value of a member is written. */
 function formOf(schema: z.ZodType): Omit<Flag, 'help'> {
-  if (schema instanceof z.ZodNullable) return formOf(schema.unwrap() as z.ZodType); // of a schema of zod
+  if (schema instanceof z.ZodNullable) {
+    const { choices, ...form } = formOf(schema.unwrap() as z.ZodType); // of a schema of zod
+    return choices === undefined ? form : { ...form, choices: [...choices, 'none'] };
+  }
   if (schema instanceof z.ZodEnum) {
     const choices = schema.options.map(String);
     return { type: 'string', value: choices.join('|'), choices };

@@ -52,7 +52,8 @@ export interface MarketRows {
   /** Reports a cell of the current row that is no number. */
   refuseNumber(file: MarketFile, column: number, text: string): void;
   /** Reports the current row as unreadable. */
-  refuseRow(file: MarketFile, message: string): void;
+  /** @param first text of its first cell */
+  refuseRow(file: MarketFile, message: string, first?: string): void;
   /** Adds a row of cells; null is one that cannot be read, and is only counted. */
   addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void;
   /** Code of the identifier of the next row; undefined, with a finding, when no asset can be called so. */

@@ -272,7 +272,7 @@ export function createMarketRecords(rows: MarketRows): MarketRecords {
     return (record) => {
       if (record.cells !== columns.length) {
         rows.beginRow(undefined, undefined);
-        rows.refuseRow(opened, raggedRow(record.cells, columns.length));
+        rows.refuseRow(opened, raggedRow(record.cells, columns.length), cellText(record, 0));
         return;
       }
       if (isWide || hasOwnNumbers) {

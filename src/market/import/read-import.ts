@@ -52,7 +52,9 @@ export async function readImport(
   }
   const complete = rows.toContent();
   if (complete === undefined || problems.errors > 0) return undefined;
-  return { ...complete, rows: rowsByTable(rows.rowsOf) };
+  const { dividends, splits } = complete.derived ?? { dividends: 0, splits: 0 };
+  const rowsOf = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
+  return { ...complete, rows: rowsByTable(rowsOf) };
 }
 
 /** Readers of the tables of one import. */

@@ -2,6 +2,7 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { anyThousandsNumberIn, commaNumberIn, unitsIn } from '../mapping/written-numbers.js';
 import { dayReader } from '../mapping/date-formats.js';
+import { isFooterText } from '../mapping/footers.js';
 import { dateFormatOf } from './date-format.js';
 import type { Adjustment, Answers, Question } from './question.js';
 import type { Role } from './roles.js';
@@ -84,7 +85,8 @@ export function columnsFor(roles: Partial<Record<Role, string>>): Record<string,
   return Object.fromEntries(Object.entries(named).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-export function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
+export function days(draft: Draft, written: readonly (Cell | undefined)[]): void {
+  const cells = aboveFooter(written);
   const found = dateFormatOf(cells);
   if (found === undefined) {
     const first = JSON.stringify(textIn(cells[0]) ?? '').slice(0, 80);
@@ -96,4 +98,10 @@ export function days(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (format !== null) draft.mapping.date_format = format;
   const question = `Days may be written ${[format, ...others].join(' or ')}: no day decides it. The first is taken.`;
   if (others.length > 0) ask(draft, { field: 'date_format', question, taken: format, others });
+}
+
+/** Cells of days without those below them that are words or nothing: a source, a note, totals. */
+function aboveFooter(cells: readonly (Cell | undefined)[]): readonly (Cell | undefined)[] {
+  const last = cells.findLastIndex((cell) => !isFooterText(textIn(cell) ?? ''));
+  return last < 0 ? cells : cells.slice(0, last + 1);
 }

@@ -32,6 +32,9 @@ export function proposeIdentifier(draft: Draft, named: string | undefined, table
 /** Columns of texts that hold no names: what a name trades in or at, or is of. */
 const NO_NAMES = /curr|w(ä|ae)hrung|devise|exchange|b(ö|oe)rse|sector|industry|country|type|status|exdiv/i;
 
+/** A change in percent: no name. */
+const PERCENT = /^[+-]?[\d.,]+ ?%$/;
+
 /**
  * A column of texts with an unknown name. Where days repeat it is the one that best tells the rows of a day apart; where
  * they do not, the only one of its kind in the only table.
@@ -49,6 +52,7 @@ function identifierFromTexts(draft: Draft, { header, date, column, samples }: Ta
         !Object.values(draft.mapping.columns!).includes(each) && // set with the roles
         !NO_NAMES.test(each) &&
         isWorded(column(each)) &&
+        !texts(each).some((text) => PERCENT.test(text)) &&
         texts(each).every(isAssetIdentifier) &&
         (!areRepeated || keys(each) > new Set(days).size),
     )
@@ -126,10 +130,13 @@ function identifierFromFiles(draft: Draft, { date, column, samples, namedBy }: T
   return true;
 }
 
+/** What vendors write behind the name of an instrument: Stooq, Investing.com. */
+const ENDINGS_OF_ONE = /(_[a-z]{2}_d| (?:Historical Data|Stock Price History)(?: \(\d+\))?)\.csv$/;
+
 function commonPattern(names: readonly string[], namedBy: NamedBy): string {
   if (namedBy === 'sheet' && names.length === 1) return '{identifier}';
   const ending = /(\.[a-z]+(\.gz)?)$/i.exec(names[0]!)?.[0] ?? '';
-  if (names.length === 1) return `{identifier}${/_[a-z]{2}_d\.csv$/.exec(names[0]!)?.[0] ?? ending}`;
+  if (names.length === 1) return `{identifier}${ENDINGS_OF_ONE.exec(names[0]!)?.[0] ?? ending}`;
   const shared = (a: string, b: string) => {
     let length = 0;
     while (length < Math.min(a.length, b.length) && a[length] === b[length]) length += 1;

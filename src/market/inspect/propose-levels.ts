@@ -46,8 +46,9 @@ export function proposeLevels(draft: Draft, sample: Sample): boolean {
 }
 
 /** Whether a row above the fields is the last of a heading, a label and its value as `Currency | USD`, and no name. */
-const isHeading = ([label = '', ...values]: readonly string[], [date = '']: readonly string[]) =>
+const isHeading = ([label = '', ...values]: readonly string[], [date = '', ...fields]: readonly string[]) =>
   label !== '' &&
+  !fields.includes(date) &&
   roleOf(label) !== 'identifier' &&
   roleOf(date) === 'date' &&
   values.filter((text) => text !== '').length === 1;
@@ -63,11 +64,12 @@ interface Levels {
 }
 
 function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels): boolean {
-  const named = [...new Set(fields.filter((field) => field !== ''))];
+  const named = [...new Set(fields.filter((field) => field !== '' && field !== date))];
   const roles = rolesOf(named);
   if (roles.CLOSE === undefined && roles.adjusted === undefined) return false;
   if (draft.answers.layout === 'long') return false;
-  recognise(draft, named, sample.name, 'pandas, two levels');
+  const isPairs = fields.some((field) => field !== '' && field === date);
+  recognise(draft, named, sample.name, isPairs ? 'Bloomberg, days beside each name' : 'pandas, two levels');
   draft.mapping = {
     ...draft.mapping,
     layout: 'wide',

@@ -47,9 +47,11 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
   const header = textsOf(sample.rows[at]!);
   const body = sample.rows.slice(at + 1);
   const day = dayColumn(draft, sample.rows[at]!, body)!; // found above
+  if (isOfBars(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
   const counters = header.flatMap((_, i) => (i !== day && isCounter(header, body, i) ? [i] : []));
+  const isDayBeside = header.map((name) => name !== '' && name === header[day]);
   const cells = body
-    .flatMap((row) => row.filter((_, i) => i !== day && !counters.includes(i)))
+    .flatMap((row) => row.filter((_, i) => i !== day && !counters.includes(i) && !isDayBeside[i]))
     .filter((cell) => textIn(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MOST * cells.length) return false;
   const fields = samples.length === 1 ? {} : fieldsOfTables(samples);
@@ -74,6 +76,20 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
   draft.confidence = 'likely';
   return true;
 }
+
+/** Fields of a bar in a header, from which its columns are no names: OPEN and LOW alone are two companies. */
+const BAR_FIELDS_MIN = 3;
+
+/** Whether columns are the fields of one name's bars. */
+function isOfBars(names: readonly string[]): boolean {
+  const fields = new Set(names.map(roleOf).filter((role) => FIELD_ROLES.includes(role as never)));
+  return fields.size >= BAR_FIELDS_MIN || (names.length <= COLUMNS_OF_BARS_MAX && names.some(isVolume));
+}
+
+/** Columns of a table of bars, more or less. */
+const COLUMNS_OF_BARS_MAX = 12;
+
+const isVolume = (name: string) => roleOf(name) === 'VOLUME' && name.length > 5;
 
 function leaveCounters(draft: Draft, names: readonly string[]): void {
   if (names.length === 0) return;

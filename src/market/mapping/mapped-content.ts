@@ -7,6 +7,7 @@ import { createMarketRows, type MarketRows, type MarketRowsOptions } from '../co
 import type { Problems } from '../content/problems.js';
 import type { Panels } from '../serving/panels.js';
 import { deriveActions } from './adjusted-closes.js';
+import { withFooters } from './footers.js';
 import { createMappedRows } from './mapped-rows.js';
 
 /** How the market of a source is to be understood. */
@@ -30,7 +31,9 @@ export function marketRowsOn(
   problems: Problems,
   options: MarketRowsOptions = {},
 ): MarketRows {
-  return mapping === null ? createMarketRows(problems, options) : createMappedRows(mapping, problems, options);
+  return mapping === null
+    ? createMarketRows(problems, options)
+    : withFooters((seen) => createMappedRows(mapping, seen, options), problems);
 }
 
 /**

@@ -2,9 +2,9 @@ import type { Day } from '#domain/days.js';
 import type { Mapping } from '#domain/documents/mapping.js';
 import { isKnownColumn } from '../content/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
-import { badDay, quoted } from '../content/key-problems.js';
-import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
-import { notANumber, textIn, type Cell, type Heading } from '../formats/cells.js';
+import { badDay } from '../content/key-problems.js';
+import { cellPath, type Problem, type Problems } from '../content/problems.js';
+import { textIn, type Cell, type Heading } from '../formats/cells.js';
 import type { Panels } from '../serving/panels.js';
 import { dayReader } from './date-formats.js';
 import { createTableNames } from './table-names.js';
@@ -12,6 +12,7 @@ import { createOwnDividends } from './own-dividends.js';
 import { createUnreadTerms } from './unread-terms.js';
 import { isMarketTable } from './market-tables.js';
 import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
+import { createTextColumns } from './text-columns.js';
 import { createCountMarks } from './count-marks.js';
 import { numberReader } from './written-numbers.js';
 import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } from './wide-columns.js';
@@ -42,12 +43,6 @@ interface OpenedColumns extends WideColumns {
   readonly codes: readonly (number | undefined)[];
 }
 
-/** What was wrong with the numbers of a column of which no number was seen yet. */
-interface Wordy {
-  readonly first: Problem[];
-  count: number;
-}
-
 /** Rows of a market as its vendor writes it; each problem is reported in the vendor's words. */
 export function createMappedRows(mapping: Mapping, problems: Problems, options: MarketRowsOptions = {}): MarketRows {
   const rows = createMarketRows(problems, {
@@ -59,9 +54,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const countMarks = createCountMarks(mapping, problems);
   const nameOf = createTableNames(mapping, problems);
   const reports = [createOwnDividends(mapping, problems), createUnreadTerms(mapping, problems)];
-  /** By the name of the datapoint: whether it has a number, and the texts it has. */
-  const numbered = new Set<string>();
-  const textColumns = new Map<string, Wordy>();
+  const texts = createTextColumns(problems);
   let fileRow = 0;
 
   function beginFile(
@@ -107,7 +100,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     const codes = columns.columns.map(
       (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, column.identifier),
     );
-    for (const name of names) numbered.add(name);
+    for (const name of names) texts.numbered.add(name);
     const opened: MappedFile = {
       ...file,
       dateColumn: columns.date,
@@ -134,16 +127,27 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     const isNameOfIndex = file.rowsMet === 0 && cells.every((cell, i) => i === columns.date || textIn(cell) === null);
     if (isNameOfIndex && typeof readDay(cells[columns.date]) !== 'number') return;
     fileRow = file.rowsMet;
-    const day = dayOf(columns.file, cells[columns.date]);
-    fileRow = file.rowsMet += 1;
-    if (day === undefined) return;
+    const common = columns.days === undefined ? dayOf(columns.file, cells[columns.date]) : undefined;
+    file.rowsMet += 1;
+    if (common === undefined && columns.days === undefined) return;
     for (let i = 0; i < columns.codes.length; i++) {
       const code = columns.codes[i];
       if (code === undefined) continue;
+      fileRow = file.rowsMet - 1;
+      const day = common ?? dayBeside(columns, i, cells);
+      fileRow = file.rowsMet;
+      if (day === undefined) continue;
       const value = numberOf(columns.file, i, cells[i]);
       if (value === undefined) refuseNumber(columns.file, i, String(cells[i]));
       else if (value === value) setBar(columns, i, { row: fileRow, code, day }, value);
     }
+  }
+
+  /** The day that stands beside a number; undefined where both are empty, or with a finding. */
+  function dayBeside({ days, file }: OpenedColumns, i: number, cells: readonly (Cell | undefined)[]): Day | undefined {
+    const at = days![i]!; // of a table with several
+    if (textIn(cells[i]) === null && typeof readDay(cells[at]) !== 'number') return undefined;
+    return dayOf({ ...file, dateColumn: at }, cells[at]);
   }
 
   function setBar(
@@ -179,7 +183,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   function setNumber(file: MarketFile, column: number, value: number): void {
     const { names, isPrice } = file as MappedFile; // opened above
     const number = priceOf(isPrice[column]!, value);
-    numbered.add(names[column]!);
+    texts.numbered.add(names[column]!);
     if (number === number) rows.setNumber(file, column, number);
   }
 
@@ -191,30 +195,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       rows.refuseNumber(file, column, text);
       return;
     }
-    const refused = textColumns.get(name) ?? { first: [], count: 0 };
-    textColumns.set(name, refused);
-    refused.count += 1;
-    if (refused.first.length < ALIKE_MAX)
-      refused.first.push({
-        code: 'NOT_A_NUMBER',
-        path: cellPath(file.label, fileRow, file.written[column]!),
-        message: `${file.written[column]!} is ${quoted(text)}, which ${notANumber(text)}.`,
-        value: text,
-      });
-  }
-
-  function reportTextColumns(): void {
-    for (const [name, { first, count }] of textColumns) {
-      if (!numbered.has(name))
-        problems.warning({
-          code: 'COLUMN_IGNORED',
-          path: `market.${name}`,
-          at: first[0]!.path,
-          column: name,
-          message: `The column ${name} holds no number, as ${JSON.stringify(String(first[0]!.value).slice(0, 80))}; it is not read.`,
-        });
-      else first.forEach((problem, i) => problems.error(problem, i === first.length - 1 ? count - i : 1));
-    }
+    texts.add(name, text, { file, row: fileRow, column });
   }
 
   function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
@@ -249,11 +230,11 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   }
 
   function toPanels(): Panels | undefined {
-    reportTextColumns();
+    texts.report();
     countMarks?.report();
     const panels = rows.toPanels();
     if (panels === undefined) return undefined;
-    const fields = new Map([...panels.fields].filter(([name]) => !textColumns.has(name)));
+    const fields = new Map([...panels.fields].filter(([name]) => !texts.has(name)));
     if (fields.has('CLOSE')) return { ...panels, fields };
     problems.error({
       code: 'MISSING_COLUMN',

@@ -15,6 +15,8 @@ export interface WideColumn {
  */
 export interface WideColumns {
   readonly date: number;
+  /** Where the day of each column stands, in a table with a column of days beside that of each name. */
+  readonly days?: readonly number[];
   readonly columns: readonly (WideColumn | undefined)[];
 }
 
@@ -34,14 +36,26 @@ function dateColumn({ columns }: Mapping, written: readonly string[]): number {
 export function columnsOfField(mapping: Mapping, field: string, written: readonly string[]): WideColumns {
   const date = dateColumn(mapping, written);
   const name = fieldOf(mapping, field);
+  const isDay = daysAmong(mapping, written);
   return {
-    date,
+    ...daysOf(date, isDay),
     columns: written.map((identifier, i) =>
-      i === date || identifier.trim() === '' || mapping.ignore.includes(identifier)
+      i === date || isDay[i] || identifier.trim() === '' || mapping.ignore.includes(identifier)
         ? undefined
         : { identifier: identifier.trim(), field: name },
     ),
   };
+}
+
+/** Which columns are called as those of days are. */
+const daysAmong = ({ columns }: Mapping, written: readonly string[]): readonly boolean[] =>
+  written.map((name) => name.trim().toLowerCase() === (columns['date'] ?? 'date').trim().toLowerCase());
+
+/** Where the day of each column stands: beside it on the left, where several columns hold days. */
+function daysOf(date: number, isDay: readonly boolean[]): Pick<WideColumns, 'date' | 'days'> {
+  if (isDay.filter(Boolean).length < 2) return { date };
+  let last = date;
+  return { date, days: isDay.map((is, i) => (is ? (last = i) : last)) };
 }
 
 /** The columns of a table with names in two levels, written as pandas writes tuples; undefined where no column is. */
@@ -91,12 +105,15 @@ export function columnsOfTwoRows(
     others.map((i) => first[i]!),
     others.map((i) => second[i]!),
   );
+  const isDay = daysAmong(mapping, inFirst >= 0 ? first : second);
   let spanned = '';
-  const upper = first.map((text, i) => (i === date ? text : (spanned = text.trim() || spanned)));
+  const upper = first.map((text, i) => (i === date && !isDay[i] ? text : (spanned = text.trim() || spanned)));
   return {
-    date,
+    ...daysOf(date, isDay),
     columns: first.map((_, i) =>
-      i === date ? undefined : column(mapping, isFieldFirst ? [upper[i]!, second[i]!] : [second[i]!, upper[i]!]),
+      i === date || isDay[i]
+        ? undefined
+        : column(mapping, isFieldFirst ? [upper[i]!, second[i]!] : [second[i]!, upper[i]!]),
     ),
   };
 }

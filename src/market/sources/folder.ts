@@ -91,7 +91,7 @@ export async function folderFiles(
         locations,
         problems,
       });
-    else reportAbsent(table, names, problems);
+    else if (tables.market === undefined) reportAbsent(table, names, problems); // a table that is named stands among others
   }
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   if (count <= FILES_MAX) return files;
@@ -178,7 +178,13 @@ const filesOfTable = (path: string, table: TableKind, listing: Listing) => files
 
 /** What a file is called in its folder. @param label `market`, or `market/` and its path below the place of the table */
 export const fileName = (label: string, path: string) =>
-  label.includes('/') ? label.slice(label.indexOf('/') + 1) : basename(path);
+  label.includes('/') ? label.slice(label.indexOf('/') + 1) : tableName({ label, path });
+
+/** The name of a file as one of a table; an upload, which lies under a hidden name, is called as the table. */
+export function tableName({ label, path }: Pick<SourceFile, 'label' | 'path'>): string {
+  const name = basename(path);
+  return name.startsWith('.') ? label : name;
+}
 
 /** The files at some places, and in the folders there. @param places with what findings call them */
 async function filesAt(

@@ -1,9 +1,8 @@
-import { basename } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import type { Cell } from '../formats/cells.js';
 import { digestFiles } from './digest-file.js';
 import { cellOf, chunksOf, reasonOf, sqlName } from './duckdb.js';
-import type { SourceFile } from './folder.js';
+import { tableName, type SourceFile } from './folder.js';
 import { marketRowsOn } from '../mapping/mapped-content.js';
 import { columnsOf, marketColumns, scanOf } from '../formats/parquet.js';
 import { withZones } from '../formats/parquet-zones.js';
@@ -61,7 +60,7 @@ export async function readParquetMarket(
         terms.mapping === null
           ? columns.columns
           : (await columnsOf(connection, scanOf([file], { withRows: false }))).map(({ name }) => name);
-      const opened = rows.beginFile(file.label, names, basename(file.path));
+      const opened = rows.beginFile(file.label, names, tableName(file));
       if (opened === undefined) continue;
       await cellsFrom(connection, file, own, names, (cells) => rows.addCells(opened, cells));
     }

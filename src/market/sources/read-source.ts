@@ -1,5 +1,4 @@
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
-import { basename } from 'node:path';
 import type { CorporateAction, Membership, ReferenceTable } from '#domain/market/market-data.js';
 import type { SeriesTable } from '#domain/market/series.js';
 import { createActionRows } from '../content/action-rows.js';
@@ -10,7 +9,7 @@ import { createMarketRecords } from '../formats/csv.js';
 import { rowsByTable, type TableKind } from '../content/table-kinds.js';
 import { type FileDigest, digestFiles } from './digest-file.js';
 import { openDuckDb, type DuckDb } from './duckdb.js';
-import { fileName, identityOfFile, type TableFiles, type SourceFile } from './folder.js';
+import { fileName, identityOfFile, tableName, type TableFiles, type SourceFile } from './folder.js';
 import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
@@ -125,9 +124,9 @@ async function readMarket(
   for (const file of files) {
     const [before, errors] = [rows.rows, problems.errors];
     await readRows(file, digests, problems, {
-      csv: (columns, heading) => records(file.label, columns, basename(file.path), heading),
+      csv: (columns, heading) => records(file.label, columns, tableName(file), heading),
       cells: (columns) => {
-        const opened = rows.beginFile(file.label, columns, basename(file.path));
+        const opened = rows.beginFile(file.label, columns, tableName(file));
         return opened && ((cells) => rows.addCells(opened, cells));
       },
       onBytes: (bytes) => onProgress((done + bytes) / total),

@@ -12,6 +12,8 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['export weights --format=x', ['xlsx']],
   ['import ./prices --on-duplicate ', ['first', 'identical', 'last', 'refuse']],
   ['inspect ./prices --adjustment s', ['splits']],
+  ['inspect ./prices --thousands n', ['none']],
+  ['inspect ./prices --encoding utf-16', ['utf-16be', 'utf-16le']],
   ['completion ', ['bash', 'fish', 'zsh']],
   ['keys re', ['revoke']],
   ['serve --drain', ['--drain-ms']],

@@ -19,13 +19,15 @@ import json
 import os
 import shutil
 import sys
+import zipfile
 from datetime import date
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, Union
 
 from .api import Operations
 from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
-from .frames import HAS_PANDAS, as_frame, dated, assert_long, is_large, ready, split
+from .frames import HAS_PANDAS, as_frame, dated, assert_long, check, is_large, ready, split, warn_of_adjusted
 from .jobs import Job, Progress
 from .optional import package
 from .transport import ARROW, LOST, PARQUET, Transport, as_json, word
@@ -143,8 +145,11 @@ class Divisor:
         dictionaries. `activate=True` serves the store. Large frames travel as Parquet, of up to 4 GiB each.
         A frame with a column for each name is read with `mapping={"layout": "wide", "field": "CLOSE"}`.
         """
+        for dataset, table in tables.items():
+            check(dataset, table)
         if fields.get("mapping") is None:
             assert_long(tables.get("market"))
+            warn_of_adjusted(tables.get("market"))
         if any(is_large(table) for table in tables.values()):
             return self._import_frames(name, tables, fields)
         body = {"name": name, "tables": {dataset: split(table) for dataset, table in tables.items()}, **fields}
@@ -176,15 +181,21 @@ class Divisor:
 
     def import_file(self, path: Union[str, Path], **fields: Any) -> Any:
         """Imports an Excel workbook or a zip of CSV files, made like the template of `GET /data/import/template`; or the
-        market as a Parquet file (.parquet) or an Arrow stream (.arrow), of up to 4 GiB."""
+        market as a CSV file (.csv), or as a Parquet file (.parquet) or an Arrow stream (.arrow), of up to 4 GiB.
+
+        :raises ValueError: for a file of another kind
+        """
         file = Path(path)
+        if file.suffix not in _FILES:
+            raise ValueError(f"{file} must be one of {', '.join(_FILES)}.")
         kind = {".parquet": PARQUET, ".arrow": ARROW}.get(file.suffix)
         if kind is not None:
             file.stat()  # a file that is not there is no lost connection
             answer = self.transport.upload("/data/import", lambda: _pieces(file), kind, {"name": file.stem, **fields})
             return ready(answer, self._frames)
-        content = base64.b64encode(file.read_bytes()).decode()
-        kept = "csv.zip" if file.suffix == ".zip" else "xlsx"
+        held = _zipped(file, fields.get("mapping")) if file.suffix == ".csv" else file.read_bytes()
+        content = base64.b64encode(held).decode()
+        kept = "xlsx" if file.suffix == ".xlsx" else "csv.zip"
         return self.request("POST", "/data/import", {"name": file.stem, "format": kept, "content": content, **fields})
 
     def serve(self, store_id: str) -> Any:
@@ -361,6 +372,18 @@ class Divisor:
         content = self.transport.content("GET", path, query=query, accept=ARROW)
         table = pyarrow.ipc.open_stream(content).read_all()
         return table, json.loads((table.schema.metadata or {}).get(b"body", b"{}"))
+
+
+#: What a file that is imported may be.
+_FILES = (".xlsx", ".zip", ".csv", ".parquet", ".arrow")
+
+
+def _zipped(path: Path, mapping: Any) -> bytes:
+    """A CSV file as an archive: it is the market, under its own name where a mapping may read that."""
+    held = BytesIO()
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(path, "market.csv" if mapping is None else path.name)
+    return held.getvalue()
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .optional import package
@@ -198,12 +199,67 @@ def as_frame(table: Any) -> Any:
     return pandas.DataFrame(**table) if isinstance(table, Mapping) else pandas.DataFrame(list(table))
 
 
+def check(name: str, table: Any) -> None:
+    """What a table cannot be sent with is told before it is.
+
+    :raises ValueError: for a Series without names, levels of an index that would be one column, and infinite numbers
+    """
+    if not hasattr(table, "iloc"):
+        return
+    if not hasattr(table, "columns"):
+        if table.index.nlevels < 2:
+            raise ValueError(
+                f"The table {name} is a Series, which has no identifiers: send series.to_frame('CLOSE').assign(identifier='AAPL')."
+            )
+        table = table.to_frame("CLOSE" if table.name is None else table.name)
+    labels = [_label(table.index, level) for level in range(table.index.nlevels)]
+    held = [label for label in labels if label is not None]
+    twice = next((label for label in held if held.count(label) > 1), None)
+    if twice is not None:
+        raise ValueError(
+            f"The index of the table {name} has {len(labels)} levels, of which {held.count(twice)} would be the column {twice}: "
+            "name them by rename_axis(index=[...]), or leave those that are not needed by droplevel."
+        )
+    for at, column in enumerate(table.columns):
+        values = table.iloc[:, at]
+        if values.dtype.kind != "f":
+            continue
+        infinite = values.abs() == float("inf")
+        if infinite.any():
+            row = int(infinite.to_numpy().argmax())
+            raise ValueError(
+                f"{column} of the table {name} is {values.iloc[row]} in row {row} ({table.index[row]}): a finite number is needed, or NaN for none."
+            )
+
+
+def warn_of_adjusted(table: Any) -> None:
+    """A market with adjusted closes beside its closes is told that no dividends are derived from them."""
+    if not hasattr(table, "columns"):
+        return
+    labels = {str(label) for level in range(table.columns.nlevels) for label in table.columns.get_level_values(level)}
+    adjusted = next((label for label in sorted(labels) if _plain(label) in _ADJUSTED), None)
+    if adjusted is not None and "close" in map(_plain, labels):
+        warnings.warn(
+            f"{adjusted} is stored as a datapoint, and no dividends are derived from it: mapping={{'adjusted_close': {adjusted!r}}} "
+            "derives them, mapping={} says that it is meant so.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+_ADJUSTED = ("adjclose", "adjustedclose", "closeadj")
+
+
+def _plain(label: str) -> str:
+    return "".join(letter for letter in label.lower() if letter.isalnum())
+
+
 def assert_long(table: Any) -> None:
     """A frame of dates down and names across is not read without a word about it.
 
     :raises ValueError: with the mapping that reads it
     """
-    if not hasattr(table, "iloc") or table.columns.nlevels != 1:
+    if not hasattr(table, "columns") or table.columns.nlevels != 1:
         return
     held = [str(name) for name in long(table.head(1)).columns]
     known = {name.lower() for name in held}
@@ -236,6 +292,8 @@ def split(table: Any) -> Mapping[str, Any]:
 def long(frame: Any) -> Any:
     """A frame with a row for each name and date: dates and names of its index become columns, and so do those of columns
     that carry a field and a name, as downloads of several names have them."""
+    if not hasattr(frame, "columns"):
+        frame = frame.to_frame(frame.name or "CLOSE")
     if frame.columns.nlevels == 2:
         names = _name_level(frame.columns)
         try:

@@ -1,0 +1,166 @@
+import type { Day } from '#domain/days.js';
+import type { MarketFile, MarketRows } from '../content/market-rows.js';
+import { cellPath, type Problem, type Problems } from '../content/problems.js';
+import { textIn, type Cell, type Heading } from '../formats/cells.js';
+
+/** Rows below the last bar of a table that may be a footer: a source, a note, totals. */
+const FOOTER_ROWS_MAX = 10;
+
+/** Texts of a footer that are told. */
+const TOLD_MAX = 3;
+
+/** How a day begins that is written with the names of days and months, or with digits. */
+const LIKE_A_DAY =
+  /^(?:\d|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*[,.]?\s+)?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*[.,]?\s*\d)/i;
+
+/** Whether a text where a day is expected may be one of a footer. */
+export const isFooterText = (text: string): boolean => !LIKE_A_DAY.test(text);
+
+/** Whether a text that stands alone in its row is one of a footer: words, not the beginning of a row that was cut. */
+const isSentence = (text: string): boolean => isFooterText(text) && /[\s:]/.test(text);
+
+interface Held {
+  readonly problem: Problem;
+  readonly times: number | undefined;
+}
+
+/**
+ * Rows whose tables may end with a footer: up to ten rows below the last bar that hold words where the others have a day,
+ * or nothing at all. They are left out with one warning; above another bar they are what they were, errors.
+ * @param rowsOn rows that report to the problems they are given
+ */
+export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems: Problems): MarketRows {
+  /** Problems of a row as long as it is not known what the row is; null where they are reported at once. */
+  let caught: Held[] | null = null;
+  const report = ({ problem, times }: Held) => problems.error(problem, times);
+  const rows = rowsOn({
+    ...problems,
+    get errors() {
+      return problems.errors;
+    },
+    error: (problem, times) =>
+      caught === null ? problems.error(problem, times) : void caught.push({ problem, times }),
+  });
+  let footer: { readonly held: Held[]; readonly texts: string[]; readonly counted: number }[] = [];
+  let keys: Held[] = [];
+  let table: MarketFile | undefined;
+  let hasBars = false;
+  let left = 0;
+  /** The row that is read now, where it may be of a footer. */
+  let current: Held[] | null = null;
+
+  function catching<T>(held: Held[], read: () => T): T {
+    caught = held;
+    try {
+      return read();
+    } finally {
+      caught = null;
+    }
+  }
+
+  /** What was taken for a footer is none: another row with a bar or with another fault comes below. */
+  function refuseFooter(): void {
+    for (const { held } of footer) held.forEach(report);
+    footer = [];
+    current = null;
+  }
+
+  /** Takes a row for one of the footer, or reports what is wrong with it. */
+  function settle(held: Held[], text: string | undefined, counted: number): void {
+    const mayBe = text !== undefined && hasBars && footer.length < FOOTER_ROWS_MAX;
+    if (mayBe) {
+      footer.push({ held, texts: text === '' ? [] : [text], counted });
+      current = held;
+      return;
+    }
+    refuseFooter();
+    held.forEach(report);
+  }
+
+  function endTable(): void {
+    if (footer.length > 0 && table !== undefined) {
+      const texts = footer.flatMap((row) => row.texts);
+      const told = texts.slice(0, TOLD_MAX).map((text) => JSON.stringify(text.slice(0, 60)));
+      const which = footer.length === 1 ? 'The last row holds' : `The last ${footer.length} rows hold`;
+      problems.warning({
+        code: 'BAD_DATE',
+        path: footer[0]!.held[0]?.problem.path ?? cellPath(table.label, 0, ''),
+        message: `${which} no day${told.length === 0 ? '' : `, but ${told.join(', ')}`}: left out as a footer.`,
+      });
+      left += footer.reduce((sum, { counted }) => sum + counted, 0);
+    }
+    [footer, current, hasBars] = [[], null, false];
+  }
+
+  function beginFile(...given: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
+    endTable();
+    return (table = rows.beginFile(...given));
+  }
+
+  function beginRow(code: number | undefined, day: Day | undefined): void {
+    rows.beginRow(code, day);
+    const held = keys;
+    keys = [];
+    current = null;
+    if (day === undefined) {
+      if (held.length > 0) settle(held, footerText(held), 1); // of a row without one it is told what is wrong
+      return;
+    }
+    if (footer.length > 0) refuseFooter();
+    hasBars = true;
+    held.forEach(report);
+  }
+
+  function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
+    const held: Held[] = [];
+    const before = rows.rows;
+    catching(held, () => rows.addCells(file, cells));
+    const text = cells === null ? undefined : footerText(held);
+    if (held.length === 0 && rows.rows > before) {
+      if (footer.length > 0) refuseFooter();
+      hasBars = true;
+    } else if (held.length > 0)
+      settle(
+        held,
+        text === '' && !cells!.every((cell) => textIn(cell) === null) ? undefined : text,
+        rows.rows - before,
+      );
+  }
+
+  return {
+    ...rows,
+    beginFile,
+    beginRow,
+    addCells,
+    codeOf: (file, text) => catching(keys, () => rows.codeOf(file, text)),
+    dayOf: (file, cell) => catching(keys, () => rows.dayOf(file, cell)),
+    setNumber(file, column, value) {
+      if (current !== null && footer.at(-1)!.texts.length === 0) refuseFooter(); // a bar without its day
+      rows.setNumber(file, column, value);
+    },
+    refuseNumber(file, column, text) {
+      if (current === null) rows.refuseNumber(file, column, text);
+      else catching(current, () => rows.refuseNumber(file, column, text));
+    },
+    refuseRow(file, message, first) {
+      const held: Held[] = [];
+      catching(held, () => rows.refuseRow(file, message, first));
+      settle(held, first !== undefined && isSentence(first) ? first : undefined, 1);
+    },
+    toPanels() {
+      endTable();
+      return rows.toPanels();
+    },
+    get rows() {
+      return rows.rows - left;
+    },
+  };
+}
+
+/** What stands where the day of a row is expected; undefined where that is no footer. */
+function footerText(held: readonly Held[]): string | undefined {
+  const found = held.find(({ problem }) => problem.code === 'BAD_DATE')?.problem;
+  if (found === undefined) return undefined;
+  const text = typeof found.value === 'string' ? found.value.trim() : '';
+  return isFooterText(text) ? text : undefined;
+}

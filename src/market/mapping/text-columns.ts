@@ -1,0 +1,62 @@
+import { quoted } from '../content/key-problems.js';
+import type { MarketFile } from '../content/market-rows.js';
+import { ALIKE_MAX, cellPath, type Problem, type Problems } from '../content/problems.js';
+import { notANumber } from '../formats/cells.js';
+
+/** What was wrong with the numbers of a column of which no number was seen yet. */
+interface Wordy {
+  readonly first: Problem[];
+  count: number;
+}
+
+interface Place {
+  readonly file: MarketFile;
+  readonly row: number;
+  readonly column: number;
+}
+
+/** Texts among the numbers of columns that a mapping does not name: a column may hold none. */
+export interface TextColumns {
+  /** By the name of the datapoint: those that hold a number. */
+  readonly numbered: Set<string>;
+  add(name: string, text: string, place: Place): void;
+  /** Whether a column held a text. */
+  has(name: string): boolean;
+  /** Texts beside numbers are errors, a column of texts alone is left out with a warning. */
+  report(): void;
+}
+
+export function createTextColumns(problems: Problems): TextColumns {
+  const numbered = new Set<string>();
+  const columns = new Map<string, Wordy>();
+
+  function add(name: string, text: string, { file, row, column }: Place): void {
+    const refused = columns.get(name) ?? { first: [], count: 0 };
+    columns.set(name, refused);
+    refused.count += 1;
+    const written = file.written[column]!;
+    if (refused.first.length < ALIKE_MAX)
+      refused.first.push({
+        code: 'NOT_A_NUMBER',
+        path: cellPath(file.label, row, written),
+        message: `${written} is ${quoted(text)}, which ${notANumber(text)}.`,
+        value: text,
+      });
+  }
+
+  function report(): void {
+    for (const [name, { first, count }] of columns) {
+      if (!numbered.has(name))
+        problems.warning({
+          code: 'COLUMN_IGNORED',
+          path: `market.${name}`,
+          at: first[0]!.path,
+          column: name,
+          message: `The column ${name} holds no number, as ${JSON.stringify(String(first[0]!.value).slice(0, 80))}; it is not read.`,
+        });
+      else first.forEach((problem, i) => problems.error(problem, i === first.length - 1 ? count - i : 1));
+    }
+  }
+
+  return { numbered, add, has: (name) => columns.has(name), report };
+}

@@ -1,0 +1,59 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { createProblems } from '#market/content/problems.js';
+import { inspect } from '#market/inspect/inspect.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { writeFiles } from '../store-folder.js';
+
+let root: string;
+let folders = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'divisor-bars-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+async function inspected(name: string, text: string) {
+  const folder = join(root, String((folders += 1)));
+  await writeFiles(folder, { [name]: text });
+  const asked = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  return inspect({ kind: 'files', files });
+}
+
+test.each([
+  ['Date;Ouverture;Haut;Bas;Clôture;Volume', 'French'],
+  ['Fecha;Apertura;Máximo;Mínimo;Cierre;Volumen', 'Spanish'],
+  ['Datum;Eröffn.;Hoch;Tief;Zuletzt;Vol.', 'German'],
+])('%s are the fields of one name, not names', async (header) => {
+  const { preview, mapping } = await inspected('SAN.csv', `${header}\n16/01/2024;3,5;3,7;3,4;3,6;1.000\n`);
+  expect(mapping.layout).toBe('long');
+  expect(preview.columns.slice(2).toSorted()).toEqual(['CLOSE', 'HIGH', 'LOW', 'OPEN', 'VOLUME']);
+  expect(preview.data[0]![preview.columns.indexOf('LOW')]).toBe(3.4);
+  expect(preview.data[0]![preview.columns.indexOf('CLOSE')]).toBe(3.6);
+});
+
+test('a table of bars whose closes are called by no known word is asked, not read as one column a name', async () => {
+  const { confidence, unsure, rows_read } = await inspected(
+    'NOKIA.csv',
+    'Date,Avaus,Ylin,Alin,Päätös,Volume\n2024-01-16,3.5,3.7,3.4,3.6,1000\n',
+  );
+  expect([confidence, rows_read, unsure.map(({ field }) => field)]).toEqual(['unsure', 0, ['columns']]);
+});
+
+test('companies that trade as OPEN and LOW are names', async () => {
+  const { mapping, preview } = await inspected('close.csv', 'Date,LOW,OPEN,AAPL\n2024-01-02,10,20,30\n');
+  expect([mapping.layout, preview.data.map(([name]) => name)]).toEqual(['wide', ['AAPL', 'LOW', 'OPEN']]);
+});
+
+test('a change in percent is no name, nor is what Investing.com writes behind one', async () => {
+  const { preview, unsure } = await inspected(
+    'AAPL Historical Data.csv',
+    '"Date","Price","Open","High","Low","Vol.","Change %"\n"01/16/2024","183.63","182.16","184.26","180.93","65.08M","-1.23%"\n',
+  );
+  expect(preview.data).toEqual([['AAPL', '2024-01-16', 183.63, 182.16, 184.26, 180.93, 65_080_000]]);
+  expect(unsure.filter(({ required }) => required)).toEqual([]);
+});

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { writeWorkbook } from '#market/formats/workbook-writer.js';
+import { inspect } from '#market/inspect/inspect.js';
+
+type Row = readonly (string | number | null)[];
+
+const inspected = (rows: readonly Row[]) =>
+  inspect({
+    kind: 'xlsx',
+    content: Buffer.from(writeWorkbook([{ name: 'Prices', rows }])).toString('base64'),
+  });
+
+/** Two names that trade on other days; the second one day more. */
+const BODY: readonly Row[] = [
+  ['2024-01-02', 10, '2024-01-03', 20],
+  ['2024-01-03', 11, '2024-01-04', 21],
+  [null, null, '2024-01-05', 22],
+];
+const READ = [
+  ['AAPL US Equity', '2024-01-02', 10],
+  ['AAPL US Equity', '2024-01-03', 11],
+  ['MSFT US Equity', '2024-01-03', 20],
+  ['MSFT US Equity', '2024-01-04', 21],
+  ['MSFT US Equity', '2024-01-05', 22],
+];
+
+test.each<[string, readonly Row[]]>([
+  [
+    'above its days',
+    [
+      ['AAPL US Equity', null, 'MSFT US Equity', null],
+      ['Date', 'PX_LAST', 'Date', 'PX_LAST'],
+    ],
+  ],
+  [
+    'above its closes',
+    [
+      [null, 'AAPL US Equity', null, 'MSFT US Equity'],
+      ['Date', 'PX_LAST', 'Date', 'PX_LAST'],
+    ],
+  ],
+  ['in place of the field', [['Date', 'AAPL US Equity', 'Date', 'MSFT US Equity']]],
+])(
+  'each name of a sheet with days beside each is on its own days, where its name stands %s',
+  async (_where, header) => {
+    const { preview, unsure, findings } = await inspected([...header, ...BODY]);
+    expect(preview.data).toEqual(READ);
+    expect([unsure.filter(({ required }) => required), findings]).toEqual([[], []]);
+  },
+);
+
+test('a close without the day beside it is told, and nothing is read', async () => {
+  const header: Row = ['Date', 'AAPL US Equity', 'Date', 'MSFT US Equity'];
+  const { rows_read, findings } = await inspected([
+    header,
+    ...BODY,
+    ['2024-01-04', 12, null, 23],
+    ['2024-01-05', 13, null, null],
+  ]);
+  expect(rows_read).toBe(0);
+  expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual(['BAD_DATE market/Prices[row 4].Date']);
+});

@@ -24,6 +24,8 @@ const DAYS = ['2022-06-01', '2023-01-03', '2023-06-30', '2023-12-29', '2024-03-1
 
 const SCENE = { store_id: 'scene', seed: 1, assets: 12, start: '2022-01-03', end: '2024-06-28' };
 
+const FLAGS = ['--port', '0', '--workers', '2', '--drain-ms', '0', '--warm-up', 'off'];
+
 export async function openScene(): Promise<Scene> {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-fuzz-'));
   const csv = join(folder, 'csv');
@@ -33,10 +35,7 @@ export async function openScene(): Promise<Scene> {
     'identifier,date,CLOSE\nA,2024-01-02,100\nA,2024-01-03,101\nB,2024-01-02,50\nB,2024-01-03,49\n',
   );
   await symlink('/etc', join(folder, 'link'));
-  const { settings } = readSettings(
-    ['--home', join(folder, 'home'), '--port', '0', '--workers', '2', '--drain-ms', '0', '--data-roots', folder],
-    {},
-  );
+  const { settings } = readSettings(['--home', join(folder, 'home'), '--data-roots', folder, ...FLAGS], {});
   const defects: string[] = [];
   const log = pino(
     { level: 'warn' },

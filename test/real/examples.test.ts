@@ -28,7 +28,7 @@ const markets = [
         seed: 7,
         assets: 260,
         start: '2009-01-02',
-        end: '2013-12-31',
+        end: '2012-06-29',
         sectors: 11,
       }),
   },

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { start, stop, type Running } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
+import { handThreadsOn } from '#jobs/lane-threads.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { JobStatus } from '#jobs/status.js';
 
@@ -31,8 +32,12 @@ export interface RunningService {
   refusal(method: string, path: string, body?: unknown): Promise<ErrorDetail & { readonly status: number }>;
   /** The job in its terminal state. */
   finished(jobId: string, headers?: Record<string, string>): Promise<JobStatus>;
-  /** Stops the service and starts it again on the same home. @param whileAway what happens in between */
-  restart(whileAway?: () => Promise<void>): Promise<void>;
+  /**
+   * Stops the service and starts it again on the same home.
+   * @param whileAway what happens in between
+   * @param threads `handed on`: those that have loaded and compiled the program, for what no thread is asked about
+   */
+  restart(whileAway?: () => Promise<void>, threads?: 'new' | 'handed on'): Promise<void>;
   /** Resolves when the store that was served before a start is served again. */
   resumed(): Promise<void>;
   close(): Promise<void>;
@@ -102,9 +107,10 @@ export async function runService(
         if (body.status !== 'pending' && body.status !== 'running') return body;
       }
     },
-    async restart(whileAway = async () => {}) {
+    async restart(whileAway = async () => {}, threads = 'new') {
       await stop({ ...running, drainMs: 0 });
       await whileAway();
+      if (threads === 'handed on') handThreadsOn();
       running = await start(settings, pino({ level: 'silent' }));
     },
     resumed: () => running.service.resumed,

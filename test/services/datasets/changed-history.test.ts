@@ -8,6 +8,8 @@ import type { RefreshReport } from '#market/content/refresh-report.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
+/** What a start finds in a store is told by the service alone. */
+const restart = () => service.restart(undefined, 'handed on');
 beforeAll(async () => {
   service = await runService();
 });
@@ -218,7 +220,7 @@ describe('a restart', () => {
     const before = await desk.store();
     const later = ['A,2024-01-04,12', 'B,2024-01-04,22'];
     await desk.write({ 'market.csv': bars(['A,2024-01-02,19', ...FIRST.slice(1, 3), ...later]) });
-    await service.restart();
+    await restart();
     expect(await desk.closeOf('A')).toEqual([19, 11, 12]);
     const after = await desk.store();
     expect(after.content_hash).not.toBe(before.content_hash);
@@ -228,7 +230,7 @@ describe('a restart', () => {
         `up to 2024-01-03.*${before.content_hash!.slice(0, 12)} before, ${after.content_hash!.slice(0, 12)} now; market 4 rows before, 5 now. 1 row changed, 1 removed, 2 added`,
       ),
     );
-    await service.restart();
+    await restart();
     await desk.closeOf('A');
     expect((await desk.store()).findings).toEqual(after.findings);
     const taken = { dates_added: 1, rows_added: 2, identifiers_added: 0 };
@@ -244,11 +246,11 @@ describe('a restart', () => {
   test('that finds later days alone says that the history is what it was', async () => {
     const desk = await served('grown', { 'market/1.csv': bars(FIRST) });
     await desk.write({ 'market/2.csv': bars(['A,2024-01-04,12']) });
-    await service.restart();
+    await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12]);
     expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
     await desk.write({ 'market/3.csv': bars(['A,2024-01-05,13', 'B,2024-01-05,23']) });
-    await service.restart();
+    await restart();
     expect(await desk.closeOf('A')).toEqual([10, 11, 12, 13]);
     await desk.write({ 'market/4.csv': bars(['A,2024-01-08,14']) });
     expect(await desk.refresh()).toMatchObject({
@@ -266,21 +268,21 @@ describe('a restart', () => {
     const desk = await served('joined', { 'market/1.csv': bars(FIRST), ...reference(['A,X', 'B,Y']) });
     const later = bars(['A,2024-01-04,12', 'AB,2024-01-04,32']);
     await desk.write({ 'market/2.csv': later, ...reference(['A,X', 'AB,X', 'B,Y']) });
-    await service.restart();
+    await restart();
     expect(await desk.closeOf('AB')).toEqual([32]);
     expect(changesOf(await desk.store())).toEqual(['info DATES_ADDED market']);
     expect((await desk.store()).findings?.[0]?.message).toContain('2 identifiers before, 3 now');
     expect(await desk.refresh()).toMatchObject({ dates_added: 1, identifiers_added: 1 });
     // A bar of a held day comes with a name: that is another history.
     await desk.write({ 'market/3.csv': bars(['C,2024-01-05,1', 'B,2024-01-04,2']) });
-    await service.restart();
+    await restart();
     expect(await desk.closeOf('C')).toEqual([1]);
     expect(changesOf(await desk.store())).toEqual(['warning HISTORY_CHANGED market']);
   });
 
   test('that finds what was served says nothing', async () => {
     const desk = await served('same', { 'market.csv': bars(FIRST) });
-    await service.restart();
+    await restart();
     await desk.closeOf('A');
     expect(changesOf(await desk.store())).toEqual([]);
   });
@@ -294,7 +296,7 @@ describe('a restart', () => {
       ),
     });
     expect((await desk.refresh()).left_out).toMatchObject({ changed: 1 });
-    await service.restart();
+    await restart();
     expect(await desk.closeOf('A')).toEqual([15, 11]);
     expect(
       (await desk.store()).findings?.map(({ code, message }) => [code, message.includes('not what it was')]),

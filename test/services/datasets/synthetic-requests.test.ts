@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const LARGE = { assets: 100, start: '2015-01-02', end: '2024-12-31', activate: false };
+const LARGE = { assets: 100, start: '2020-01-02', end: '2024-12-31', activate: false };
 const SMALL = { assets: 3, start: '2020-01-02', end: '2020-06-30', activate: false };
 
 describe('a request for synthetic data that is under way', () => {

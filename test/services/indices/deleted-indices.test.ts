@@ -31,7 +31,7 @@ const definition = (id: string) => ({
 
 /** Files of results in the home; those that nothing names are removed a minute later, or when the service stops. */
 async function files(): Promise<string[]> {
-  await service.restart();
+  await service.restart(undefined, 'handed on');
   await service.resumed();
   return filesNow();
 }
@@ -125,11 +125,10 @@ test.each([
     expect((await service.refusal('GET', `/jobs/${jobId}`)).code).toBe('JOB_NOT_FOUND');
   await service.ask('PUT', '/indices/BUSY', definition('BUSY'));
   expect((await job('/analytics/BUSY/backtest')).status).toBe('succeeded');
-  const { body } = await service.ask<{ readonly jobs: { readonly pending: number; readonly running: number } }>(
-    'GET',
-    '/health',
-  );
-  expect(body.jobs).toMatchObject({ pending: 0, running: 0 });
+  const jobsNow = async () =>
+    (await service.ask<{ readonly jobs: { readonly pending: number; readonly running: number } }>('GET', '/health'))
+      .body.jobs;
+  await expect.poll(jobsNow).toMatchObject({ pending: 0, running: 0 });
   await service.ask('DELETE', '/indices/BUSY');
 });
 

@@ -29,7 +29,7 @@ const COST_BPS = 8;
 const largest = (count: number) => [{ id: 'largest', type: 'TopN' as const, params: { field: 'MARKET_CAP', count } }];
 const common = {
   calendar: 'XNYS',
-  base_date: '2019-01-02',
+  base_date: '2020-01-02',
   rebalance: { frequency: 'quarterly' as const, anchor: 'third_friday' as const },
 };
 
@@ -37,7 +37,7 @@ beforeAll(async () => {
   service = await liveService();
   client = createDivisorClient({ url: service.url });
   await client.run('generateSynthetic', {
-    body: { store_id: 'market', seed: 5, assets: 60, start: '2018-01-02', end: '2022-12-30' },
+    body: { store_id: 'market', seed: 5, assets: 36, start: '2019-01-02', end: '2022-12-30' },
   });
   await client.call('putIndex', {
     params: { index_id: 'PLAIN' },
@@ -45,7 +45,7 @@ beforeAll(async () => {
       ...common,
       id: 'PLAIN',
       name: 'Plain',
-      pipeline: { selection: largest(30), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
+      pipeline: { selection: largest(24), treatment: { dividends: 'total' }, weighting: { type: 'MarketCapWeight' } },
     },
   });
   await client.call('putIndex', {
@@ -54,7 +54,7 @@ beforeAll(async () => {
       ...common,
       id: 'CAPPED',
       name: 'Capped',
-      pipeline: { selection: largest(25), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
+      pipeline: { selection: largest(22), weighting: { type: 'MarketCapWeight', cap: 0.06 } },
     },
   });
   await client.call('optimiseIndex', {
@@ -81,7 +81,16 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function factsheet(index_id: string): Promise<{ readonly bytes: Uint8Array; readonly path: string }> {
+const factsheets = new Map<string, ReturnType<typeof drawFactsheet>>();
+
+/** The factsheet of the run of an index, drawn once. */
+function factsheet(id: string): ReturnType<typeof drawFactsheet> {
+  const drawn = factsheets.get(id) ?? drawFactsheet(id);
+  factsheets.set(id, drawn);
+  return drawn;
+}
+
+async function drawFactsheet(index_id: string) {
   const { render_id } = await client.run('renderReport', { body: { template_id: 'FACTSHEET-A4', index_id } });
   const bytes = await client.call('getRender', { params: { render_id } });
   const path = join(folder, `${index_id}.pdf`);
@@ -156,21 +165,18 @@ const turnoversIn = (text: string): Map<string, string> =>
   );
 
 describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (id) => {
-  const read = async () => {
+  let texts: readonly string[];
+  beforeAll(async () => {
     const { bytes, path } = await factsheet(id);
-    return {
-      path,
-      texts: [
-        readPdf(bytes).text,
-        ...(TOOLS.pdftotext ? [spawnSync('pdftotext', ['-layout', path, '-'], { encoding: 'utf8' }).stdout] : []),
-      ],
-    };
-  };
+    texts = [
+      readPdf(bytes).text,
+      ...(TOOLS.pdftotext ? [spawnSync('pdftotext', ['-layout', path, '-'], { encoding: 'utf8' }).stdout] : []),
+    ];
+  });
 
   test('prints no figure that the routes of the service do not tell', async () => {
     const figures = await figuresOf(id);
     const { portfolio } = await client.call('getRecord', { params: { index_id: id } });
-    const { texts } = await read();
     for (const text of texts) {
       const turnovers = turnoversIn(text);
       expect(turnovers.size).toBe(4);
@@ -189,7 +195,6 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
     const { metrics, exposure } = await client.call('getOverview', { params: { index_id: id } });
     const { weights, concentration } = await client.call('getWeights', { params: { index_id: id } });
     const { sharpe_ratio: sharpe, ...fractions } = metrics;
-    const { texts } = await read();
     for (const text of texts) {
       const printed = new Set(text.match(FIGURE));
       for (const value of [...Object.values(fractions), ...Object.values(exposure ?? {})])
@@ -230,7 +235,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   });
 
   test.skipIf(!TOOLS.pdffonts)('has every font in it', async () => {
-    const { path } = await read();
+    const { path } = await factsheet(id);
     const rows = spawnSync('pdffonts', [path], { encoding: 'utf8' }).stdout.trim().split('\n').slice(2);
     expect(rows.length).toBeGreaterThan(0);
     // name, type, encoding, embedded, subset, unicode, object
@@ -238,7 +243,7 @@ describe.each(['PLAIN', 'CAPPED', 'DERIVED', 'HEDGED'])('the factsheet of %s', (
   });
 
   test.skipIf(!TOOLS.qpdf)('is a document without a fault', async () => {
-    const { path } = await read();
+    const { path } = await factsheet(id);
     const { status, stdout } = spawnSync('qpdf', ['--check', path], { encoding: 'utf8' });
     expect(status, stdout).toBe(0);
     expect(stdout).toContain('No syntax or stream encoding errors found');
@@ -334,7 +339,7 @@ describe('the terms of a factsheet', () => {
     const patched = await service.ask('PATCH', '/data/stores/market', { adjustment: 'total' });
     expect(patched.status).toBe(200);
     await client.run('startBacktest', { params: { index_id: 'CAPPED' }, body: { transaction_cost_bps: 0 } });
-    const { text } = readPdf((await factsheet('CAPPED')).bytes);
+    const { text } = readPdf((await drawFactsheet('CAPPED')).bytes);
     expect(text).toContain('No transaction cost');
     expect(text).toContain('Prices adjusted for splits and dividends');
     expect(text).toContain('USD, total return');

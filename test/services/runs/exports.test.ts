@@ -4,11 +4,12 @@ import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 
 import {
-  areSame,
   closeExports,
   csvByDuckDb,
+  expectRows,
   IDS,
   jsonOf,
+  LAST,
   openExports,
   pathOf,
   type Row,
@@ -27,10 +28,8 @@ describe.each(IDS)('every table of %s', (id) => {
   test.each(EXPORT_NAMES)('%s comes back from CSV, Arrow and Excel as from JSON, bit for bit', async (table) => {
     const rows = await jsonOf({ id, table });
     expect(rows.length).toBeGreaterThan(0);
-    for (const read of [csvByDuckDb, rowsByArrow, rowsByWorkbook]) {
-      const found = await read({ id, table });
-      if (!areSame(found, rows)) expect(found, read.name).toEqual(rows);
-    }
+    for (const read of [csvByDuckDb, rowsByArrow, rowsByWorkbook])
+      expectRows(await read({ id, table }), rows, read.name);
   });
 
   test.each(EXPORT_NAMES)('%s is in the order of date and identifier, each once', async (table) => {
@@ -50,14 +49,14 @@ describe.each(IDS)('every table of %s', (id) => {
       const [start, end] = ['2020-11-02', '2021-06-30'];
       const all = await jsonOf({ id, table });
       const within = all.filter(({ date }) => String(date) >= start && String(date) <= end);
-      expect(await jsonOf({ id, table, query: `&start=${start}&end=${end}` })).toEqual(within);
+      expectRows(await jsonOf({ id, table, query: `&start=${start}&end=${end}` }), within);
       expect(await jsonOf({ id, table, query: '&start=2020-11-07&end=2020-11-08' })).toEqual([]);
     },
   );
 
   test('dates that the run does not reach are refused with its own', async () => {
     const asked = (query: string) => jsonOf({ id, table: 'levels', query });
-    await expect(asked('&start=2031-01-01')).rejects.toThrow(/start 2031-01-01 is after .* 2022-12-30/);
+    await expect(asked('&start=2031-01-01')).rejects.toThrow(new RegExp(`start 2031-01-01 is after .* ${LAST}`));
     await expect(asked('&end=2001-01-01')).rejects.toThrow(/end 2001-01-01 is before .* 20\d\d-\d\d-\d\d/);
   });
 });
@@ -95,7 +94,7 @@ describe('events', () => {
     for (const identifier of held) {
       const { actions } = await service.ok<{ actions: { type: string; value: number; ex_date: string }[] }>(
         'GET',
-        `/data/corporate-actions/${identifier}?start=2019-07-02&end=2022-12-30`,
+        `/data/corporate-actions/${identifier}?start=2019-07-02&end=${LAST}`,
       );
       for (const event of events.filter((row) => row['identifier'] === identifier && row['type'] !== 'exit')) {
         const same = actions.filter(({ ex_date }) => ex_date === event['date']);
@@ -179,7 +178,7 @@ describe('what is answered', () => {
     expect(whole.length).toBeGreaterThan(2 * 2 ** 20); // Parts are about a megabyte.
     const reader = (await fetch(`${service.url}${path}`)).body!.getReader();
     const parts = [(await reader.read()).value!];
-    await service.job('/analytics/WIDE/backtest', { end: '2021-12-31' });
+    await service.job('/analytics/WIDE/backtest', { end: '2021-06-30' });
     for (let part = await reader.read(); !part.done; part = await reader.read()) parts.push(part.value);
     expect(Buffer.concat(parts).toString()).toBe(whole);
     expect(await (await fetch(`${service.url}${path}`)).text()).not.toBe(whole);

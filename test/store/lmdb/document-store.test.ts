@@ -151,8 +151,8 @@ describe('a damaged file', () => {
       }
       const others: unknown[] = [];
       for (const id of await store.ids('index')) {
-        const found = (await store.get('index', id))!;
-        if ('body' in found && JSON.stringify(found.body) !== whole) others.push(found);
+        const found = await store.get('index', id); // Undefined where the flip was in the way to a key.
+        if (found !== undefined && 'body' in found && JSON.stringify(found.body) !== whole) others.push(found);
       }
       expect(others).toEqual([]);
       await store.close();

@@ -130,8 +130,8 @@ export function describeRuns(): void {
       [
         'fewer names than the caps need',
         [
-          { id: 'n', type: 'Cardinality', params: { maximum: 3 } },
-          { id: 'cap', type: 'PositionBounds', params: { upper: 0.25 } },
+          { id: 'n', type: 'Cardinality', params: { maximum: 2 } },
+          { id: 'cap', type: 'PositionBounds', params: { upper: 0.4 } },
         ],
       ],
     ])(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { IDS, jsonOf, pathOf, service, type Cell, type Row } from './set-up.js';
+import { expectRows, IDS, jsonOf, pathOf, service, type Cell, type Row } from './set-up.js';
 
 const frame = ({ index, columns, data }: { index: string[]; columns: string[]; data: Cell[][] }): Row[] =>
   data.map((row, i) => ({ date: index[i]!, ...Object.fromEntries(columns.map((column, c) => [column, row[c]!])) }));
@@ -44,8 +44,9 @@ export function describeViewRows(): void {
       const held = rows
         .filter((row) => String(row['date']) >= since && row['portfolio_weight'] !== 0)
         .map(({ date, identifier, portfolio_weight: weight }) => ({ date, identifier, weight }));
-      expect(held).toEqual(
-        listed.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)),
+      expectRows(
+        held as Row[],
+        listed.toSorted((a, b) => (`${a.date} ${a.identifier}` < `${b.date} ${b.identifier}` ? -1 : 1)) as Row[],
       );
       const early = String(rows[0]!['date']);
       expect(early < since).toBe(id !== 'HEDGED');

@@ -6,14 +6,13 @@ const INTERVAL_MS = 5_000;
 /** Looks at the volume of the home from time to time, so that health answers without waiting for the disk. */
 export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(): Promise<void> } {
   let fault: string | undefined;
+  let free = 'The volume of the home is looked at.';
   const look = async () => {
     try {
       const { freeBytes, markBytes } = await freeSpace.measure();
       const mebibytes = (bytes: number) => Math.floor(bytes / 2 ** 20);
-      fault =
-        freeBytes < markBytes
-          ? `${mebibytes(freeBytes)} MiB are free; ${mebibytes(markBytes)} MiB are needed for writes.`
-          : undefined;
+      free = `${mebibytes(freeBytes)} MiB are free; ${mebibytes(markBytes)} MiB are needed for writes.`;
+      fault = freeBytes < markBytes ? free : undefined;
     } catch (failure) {
       fault = `The volume cannot be looked at: ${failure instanceof Error ? failure.message : failure}`;
     }
@@ -22,7 +21,7 @@ export function watchDisk(freeSpace: FreeSpace): { readonly check: Check; close(
   const timer = setInterval(() => void look(), INTERVAL_MS);
   timer.unref();
   return {
-    check: { name: 'disk', look: () => fault, unready: 'STORAGE_FULL' },
+    check: { name: 'disk', look: () => fault, note: () => free, unready: 'STORAGE_FULL' },
     async close() {
       clearInterval(timer);
     },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LIMIT_SPECS, type LimitName } from '#domain/limits.js';
 import { routes } from './route.js';
 
 export const HealthCheck = z
@@ -22,6 +23,14 @@ const LaneHealth = z
       .meta({ description: 'Time that the oldest job has waited; null where none waits.' }),
   })
   .meta({ id: 'LaneHealth', description: 'How busy a queue is: what to scale workers by.' });
+
+const Limits = z
+  .strictObject(
+    Object.fromEntries(
+      Object.entries(LIMIT_SPECS).map(([name, { help }]) => [name, z.number().meta({ description: help })]),
+    ) as Readonly<Record<LimitName, z.ZodNumber>>, // One for each name.
+  )
+  .meta({ id: 'Limits', description: 'What a client can meet, each a number in the unit that its name ends on.' });
 
 export const Health = z
   .strictObject({
@@ -55,7 +64,7 @@ export const Health = z
       })
       .meta({ description: 'Jobs that are not finished.' }),
     checks: z.array(HealthCheck),
-    limits: z.record(z.string(), z.number()).meta({ description: 'Every limit a client can meet, by name.' }),
+    limits: Limits,
   })
   .meta({ id: 'Health' });
 export type Health = z.infer<typeof Health>;

@@ -1,3 +1,4 @@
+import { LIMITS } from '#domain/limits.js';
 import type { LiveService } from '../real/live.js';
 import { createTeller, OPERATIONS, STORY } from './example-story.js';
 
@@ -25,7 +26,11 @@ export function cut(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, ENTRIES_MAX).map(cut);
   if (typeof value !== 'object' || value === null) return value;
   const members = Object.entries(value);
-  const isMap = members.length >= MAP_MIN && members.every(([key]) => /^[A-Z0-9][A-Z0-9_.-]*$/.test(key));
+  // Names of limits are members of their own, and no map.
+  const isMap =
+    members.length >= MAP_MIN &&
+    members.every(([key]) => /^[A-Z0-9][A-Z0-9_.-]*$/.test(key)) &&
+    !members.every(([key]) => key in LIMITS);
   return Object.fromEntries(
     (isMap ? members.slice(0, ENTRIES_MAX) : members).map(([key, member]) => [key, cut(member)]),
   );

@@ -7,7 +7,7 @@ import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { FINDING_CODES } from '#domain/findings.js';
-import { LIMITS } from '#domain/limits.js';
+import { LIMIT_SPECS } from '#domain/limits.js';
 import { ERRORS } from '#domain/refusal.js';
 import { OVERLAY_TYPES } from '#domain/overlays/catalogue.js';
 import { BLOCK_KINDS } from '#domain/reports/block-kinds.js';
@@ -74,8 +74,12 @@ const TABLES: Readonly<Record<string, () => string>> = {
   findings: () => `${FINDING_CODES.map((code) => `\`${code}\``).join(', ')}.`,
   limits: () =>
     table(
-      ['name', 'value'],
-      Object.entries(LIMITS).map(([name, value]) => [`\`${name}\``, value.toLocaleString('en-GB')]),
+      ['name', 'value', 'limits'],
+      Object.entries(LIMIT_SPECS).map(([name, { value, help }]) => [
+        `\`${name}\``,
+        value.toLocaleString('en-GB'),
+        help,
+      ]),
     ),
 };
 

@@ -268,6 +268,7 @@ function readMarket(markets: MarketRooms['markets']): Check {
       const failure = markets.failure();
       return failure === undefined ? undefined : failureText(failure);
     },
+    note: () => 'No data store failed to be read.',
   };
 }
 
@@ -280,5 +281,6 @@ function awaitedMarket(markets: MarketRooms['markets']): Check {
       const datasetId = markets.awaited();
       return datasetId === undefined ? undefined : `The data store ${datasetId} is being read after a restart.`;
     },
+    note: () => 'No data store is waited for.',
   };
 }

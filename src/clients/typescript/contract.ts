@@ -2873,8 +2873,7 @@ export interface Health {
   };
   /** What was looked at. */
   readonly checks: readonly HealthCheck[];
-  /** Every limit a client can meet, by name. */
-  readonly limits: Readonly<Record<string, number>>;
+  readonly limits: Limits;
 }
 
 export interface HealthCheck {
@@ -3040,7 +3039,7 @@ export interface IndexDocument {
   readonly name: string;
   /** Free text. */
   readonly description: string | null;
-  /** Exchange MIC from /indices/calendars. */
+  /** Exchange whose sessions are those of the index. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
@@ -3074,7 +3073,7 @@ export interface IndexDocumentBody {
   readonly name: string;
   /** Free text. */
   readonly description?: string | null | undefined;
-  /** Exchange MIC from /indices/calendars. */
+  /** Exchange whose sessions are those of the index. */
   readonly calendar: string;
   /** First rebalance: the first session on or after it. */
   readonly base_date: string;
@@ -3466,6 +3465,102 @@ export interface LimitState {
   readonly move: readonly (number | null)[];
 }
 
+/** Every limit a client can meet, by name. */
+export interface Limits {
+  /** Rebalance snapshots served per book; 33 years of monthly rebalances. */
+  readonly MAX_REBALANCES: number;
+  /** Rows of a served weights panel: three years of sessions. */
+  readonly MAX_WEIGHT_DATES: number;
+  /** Rows of a served positions table. */
+  readonly MAX_POSITION_ROWS: number;
+  /** Annualisation constant, on every calendar. */
+  readonly PERIODS_PER_YEAR: number;
+  /** How far a schedule looks ahead of its `asof` date. */
+  readonly SCHEDULE_LOOKAHEAD_DAYS: number;
+  /** Default age, in sessions of its own calendar, past which a bar no longer prices a name. */
+  readonly MAX_STALE_SESSIONS: number;
+  /** Returns a name needs to take part in a covariance estimate. */
+  readonly MIN_NAME_OBSERVATIONS: number;
+  /** Complete rows a covariance estimate needs. */
+  readonly MIN_MODEL_OBSERVATIONS: number;
+  /** Scenarios of an objective: twenty years of sessions. */
+  readonly MAX_SCENARIOS: number;
+  /** Trailing returns behind the risk model of a derived index. */
+  readonly DERIVED_RISK_SESSIONS: number;
+  /** Body of every route but the import. */
+  readonly MAX_BODY_BYTES: number;
+  /** Body of `POST /data/import`. */
+  readonly MAX_IMPORT_BYTES: number;
+  /** A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data. */
+  readonly MAX_IMPORT_TABLE_BYTES: number;
+  /** Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns. */
+  readonly MAX_COPIED_CONTENT_BYTES: number;
+  /** Nesting of a JSON body. */
+  readonly MAX_JSON_DEPTH: number;
+  /** Age of a heartbeat past which a running job is queued again. */
+  readonly HEARTBEAT_TIMEOUT_SECONDS: number;
+  /** Wall time of one attempt of a job. */
+  readonly MAX_JOB_SECONDS: number;
+  /** Time a cancelled job has to give its worker back. */
+  readonly CANCEL_GRACE_SECONDS: number;
+  /** Indices of `POST /analytics/backtests`: as many answers as a listing of jobs. */
+  readonly MAX_BATCH_IDS: number;
+  /** Runs of `GET /analytics/compare`. */
+  readonly MAX_COMPARE_IDS: number;
+  /** Starts of one job before it counts as poison. */
+  readonly MAX_ATTEMPTS: number;
+  /** Jobs waiting for a worker. */
+  readonly MAX_QUEUED_JOBS: number;
+  /** Jobs of one key that may wait. */
+  readonly MAX_KEY_QUEUED_JOBS: number;
+  /** Heavy jobs of one key that run at once; half of the workers where that is more. */
+  readonly MAX_KEY_RUNNING_JOBS: number;
+  /** Requests of one key a second, in the long run: a tenth of what one process answers. */
+  readonly MAX_KEY_REQUESTS_PER_SECOND: number;
+  /** Requests of one key at once, after it has been silent: ten seconds of them. */
+  readonly MAX_KEY_REQUEST_BURST: number;
+  /** Ended jobs that are remembered; the oldest make room. What starts in two seconds with room to spare. */
+  readonly MAX_ENDED_JOBS: number;
+  /** Jobs of one listing. */
+  readonly MAX_LISTED_JOBS: number;
+  /** Longest `wait` of a job's status. */
+  readonly MAX_WAIT_SECONDS: number;
+  /** Longest stream of the events of all jobs: a client that wants more comes back. */
+  readonly MAX_STREAM_SECONDS: number;
+  /** Streams of job events that are open at once. */
+  readonly MAX_EVENT_STREAMS: number;
+  /** Exports that are read at once: each holds 4 MiB. */
+  readonly MAX_OPEN_EXPORTS: number;
+  /** Wall time of a computation that is answered at once (previews, what-if). */
+  readonly MAX_QUERY_SECONDS: number;
+  /** Sessions of a simulated path: ten years. */
+  readonly MAX_SIMULATION_SESSIONS: number;
+  /** Paths of a simulation: four numbers of each are kept. */
+  readonly MAX_SIMULATION_PATHS: number;
+  /** Variants of a sweep: twice what is measured to fit in a minute. */
+  readonly MAX_SWEEP_VARIANTS: number;
+  /** Callbacks of one job: so many clients may ask for the same work. */
+  readonly MAX_JOB_CALLBACKS: number;
+  /** Messages of callbacks that wait to be delivered: one for each job that may wait. */
+  readonly MAX_WAITING_CALLBACKS: number;
+  /** Attempts to deliver one message: five hours of a receiver that does not answer. */
+  readonly MAX_CALLBACK_ATTEMPTS: number;
+  /** Time that a receiver has for its answer. */
+  readonly MAX_CALLBACK_SECONDS: number;
+  /** Depth of an expression tree. */
+  readonly MAX_EXPRESSION_DEPTH: number;
+  /** Nodes of an expression tree. */
+  readonly MAX_EXPRESSION_NODES: number;
+  /** Blocks of a report template. */
+  readonly MAX_REPORT_BLOCKS: number;
+  /** Pages of a rendered report. */
+  readonly MAX_REPORT_PAGES: number;
+  /** Points drawn in one chart: four for every half point of an A3 page's width. */
+  readonly MAX_REPORT_POINTS: number;
+  /** Wall time of one rendering. */
+  readonly MAX_RENDER_SECONDS: number;
+}
+
 export interface LimitsRequest {
   /** Rows of the optimiser about holdings: bounds of names and groups, concentration, counts, exposures and averages. */
   readonly rows: readonly ConstraintRowInput[];
@@ -3847,8 +3942,8 @@ export interface MemberSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
 }
@@ -4385,8 +4480,8 @@ export interface ParameterSpec {
   readonly help: string | null;
   /** Component schema the value must satisfy. */
   readonly ref: string | null;
-  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model. */
-  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | null;
+  /** What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series. */
+  readonly format: 'date' | 'prose' | 'texts' | 'integers' | 'numbers' | 'object' | 'rows' | 'calendar' | 'universe' | 'watchlist' | 'risk_model' | 'series' | null;
   /** Values of other parameters with which this one is read, by name: any of these entries; null for always. */
   readonly when: readonly Readonly<Record<string, readonly string[]>>[] | null;
   /** Members of an object, or of each entry of a list of objects; null of other values. */

@@ -101,7 +101,7 @@ export function Editor(props: EditorProps) {
           onResolve={(document) => void resolve(document).then((isSaved) => told(isSaved, document))}
         />
       )}
-      {trouble !== null && trouble.findings.length === 0 && <Problem trouble={trouble} />}
+      {trouble !== null && <Problem trouble={trouble} />}
       {children(edited)}
       {isStored && versioned !== undefined && <VersionHistory {...versioned} onRestored={onReload} />}
     </Page>

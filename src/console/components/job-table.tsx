@@ -88,7 +88,7 @@ const COLUMNS: readonly Column<JobStatus>[] = [
   {
     id: 'created',
     title: 'Asked for',
-    width: 128,
+    width: 172,
     priority: 2,
     value: (job) => job.created_at,
     show: (job) => moment(job.created_at),

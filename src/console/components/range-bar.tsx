@@ -1,4 +1,5 @@
 import { chooseRange, chosenRange, PRESETS } from '../state/range.js';
+import { isDate } from '../words/dates.js';
 import './control.css';
 import './range-bar.css';
 
@@ -79,5 +80,3 @@ export function DateInput({ label, value, least, most, onChange }: DateInputProp
     />
   );
 }
-
-const isDate = (text: string): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text));

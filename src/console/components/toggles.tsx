@@ -8,11 +8,21 @@ interface TogglesProps<V extends string> {
   readonly most?: number;
   /** Colour of a chosen value, as a mark before its text. */
   readonly colourOf?: (value: V) => string;
+  /** What a value is called; itself unless given. */
+  readonly wordOf?: (value: V) => string;
   onChoose(chosen: readonly V[]): void;
 }
 
 /** Any of several values, each a button that is pressed or not. */
-export function Toggles<V extends string>({ label, values, chosen, most, colourOf, onChoose }: TogglesProps<V>) {
+export function Toggles<V extends string>({
+  label,
+  values,
+  chosen,
+  most,
+  colourOf,
+  wordOf = (value) => value,
+  onChoose,
+}: TogglesProps<V>) {
   const toggled = (value: V) => (chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
   return (
     <div class="toggles" role="group" aria-label={label}>
@@ -27,7 +37,7 @@ export function Toggles<V extends string>({ label, values, chosen, most, colourO
           {colourOf !== undefined && chosen.includes(value) && (
             <span class="swatch" style={{ color: colourOf(value) }} />
           )}
-          {value}
+          {wordOf(value)}
         </button>
       ))}
     </div>

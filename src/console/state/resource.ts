@@ -85,6 +85,12 @@ export function useResource<T>(
   };
 }
 
+/** An answer that could not be had is asked for again; what somebody does is not done again by itself. */
+const askedAgain = (trouble: Trouble): Trouble =>
+  trouble.code === null && trouble.retrySeconds !== null
+    ? { ...trouble, message: `${trouble.message} The page asks again by itself.` }
+    : trouble;
+
 interface Answering<T> {
   readonly key: string;
   readonly ask: (signal: AbortSignal) => Promise<T>;
@@ -110,7 +116,7 @@ function answerInto<T>({ key, ask, data, trouble, isLoading, again }: Answering<
     (thrown: unknown) => {
       if (given.signal.aborted) return;
       isLoading.value = false;
-      const told = troubleOf(thrown);
+      const told = askedAgain(troubleOf(thrown));
       // An unreachable service is reported once, above the page; what was loaded stays.
       if (isReached.peek() || data.peek() === undefined) trouble.value = told;
       if (told.retrySeconds !== null) timer = setTimeout(again, told.retrySeconds * 1000);

@@ -79,7 +79,7 @@ export function troubleOf(thrown: unknown): Trouble {
   if (thrown instanceof UnreachableError)
     return {
       ...nothing,
-      message: 'The service does not answer. The page asks again by itself.',
+      message: 'The service does not answer.',
       code: null,
       retrySeconds: RETRY_SECONDS,
     };

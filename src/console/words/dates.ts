@@ -1,13 +1,22 @@
-/** Dates are written as the service writes them: YYYY-MM-DD, times with hours and minutes in the zone of the reader. */
+/** Dates are written as the service writes them: YYYY-MM-DD, times with hours, minutes and zone, in that of the reader. */
 
 const MS_PER_DAY = 86_400_000;
 
-/** A timestamp as a date and a time here: `2024-03-15 16:30`. */
+/** A timestamp as a date and a time here, with its zone: `2024-03-15 16:30 +01:00`, `2024-03-15 15:30 UTC`. */
 export function moment(timestamp: string | null): string {
   if (timestamp === null) return '–';
   const time = new Date(timestamp);
-  const two = (value: number) => String(value).padStart(2, '0');
-  return `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())} ${two(time.getHours())}:${two(time.getMinutes())}`;
+  const date = `${time.getFullYear()}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;
+  return `${date} ${two(time.getHours())}:${two(time.getMinutes())} ${zoneText(-time.getTimezoneOffset())}`;
+}
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+/** @param minutes east of Greenwich */
+export function zoneText(minutes: number): string {
+  if (minutes === 0) return 'UTC';
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? '\u2212' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
 }
 
 /** How long something took or takes: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`. */
@@ -23,6 +32,10 @@ export function duration(seconds: number): string {
 /** Seconds between two timestamps; to now without the second. */
 export const secondsBetween = (from: string, to: string | null): number =>
   ((to === null ? Date.now() : Date.parse(to)) - Date.parse(from)) / 1000;
+
+/** Whether a text is a day of the calendar, written YYYY-MM-DD. */
+export const isDate = (text: string): boolean =>
+  /^\d{4}-\d{2}-\d{2}$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.startsWith(text) === true;
 
 /** Days since 1970 of a date YYYY-MM-DD. */
 export const dayNumber = (date: string): number => Date.parse(date.slice(0, 10)) / MS_PER_DAY;

@@ -69,6 +69,13 @@ export function bytes(value: Maybe): string {
   return `${fixed(value / 1000 ** step, step === 0 ? 0 : 1)} ${BYTES[step]!}`;
 }
 
+/** A limit in the unit that its name ends on. */
+export function limitText(name: string, value: number): string {
+  if (name.endsWith('_BYTES')) return bytes(value);
+  if (name.endsWith('_SECONDS')) return `${count(value)} s`;
+  return name.endsWith('_DAYS') ? `${count(value)} days` : count(value);
+}
+
 /** Half of the last digit of a percentage: what is smaller is written as 0. */
 const WRITTEN_MIN = 5e-5;
 

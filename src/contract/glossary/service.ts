@@ -57,6 +57,7 @@ export const SERVICE_WORDS: Readonly<Record<string, string>> = {
   // Health and proofs
   checks: 'What was looked at.',
   ok: 'Whether it is well.',
+  'Health.limits': 'Every limit a client can meet, by name.',
   'Health.heavy': 'Backtests, optimisations, sweeps and what else takes long.',
   'Health.huge': 'Those heavy jobs that are expected to need more than 2 GiB of memory.',
   'Health.light': 'Loads of data stores and documents.',

@@ -39,6 +39,7 @@ export const FORMATS = {
   universe: 'a universe of the market, or an index',
   watchlist: 'a stored watchlist',
   risk_model: 'a stored risk model',
+  series: 'a series of the market, of /data/series',
 } as const;
 export type Format = keyof typeof FORMATS;
 

@@ -209,7 +209,7 @@ export const IndexDocument = z
     calendar: z
       .string()
       .min(1)
-      .meta({ label: 'Calendar', help: 'Exchange MIC from /indices/calendars.', format: 'calendar' }),
+      .meta({ label: 'Calendar', help: 'Exchange whose sessions are those of the index.', format: 'calendar' }),
     base_date: IsoDate.meta({
       label: 'Base date',
       help: 'First rebalance: the first session on or after it.',

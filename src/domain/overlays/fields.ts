@@ -10,7 +10,7 @@ export const basis = (usual: 360 | 365) =>
 
 export const percent = z.number().min(0).max(100).meta({ description: 'Percent a year: 5 is 5 %.' });
 
-export const series = (description: string) => z.string().min(1).max(64).meta({ description });
+export const series = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });
 
 /** A rate of interest: series of the store, percent a year. */
 export const rateSeries = (of: string) => series(`Series of the store with the ${of}, percent a year.`);

@@ -293,7 +293,7 @@ function assertAllowed(
   const dates = refused.slice(0, NAMED_DATES_MAX).map(({ date }) => date);
   const message = restate
     ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
-    : `The run disagrees with ${refused.length} published closes, the first on ${dates[0]}. They stand, unless they are restated with a reason.`;
+    : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. What is published stands, unless it is restated with a reason.`;
   throw new Refusal('RESTATEMENT', message, { dates, total: refused.length, ...sizes(refused) });
 }
 

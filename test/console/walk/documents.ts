@@ -42,7 +42,7 @@ export function describeDocuments(desk: () => Desk): void {
     await page.getByRole('link', { name: 'Follow' }).click();
     await page.getByLabel('Exposure').fill('2');
     await page
-      .getByText(/exposure is 2/)
+      .getByText(/Exposure is 2/)
       .first()
       .waitFor();
     await page.getByLabel('Exposure').fill('0.98');
@@ -65,7 +65,7 @@ export function describeDocuments(desk: () => Desk): void {
     await follow(page, '/console/indices/CORE');
     await page.getByRole('link', { name: 'Overlay' }).click();
     const form = page.getByRole('region', { name: 'Overlay' });
-    await form.getByText('overlay.percent is required').first().waitFor();
+    await form.getByText('Percent is required').first().waitFor();
     // A blend has rows, and a schedule of its own.
     await form.getByRole('combobox', { name: 'Overlay' }).selectOption('blend');
     await form.getByRole('button', { name: 'Add to Parts' }).click();

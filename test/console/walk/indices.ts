@@ -254,7 +254,7 @@ export function describeIndices(desk: () => Desk): void {
     const { total_return: costs } = effects!.find(({ cause }) => cause === 'request')!;
     expect([costs < 0, effects!.reduce((sum, effect) => sum + effect.total_return, 0)]).toEqual([true, total]);
     await causes.getByRole('row', { name: `Terms of the run −${Math.abs(100 * costs).toFixed(4)}%` }).waitFor();
-    await page.getByRole('region', { name: 'Changes of the terms' }).getByText('/transaction_cost_bps').waitFor();
+    await page.getByRole('region', { name: 'Changes of the terms' }).getByText('Transaction cost').waitFor();
     await page.getByRole('row', { name: new RegExp(first!.run_id) }).click();
     await page.getByText('is shown, not the newest').waitFor();
     // A report of it is asked of that run, and of no other.
@@ -306,7 +306,7 @@ export function describeIndices(desk: () => Desk): void {
     await page.getByLabel('End *').fill('2020-03-23');
     await page.getByRole('button', { name: 'Shock' }).click();
     // What is not written yet is not refused.
-    await page.getByText('Returns follow once every shock moves something').waitFor();
+    await page.getByText('A shock that moves nothing yet is left out').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
     await page.getByRole('button', { name: 'Add to Shocks' }).click();
     await page.getByLabel('Shocks: name 1').fill('SECTOR:Energy');

@@ -53,14 +53,14 @@ export function describeRecord(desk: () => Desk): void {
     const { body: before } = await service.ask<VersionList>('GET', '/indices/CORE/versions');
     await page.getByRole('link', { name: 'Versions', exact: true }).click();
     await page.getByRole('row', { name: /Twice the base/ }).click();
-    await page.getByRole('row', { name: /^\/base_value 500 1000$/ }).waitFor();
+    await page.getByRole('row', { name: /^Base value 500 1000$/ }).waitFor();
     await picture(page, 'versions');
     const earlier = before.versions[1]!.version;
     await page.getByRole('row', { name: new RegExp(`^${earlier} `) }).click();
     // What restoring changes stands there before it is pressed.
     const restoring = page.getByRole('region', { name: `Restore version ${earlier}` });
     const now = (await service.ask<IndexDocument>('GET', '/indices/CORE')).body.base_value;
-    await restoring.getByRole('row', { name: new RegExp(`^/base_value ${now} 500$`) }).waitFor();
+    await restoring.getByRole('row', { name: new RegExp(`^Base value ${now} 500$`) }).waitFor();
     await page.getByLabel('Why').fill('Back');
     // Somebody else saves meanwhile.
     const { body: document } = await service.ask<IndexDocument>('GET', '/indices/CORE');

@@ -46,7 +46,7 @@ const view = (changes: Partial<PerformanceView>): PerformanceView =>
 const terms = (metrics: readonly { readonly term: string }[]) => metrics.map(({ term }) => term);
 
 test('figures say what they are of: a price index has no total return, and tracks nothing', () => {
-  expect(subjectOf(view({}), 'CORE')).toBe('Index CORE, price return, without costs');
+  expect(subjectOf(view({}), 'CORE')).toBe('Index CORE, price return, before costs of the run');
   expect(terms(figuresOf(view({})))).toEqual([
     'Price return',
     'Annualised return',

@@ -3,7 +3,8 @@ import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console
 import { withoutUnread } from '#console/components/form/field-spec.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
 import { findingsAt, parseValues, pointerLabel, refusedIn, withUnit } from '#console/pages/sweeps/values.js';
-import { duration, monthsBefore } from '#console/words/dates.js';
+import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.js';
+import { pathOfPointer, pathWords } from '#console/words/labels.js';
 import { bytes, change, figure, percent, signClass } from '#console/words/numbers.js';
 import { differences, withValue } from '#console/words/paths.js';
 import { fileOf, placeOf } from '#console/words/places.js';
@@ -187,4 +188,25 @@ test('which returns the risk of a solution is from: a stored model, a count, or 
     usual,
   ]);
   expect(riskWindow(undefined, undefined)).toBeNull();
+});
+
+test('a field is called by its labels, a row by its id, and by its number where nothing names it', () => {
+  const document = {
+    pipeline: {
+      selection: [
+        { id: 'a', type: 'A' },
+        { type: 'TopN', params: { count: 5 } },
+      ],
+    },
+  };
+  const words = (pointer: string, of?: typeof document) => pathWords(pathOfPointer(pointer), of);
+  expect(words('/pipeline/selection/1/params/count', document)).toBe('Selection, TopN, Count');
+  expect(words('/pipeline/selection/0/params/count', document)).toBe('Selection, a, Count');
+  expect(words('/pipeline/selection/1/params/count')).toBe('Selection, 2, Count');
+  expect(words('/base_value')).toBe('Base value');
+});
+
+test('a time has its zone, and a day is one of the calendar', () => {
+  expect([0, 60, -330, 345].map(zoneText)).toEqual(['UTC', '+01:00', '−05:30', '+05:45']);
+  expect(['2024-02-29', '2023-02-29', '2024-13-01', '2024-1-1'].map(isDate)).toEqual([true, false, false, false]);
 });

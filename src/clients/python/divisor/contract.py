@@ -3236,8 +3236,7 @@ class Health(t.TypedDict):
     jobs: HealthJobs
     #: What was looked at.
     checks: t.Sequence[HealthCheck]
-    #: Every limit a client can meet, by name.
-    limits: t.Mapping[str, float]
+    limits: Limits
 
 
 class HealthCheck(t.TypedDict):
@@ -3420,7 +3419,7 @@ class _IndexDocument(t.TypedDict):
     name: str
     #: Free text.
     description: t.Optional[str]
-    #: Exchange MIC from /indices/calendars.
+    #: Exchange whose sessions are those of the index.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: str
@@ -3454,7 +3453,7 @@ class _IndexDocumentBody(t.TypedDict):
     id: str
     #: Shown beside the id.
     name: str
-    #: Exchange MIC from /indices/calendars.
+    #: Exchange whose sessions are those of the index.
     calendar: str
     #: First rebalance: the first session on or after it.
     base_date: Date
@@ -3879,6 +3878,103 @@ class LimitState(t.TypedDict):
     nearest: t.Sequence[t.Optional[str]]
     #: The least relative change of that price behind which a bound is passed, the others unchanged.
     move: t.Sequence[t.Optional[float]]
+
+
+class Limits(t.TypedDict):
+    """Every limit a client can meet, by name."""
+
+    #: Rebalance snapshots served per book; 33 years of monthly rebalances.
+    MAX_REBALANCES: float
+    #: Rows of a served weights panel: three years of sessions.
+    MAX_WEIGHT_DATES: float
+    #: Rows of a served positions table.
+    MAX_POSITION_ROWS: float
+    #: Annualisation constant, on every calendar.
+    PERIODS_PER_YEAR: float
+    #: How far a schedule looks ahead of its `asof` date.
+    SCHEDULE_LOOKAHEAD_DAYS: float
+    #: Default age, in sessions of its own calendar, past which a bar no longer prices a name.
+    MAX_STALE_SESSIONS: float
+    #: Returns a name needs to take part in a covariance estimate.
+    MIN_NAME_OBSERVATIONS: float
+    #: Complete rows a covariance estimate needs.
+    MIN_MODEL_OBSERVATIONS: float
+    #: Scenarios of an objective: twenty years of sessions.
+    MAX_SCENARIOS: float
+    #: Trailing returns behind the risk model of a derived index.
+    DERIVED_RISK_SESSIONS: float
+    #: Body of every route but the import.
+    MAX_BODY_BYTES: float
+    #: Body of `POST /data/import`.
+    MAX_IMPORT_BYTES: float
+    #: A table that is the body of `POST /data/import`: it lies on disk, and 4 GiB are 100 million rows of market data.
+    MAX_IMPORT_TABLE_BYTES: float
+    #: Panels of a content that is copied when it is served: 7000 names x 25 years x 6 columns.
+    MAX_COPIED_CONTENT_BYTES: float
+    #: Nesting of a JSON body.
+    MAX_JSON_DEPTH: float
+    #: Age of a heartbeat past which a running job is queued again.
+    HEARTBEAT_TIMEOUT_SECONDS: float
+    #: Wall time of one attempt of a job.
+    MAX_JOB_SECONDS: float
+    #: Time a cancelled job has to give its worker back.
+    CANCEL_GRACE_SECONDS: float
+    #: Indices of `POST /analytics/backtests`: as many answers as a listing of jobs.
+    MAX_BATCH_IDS: float
+    #: Runs of `GET /analytics/compare`.
+    MAX_COMPARE_IDS: float
+    #: Starts of one job before it counts as poison.
+    MAX_ATTEMPTS: float
+    #: Jobs waiting for a worker.
+    MAX_QUEUED_JOBS: float
+    #: Jobs of one key that may wait.
+    MAX_KEY_QUEUED_JOBS: float
+    #: Heavy jobs of one key that run at once; half of the workers where that is more.
+    MAX_KEY_RUNNING_JOBS: float
+    #: Requests of one key a second, in the long run: a tenth of what one process answers.
+    MAX_KEY_REQUESTS_PER_SECOND: float
+    #: Requests of one key at once, after it has been silent: ten seconds of them.
+    MAX_KEY_REQUEST_BURST: float
+    #: Ended jobs that are remembered; the oldest make room. What starts in two seconds with room to spare.
+    MAX_ENDED_JOBS: float
+    #: Jobs of one listing.
+    MAX_LISTED_JOBS: float
+    #: Longest `wait` of a job's status.
+    MAX_WAIT_SECONDS: float
+    #: Longest stream of the events of all jobs: a client that wants more comes back.
+    MAX_STREAM_SECONDS: float
+    #: Streams of job events that are open at once.
+    MAX_EVENT_STREAMS: float
+    #: Exports that are read at once: each holds 4 MiB.
+    MAX_OPEN_EXPORTS: float
+    #: Wall time of a computation that is answered at once (previews, what-if).
+    MAX_QUERY_SECONDS: float
+    #: Sessions of a simulated path: ten years.
+    MAX_SIMULATION_SESSIONS: float
+    #: Paths of a simulation: four numbers of each are kept.
+    MAX_SIMULATION_PATHS: float
+    #: Variants of a sweep: twice what is measured to fit in a minute.
+    MAX_SWEEP_VARIANTS: float
+    #: Callbacks of one job: so many clients may ask for the same work.
+    MAX_JOB_CALLBACKS: float
+    #: Messages of callbacks that wait to be delivered: one for each job that may wait.
+    MAX_WAITING_CALLBACKS: float
+    #: Attempts to deliver one message: five hours of a receiver that does not answer.
+    MAX_CALLBACK_ATTEMPTS: float
+    #: Time that a receiver has for its answer.
+    MAX_CALLBACK_SECONDS: float
+    #: Depth of an expression tree.
+    MAX_EXPRESSION_DEPTH: float
+    #: Nodes of an expression tree.
+    MAX_EXPRESSION_NODES: float
+    #: Blocks of a report template.
+    MAX_REPORT_BLOCKS: float
+    #: Pages of a rendered report.
+    MAX_REPORT_PAGES: float
+    #: Points drawn in one chart: four for every half point of an A3 page's width.
+    MAX_REPORT_POINTS: float
+    #: Wall time of one rendering.
+    MAX_RENDER_SECONDS: float
 
 
 class LimitsRequest(t.TypedDict):
@@ -4308,8 +4404,8 @@ class _MemberSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model"]]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series"]]
     #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
 
@@ -4902,8 +4998,8 @@ class _ParameterSpec(t.TypedDict):
     help: t.Optional[str]
     #: Component schema the value must satisfy.
     ref: t.Optional[str]
-    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model.
-    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model"]]
+    #: What a text or a list holds; null where its type says all. `date`: a day, YYYY-MM-DD; `prose`: text of several lines; `texts`: a list of texts; `integers`: a list of whole numbers; `numbers`: numbers by name; `object`: an object with the members in `fields`; `rows`: a list of objects with the members in `fields`; `calendar`: a calendar of /indices/calendars; `universe`: a universe of the market, or an index; `watchlist`: a stored watchlist; `risk_model`: a stored risk model; `series`: a series of the market, of /data/series.
+    format: t.Optional[t.Literal["date", "prose", "texts", "integers", "numbers", "object", "rows", "calendar", "universe", "watchlist", "risk_model", "series"]]
     #: Values of other parameters with which this one is read, by name: any of these entries; null for always.
     when: t.Optional[t.Sequence[t.Mapping[str, t.Sequence[str]]]]
     #: Members of an object, or of each entry of a list of objects; null of other values.

@@ -1,10 +1,10 @@
 import { useId, useState } from 'preact/hooks';
 import { Banner } from '../banner.js';
 import { Button } from '../button.js';
-import { labelOf } from '../form/schema-fields.js';
 import { changedFields, resolved, sideOf, type ChangedField, type Side } from '../../words/conflicts.js';
+import { labelOf, pathWords } from '../../words/labels.js';
 import { counted } from '../../words/numbers.js';
-import { isObject, pathText, valueAt, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import './conflict.css';
 
 /** Somebody saved another version since this one was opened. */
@@ -116,17 +116,6 @@ function Fields({ fields, document, chosen, onChoose }: FieldsProps) {
       </table>
     </div>
   );
-}
-
-/** `Selection, top-n, Count` for `pipeline.selection[1].params.count`. */
-function pathWords(path: Path, document: JsonObject): string {
-  const steps = path.flatMap((step, at) => {
-    if (step === 'pipeline' || step === 'params') return [];
-    if (typeof step === 'string') return [labelOf(step)];
-    const item = valueAt(document, path.slice(0, at + 1));
-    return [isObject(item) ? String(item['id'] ?? item['type'] ?? step + 1) : String(step + 1)];
-  });
-  return steps.join(', ');
 }
 
 /** A value in full: rows of a list one beneath the other. */

@@ -1,7 +1,10 @@
 import { useEffect, useState } from 'preact/hooks';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
 import { isObject, type Json } from '../../words/paths.js';
 import { parseQuantity } from '../../words/quantities.js';
 import { plainText, scalarOf, scalarText } from '../../words/scalars.js';
+import { Toggles } from '../toggles.js';
 import type { FieldSpec } from './field-spec.js';
 import { Pairs } from './pairs.js';
 
@@ -58,9 +61,13 @@ export function FieldControl(props: ControlProps) {
           ))}
         </select>
       );
+    case 'choices':
+      return <Several {...props} />;
+    case 'series':
+      return <SeriesInput {...props} common={common} />;
     case 'pairs':
     case 'numbers':
-      return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} />;
+      return <Pairs {...props} label={spec.label} isNumeric={spec.kind === 'numbers'} unit={spec.unit ?? null} />;
     case 'prose':
       return <TextArea {...props} common={common} toText={plainText} toValue={parseText} rows={3} />;
     case 'list':
@@ -89,6 +96,26 @@ function otherwiseText({ otherwise }: FieldSpec): string {
 
 interface CommonProps extends ControlProps {
   readonly common: Readonly<Record<string, unknown>>;
+}
+
+/** Any of several, each of them pressed or not. */
+function Several({ spec, value, onChange }: ControlProps) {
+  return (
+    <Toggles
+      label={spec.label}
+      values={spec.choices ?? []}
+      chosen={Array.isArray(value) ? (value as readonly Json[]).map(String) : []}
+      wordOf={(choice) => spec.words?.[choice] ?? choice.replaceAll('_', ' ')}
+      onChoose={(chosen) => onChange(chosen.length === 0 ? undefined : chosen)}
+    />
+  );
+}
+
+/** A text, with the series of the served market to choose from. */
+function SeriesInput(props: TextInputProps) {
+  const series = useResource('series', (signal) => service.value.call('listSeries', { signal }));
+  const suggestions = (series.data?.series ?? []).map(({ identifier }) => identifier);
+  return <TextInput {...props} spec={{ ...props.spec, suggestions }} />;
 }
 
 interface TextInputProps extends CommonProps, Partial<Pick<Typed, 'toText' | 'toValue'>> {}

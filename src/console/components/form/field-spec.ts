@@ -8,11 +8,15 @@ export type FieldKind =
   | 'integer'
   | 'boolean'
   | 'choice'
+  /** Any of several, in the order in which they are chosen. */
+  | 'choices'
   | 'date'
   | 'list'
   /** Whole numbers, separated as those of a list. */
   | 'integers'
   | 'datapoint'
+  /** The identifier of a series of the served market. */
+  | 'series'
   /** A text, or the object that says more. */
   | 'named'
   /** A text, or a whole number. */
@@ -103,6 +107,7 @@ const FORMATS: Partial<Record<NonNullable<MemberSpec['format']>, FieldKind>> = {
   numbers: 'numbers',
   object: 'object',
   rows: 'rows',
+  series: 'series',
 };
 
 function kindOf({ name, type, choices, ref, format }: MemberSpec): FieldKind {

@@ -2,6 +2,7 @@ import type { Finding } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
+import { messageAt } from '../../words/findings.js';
 import { percent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
 import { FieldControl } from './field-control.js';
@@ -72,9 +73,12 @@ export function Field({
       )}
       {said !== undefined && (
         <ul id={said} class="field-findings">
-          {findings.map(({ code, message, severity }) => (
-            <li key={`${code} ${message}`} class={severity === 'error' ? 'down' : 'field-warning'}>
-              {message}
+          {findings.map((finding) => (
+            <li
+              key={`${finding.code} ${finding.path} ${finding.message}`}
+              class={finding.severity === 'error' ? 'down' : 'field-warning'}
+            >
+              {messageAt(finding, spec.name, label)}
             </li>
           ))}
           {notes.map((note) => (
@@ -88,7 +92,6 @@ export function Field({
   );
 }
 
-/** Words between backticks as what is written. */
 /** Help with what stands between backticks as code. */
 export const coded = (text: string) =>
   text.split('`').map((part, k) => (k % 2 === 1 ? <code key={k}>{part}</code> : part));

@@ -1,5 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { isObject, type Json } from '../../words/paths.js';
+import { pastedPairs, type Pair } from '../../words/pasted.js';
+import { isFraction, parseQuantity, quantityText } from '../../words/quantities.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
 
@@ -9,23 +11,30 @@ interface PairsProps {
   readonly value: Json | undefined;
   /** Whether what stands beside a name is a number. */
   readonly isNumeric: boolean;
+  readonly unit: string | null;
   readonly isInvalid: boolean;
   readonly describedBy: string | undefined;
   onChange(value: Json | undefined): void;
 }
 
-type Pair = readonly [name: string, value: string];
-
 /** Names, and what stands beside each. */
-export function Pairs({ id, label, value, isNumeric, isInvalid, describedBy, onChange }: PairsProps) {
+export function Pairs({ id, label, value, isNumeric, unit, isInvalid, describedBy, onChange }: PairsProps) {
+  const objectOf = isNumeric ? numbersOf(unit) : textsOf;
   const written = JSON.stringify(value ?? {});
   const [pairs, setPairs] = useState(() => pairsOf(value));
   useEffect(() => {
-    if (JSON.stringify(objectOf(pairs, isNumeric)) !== written) setPairs(pairsOf(value));
+    if (JSON.stringify(objectOf(pairs)) !== written) setPairs(pairsOf(value));
   }, [written]);
   const change = (next: readonly Pair[]) => {
     setPairs(next);
-    onChange(objectOf(next, isNumeric));
+    onChange(objectOf(next));
+  };
+  /** Rows of a table, as a spreadsheet copies them, in place of the line that they are put into. */
+  const paste = (at: number) => (event: ClipboardEvent) => {
+    const rows = pastedPairs(event.clipboardData?.getData('text/plain') ?? '');
+    if (rows.length === 0) return;
+    event.preventDefault();
+    change([...pairs.slice(0, at), ...rows, ...pairs.slice(at + 1).filter(([name]) => name !== '')]);
   };
   const put = (at: number, pair: Pair) => change(pairs.map((own, i) => (i === at ? pair : own)));
   return (
@@ -38,6 +47,7 @@ export function Pairs({ id, label, value, isNumeric, isInvalid, describedBy, onC
             aria-invalid={isInvalid}
             spellcheck={false}
             value={name}
+            onPaste={paste(at)}
             onInput={(event) => put(at, [event.currentTarget.value, text])}
           />
           <input
@@ -48,6 +58,7 @@ export function Pairs({ id, label, value, isNumeric, isInvalid, describedBy, onC
             value={text}
             onInput={(event) => put(at, [name, event.currentTarget.value])}
           />
+          {isFraction(unit) && <span class="quiet">{readAs(text, unit)}</span>}
           <Button
             kind="bare"
             aria-label={`Remove ${name === '' ? `line ${at + 1}` : name} of ${label}`}
@@ -67,11 +78,18 @@ export function Pairs({ id, label, value, isNumeric, isInvalid, describedBy, onC
 const pairsOf = (value: Json | undefined): readonly Pair[] =>
   isObject(value) ? Object.entries(value).map(([name, own]): Pair => [name, own === undefined ? '' : String(own)]) : [];
 
+const textsOf = (pairs: readonly Pair[]): Json => Object.fromEntries(pairs.filter(([name]) => name !== ''));
+
 /** What is no number goes to the service as it was typed: it says what is wrong with it. */
-function objectOf(pairs: readonly Pair[], isNumeric: boolean): Json {
-  const read = (text: string) => {
-    const number = Number(text);
-    return isNumeric && text.trim() !== '' && Number.isFinite(number) ? number : text;
-  };
-  return Object.fromEntries(pairs.filter(([name]) => name !== '').map(([name, text]) => [name, read(text)]));
+const numbersOf =
+  (unit: string | null) =>
+  (pairs: readonly Pair[]): Json =>
+    Object.fromEntries(
+      pairs.filter(([name]) => name !== '').map(([name, text]) => [name, parseQuantity(text, unit) ?? text]),
+    );
+
+/** A fraction as it is taken: `= -20%`. */
+function readAs(text: string, unit: string | null): string {
+  const read = parseQuantity(text, unit);
+  return read === undefined ? '' : `= ${quantityText(read, unit)}`;
 }

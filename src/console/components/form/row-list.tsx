@@ -1,9 +1,9 @@
 import type { Finding, TypeSpec } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { isObject, moved, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
+import { AddSelect } from '../add-select.js';
 import { Badge } from '../badge.js';
 import { Button } from '../button.js';
-import { Select } from '../choice.js';
 import { Icon } from '../icon.js';
 import { AnyField } from './any-field.js';
 import { Field, FieldGrid } from './field.js';
@@ -58,14 +58,11 @@ export function RowList({ what, rows, types, path, findings, datapoints, onChang
           ))}
         </ol>
       )}
-      <Select
+      <AddSelect
         label={`Add a ${what}`}
-        options={[
-          { value: '', text: `+ Add a ${what}` },
-          ...types.map(({ type, label }) => ({ value: type, text: label })),
-        ]}
-        value=""
-        onChoose={(type) => type !== '' && onChange([...rows, { id: freshId(type, rows), type, params: {} }])}
+        prompt={`+ Add a ${what}`}
+        options={types.map(({ type, label }) => ({ value: type, text: label }))}
+        onAdd={(type) => onChange([...rows, { id: freshId(type, rows), type, params: {} }])}
       />
     </>
   );

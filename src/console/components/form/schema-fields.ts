@@ -1,3 +1,4 @@
+import { labelOf } from '../../words/labels.js';
 import { resolved, type Schema, type Schemas } from '../../state/schemas.js';
 import type { FieldKind, FieldSpec } from './field-spec.js';
 
@@ -49,8 +50,8 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
 }
 
 /** What may be given, where that is one of a few. */
-const choicesOf = ({ enum: all, const: one }: Schema): readonly string[] | undefined =>
-  all ?? (typeof one === 'string' ? [one] : undefined);
+const choicesOf = ({ enum: all, const: one, items }: Schema): readonly string[] | undefined =>
+  all ?? items?.enum ?? (typeof one === 'string' ? [one] : undefined);
 
 /** What a member is where it is not null. */
 function valueOf(schemas: Schemas, own: Schema): Schema {
@@ -70,7 +71,7 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
   const types = (schema.anyOf ?? []).map((own) => resolved(schemas, own).type);
   if (types.includes('string') && types.includes('object')) return 'named';
   if (types.includes('string') && types.includes('integer')) return 'numbered';
-  if (choicesOf(schema) !== undefined) return 'choice';
+  if (choicesOf(schema) !== undefined) return type === 'array' ? 'choices' : 'choice';
   switch (type) {
     case 'boolean':
     case 'number':
@@ -90,10 +91,4 @@ function kindOf(schemas: Schemas, schema: Schema): FieldKind {
     default:
       return 'json';
   }
-}
-
-/** `date_format` reads `Date format`, `index_id` `Index`. */
-export function labelOf(name: string): string {
-  const words = name.replace(/_(?:id|bps)$/, '').replaceAll('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -98,6 +98,16 @@ export function TableBody<R>(props: TableBodyProps<R>) {
           })}
         </div>
       </div>
+      {pickedAt < 0 && !isGrid && fits.length < columns.length && shown.length > 0 && (
+        <p class="table-hint quiet">
+          A row that is chosen shows the rest of it here:{' '}
+          {columns
+            .filter((column) => !fits.includes(column))
+            .map(({ title }) => title)
+            .join(', ')}
+          .
+        </p>
+      )}
       {pickedAt >= 0 && (
         <RowRest rows={scroller} at={pickedAt} row={shown[pickedAt]!} columns={columns} fits={fits} label={label} />
       )}

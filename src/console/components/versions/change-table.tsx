@@ -1,21 +1,24 @@
 import type { DocumentChange } from '#clients/typescript/divisor.js';
 import type { ComponentChildren } from 'preact';
-import type { Json } from '../../words/paths.js';
+import { pathOfPointer, pathWords } from '../../words/labels.js';
+import type { Json, JsonObject } from '../../words/paths.js';
 import './versions.css';
 
 interface ChangeTableProps {
   readonly label: string;
   readonly changes: readonly DocumentChange[];
+  /** Whose rows are named; they are counted where it is not known. */
+  readonly document?: JsonObject | undefined;
 }
 
 /** Changes of a document, a field a row. */
-export function ChangeTable({ label, changes }: ChangeTableProps) {
+export function ChangeTable({ label, changes, document }: ChangeTableProps) {
   return (
     <WrittenTable label={label} heads={['Field', 'Before', 'After']}>
       {changes.map(({ path, op, before, after }, at) => (
         <tr key={at}>
-          <th scope="row">
-            <code>{path}</code>
+          <th scope="row" title={path}>
+            {pathWords(pathOfPointer(path), document)}
           </th>
           <td>{op === 'add' ? '–' : <Value value={before as Json} />}</td>
           <td>{op === 'remove' ? '–' : <Value value={after as Json} />}</td>

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { attempt } from '../../state/actions.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { may } from '../../state/principal.js';
+import type { JsonObject } from '../../words/paths.js';
 import { changed, useResource } from '../../state/resource.js';
 import { troubleOf } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
@@ -58,7 +59,7 @@ export function Difference({ of, version: { version, note, action }, newest, all
           <p class="quiet">The first version that is kept.</p>
         ) : (
           <Answered resource={difference} what="the difference">
-            {(found) => <Changes difference={found} />}
+            {(found) => <Changes of={of} difference={found} />}
           </Answered>
         )}
       </Section>
@@ -70,8 +71,18 @@ export function Difference({ of, version: { version, note, action }, newest, all
   );
 }
 
-function Changes({ difference: { changes, sentences } }: { readonly difference: VersionDifference }) {
+interface ChangesProps {
+  readonly of: Versioned;
+  readonly difference: VersionDifference;
+}
+
+function Changes({ of, difference: { to, changes, sentences } }: ChangesProps) {
   const { added, removed } = sentences;
+  // Rows of lists are called as the document has them.
+  const hasRows = changes.some(({ path }) => /\/\d/.test(path));
+  const document = useResource(hasRows ? `version ${of.kind} ${of.id} ${to}` : null, (signal) =>
+    readVersion(of, to, signal),
+  );
   if (changes.length === 0) return <p class="quiet">Nothing differs.</p>;
   return (
     <>
@@ -89,7 +100,7 @@ function Changes({ difference: { changes, sentences } }: { readonly difference: 
           ))}
         </ul>
       )}
-      <ChangeTable label="Changes by field" changes={changes} />
+      <ChangeTable label="Changes by field" changes={changes} document={document.data as JsonObject | undefined} />
     </>
   );
 }
@@ -133,7 +144,7 @@ function Restore({ of, version, newest, onRestored }: RestoreProps) {
         <p class="quiet">The document was deleted: all of it comes back.</p>
       ) : (
         <Answered resource={difference} what="what would change">
-          {(found) => <Changes difference={found} />}
+          {(found) => <Changes of={of} difference={found} />}
         </Answered>
       )}
       <div class="version-restore">

@@ -91,7 +91,7 @@ const COLUMNS: readonly Column<DocumentVersion>[] = [
     value: ({ action }) => action,
     show: ({ action }) => <Badge kind={ACTIONS[action] ?? 'plain'}>{action}</Badge>,
   },
-  { id: 'at', title: 'When', width: 136, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  { id: 'at', title: 'When', width: 176, value: ({ at }) => at, show: ({ at }) => moment(at) },
   { id: 'author', title: 'Who', width: 100, priority: 3, value: ({ author }) => author },
   {
     id: 'note',

@@ -10,13 +10,14 @@ import type { Column } from '../../components/table/columns.js';
 import { Toggles } from '../../components/toggles.js';
 import { Answered } from '../../components/wait.js';
 import { attempt } from '../../state/actions.js';
+import { useExchanges } from '../../state/exchanges.js';
 import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { useResource } from '../../state/resource.js';
 import { hasKey, service } from '../../state/service.js';
 import { say } from '../../state/toasts.js';
 import { indexAddress } from '../../words/addresses.js';
 import { weekday } from '../../words/dates.js';
-import { count } from '../../words/numbers.js';
+import { count, counted } from '../../words/numbers.js';
 import { EVENT_KINDS, KINDS_OF_BADGES, type EventKind } from './event-kinds.js';
 import './calendar.css';
 
@@ -35,11 +36,15 @@ export function CalendarPage() {
     (signal) => service.value.call('listEvents', { query, signal }),
     { keeps: true },
   );
+  const exchanges = useExchanges();
   const file = addressOf('/events', { kinds: kinds.join() || null, index_ids: index, format: 'ics' });
   return (
     <Page
       title="Calendar"
-      subtitle={events.data && `${events.data.from} to ${events.data.to}, of ${count(events.data.indices)} indices`}
+      subtitle={
+        events.data &&
+        `${events.data.from} to ${events.data.to}, of ${counted(events.data.indices, 'index', 'indices')}`
+      }
       actions={<Subscribe address={file} query={query} />}
     >
       <Filters kinds={kinds} index={index} from={events.data?.from ?? from} />
@@ -49,7 +54,7 @@ export function CalendarPage() {
             <Table
               label="events"
               name="events"
-              columns={COLUMNS}
+              columns={columnsOf(exchanges)}
               rows={all}
               keyOf={({ date, kind, index_id: id, calendar, effective }) =>
                 [date, kind, id, calendar, effective].join(' ')
@@ -144,7 +149,8 @@ function Subscribe({ address, query }: SubscribeProps) {
 
 type Event = EventsView['events'][number];
 
-const COLUMNS: readonly Column<Event>[] = [
+/** @param exchanges names of exchanges by their code */
+const columnsOf = (exchanges: ReadonlyMap<string, string>): readonly Column<Event>[] => [
   {
     id: 'date',
     title: 'Date',
@@ -169,7 +175,14 @@ const COLUMNS: readonly Column<Event>[] = [
     width: 96,
     grow: 1,
     value: ({ index_id: id, calendar }) => id ?? calendar,
-    show: ({ index_id: id, calendar }) => (id === null ? calendar : <a href={indexAddress(id)}>{id}</a>),
+    show: ({ index_id: id, calendar }) =>
+      id === null ? (
+        <>
+          {calendar} <span class="quiet">{exchanges.get(calendar ?? '')}</span>
+        </>
+      ) : (
+        <a href={indexAddress(id)}>{id}</a>
+      ),
   },
   {
     id: 'summary',

@@ -46,6 +46,9 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
     .filter((id) => ids.includes(id))
     .slice(0, COMPARED_MAX);
   const benchmark = parameter('benchmark');
+  // As the benchmark it is drawn, and once.
+  const compared = chosen.filter((id) => id !== benchmark);
+  const unknown = (asked?.split(',') ?? []).filter((id) => id !== '' && !ids.includes(id));
   if (ids.length === 0)
     return <EmptyState title="Nothing to compare yet">An index or a strategy with a run is needed.</EmptyState>;
   return (
@@ -55,14 +58,15 @@ function Chosen({ ids }: { readonly ids: readonly string[] }) {
         values={ids}
         chosen={chosen}
         most={COMPARED_MAX}
-        colourOf={(id) => colourOf(chosen.indexOf(id) + 1)}
+        colourOf={(id) => colourOf(id === benchmark ? compared.length + 1 : compared.indexOf(id) + 1)}
         onChoose={(next) => setParameters({ ids: next.join(',') })}
       />
       <Benchmark value={benchmark} />
-      {chosen.length + Number(benchmark !== null) < 2 || chosen.length === 0 ? (
+      {unknown.length > 0 && <p class="quiet">There is no run of {unknown.join(', ')}.</p>}
+      {compared.length + Number(benchmark !== null) < 2 || compared.length === 0 ? (
         <p class="quiet">Choose two or more, or one and a benchmark.</p>
       ) : (
-        <Compared ids={chosen} benchmark={benchmark} />
+        <Compared ids={compared} benchmark={benchmark} />
       )}
     </>
   );

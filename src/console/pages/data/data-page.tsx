@@ -112,7 +112,7 @@ const COLUMNS: readonly Column<DataStore>[] = [
   {
     id: 'read',
     title: 'Read',
-    width: 128,
+    width: 172,
     priority: 7,
     value: (store) => store.last_loaded_at,
     show: (store) => moment(store.last_loaded_at),

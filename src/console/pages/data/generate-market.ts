@@ -2,11 +2,11 @@ import type { DataStore } from '#clients/typescript/divisor.js';
 import { start, type OnRefusal } from '../../state/actions.js';
 import { service } from '../../state/service.js';
 
-/** Seven years of 150 generated companies, as in the guide. */
+/** Years of 150 generated companies and those that come in place of others, as in the guide. */
 const MARKET = { store_id: 'market', name: 'Generated market', seed: 42, assets: 150, start: '2018-01-01' } as const;
 
 export const MARKET_WORDS =
-  '150 companies with prices, dividends, splits and yearly accounts since 2018. The same on every machine.';
+  'Some 150 companies, a few of which leave and others come, with prices, dividends, splits and yearly accounts since 2018. The same on every machine.';
 
 /** Generates a market under an id that no store has yet. */
 export function generateMarket(

@@ -10,6 +10,7 @@ import { Answered } from '../../components/wait.js';
 import type { PageProps } from '../../shell/pages.js';
 import { useAddressed } from '../../state/addressed.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { useExchanges } from '../../state/exchanges.js';
 import { parameter } from '../../state/place.js';
 import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
@@ -203,15 +204,13 @@ const isSame = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === 
 /** What fields may name: what the served store and the stored documents have. */
 function useNames() {
   const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
-  const calendars = useResource('calendars', (signal) => service.value.call('listCalendars', { signal }), {
-    follows: false,
-  });
+  const exchanges = useExchanges();
   const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
   const watchlists = useResource('watchlists', (signal) => service.value.call('listWatchlists', { signal }));
   return {
     datapoints: fields.data?.fields.map(({ name }) => name) ?? [],
     known: {
-      calendars: calendars.data?.calendars.map(({ code }) => code) ?? [],
+      exchanges,
       indices: indices.data?.indices.map(({ id }) => id) ?? [],
       universes: fields.data?.universes ?? [],
       watchlists: watchlists.data?.watchlists.map(({ watchlist_id: id }) => id) ?? [],

@@ -40,7 +40,8 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
 
 /** Ids that the service knows. */
 export interface Known {
-  readonly calendars: readonly string[];
+  /** Names of exchanges by the code of their calendar. */
+  readonly exchanges: ReadonlyMap<string, string>;
   readonly indices: readonly string[];
   readonly universes: readonly string[];
   readonly watchlists: readonly string[];

@@ -1,5 +1,5 @@
 import { Field, FieldGrid } from '../../components/form/field.js';
-import { Facts } from '../../components/facts.js';
+import { useEffect } from 'preact/hooks';
 import { Answered } from '../../components/wait.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
@@ -24,8 +24,14 @@ export function Overlay() {
     const parts =
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
     const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? known.indices[0] };
-    draft.replace({ ...others, ...source, overlay: { type: chosen, ...parts } });
+    const proposed = isStored ? {} : renamed(others, { from: String(type), to: chosen });
+    draft.replace({ ...others, ...proposed, ...source, overlay: { type: chosen, ...parts } });
   };
+  // What is converted has the currency that it is converted into.
+  const into = draft.at([...OVERLAY, 'to']);
+  useEffect(() => {
+    if (!isStored && typeof into === 'string' && /^[A-Z]{3}$/.test(into)) draft.set(['currency'], into);
+  }, [into]);
   return (
     <Answered resource={types} what="the kinds of overlay">
       {({ overlays }) => {
@@ -39,6 +45,7 @@ export function Overlay() {
                   label: 'Overlay',
                   kind: 'choice',
                   choices: overlays.map((one) => one.type),
+                  words: Object.fromEntries(overlays.map((one) => [one.type, one.label])),
                   isRequired: true,
                   help: spec?.help ?? null,
                 }}
@@ -63,12 +70,11 @@ export function Overlay() {
             </FieldGrid>
             <Fields fields={spec?.parameters ?? []} within={OVERLAY} />
             {spec !== undefined && (
-              <Facts
-                facts={[
-                  ['Formula', <code key="formula">{spec.formula}</code>],
-                  ['Published in', spec.reference],
-                ]}
-              />
+              <p class="quiet">
+                <code>{spec.formula}</code>
+                <br />
+                {spec.reference}
+              </p>
             )}
           </Part>
         );
@@ -77,10 +83,27 @@ export function Overlay() {
   );
 }
 
+/** What is added to id and name of the index beneath, by the kind of overlay. */
+const endings = (type: string): { readonly id: string; readonly name: string } =>
+  type === 'fee'
+    ? { id: '-NET', name: ', net of a fee' }
+    : { id: `-${type.toUpperCase().replaceAll('_', '-')}`, name: `, ${type.replaceAll('_', ' ')}` };
+
+/** Id and name that were proposed for one kind of overlay, for another one; nothing of those that somebody wrote. */
+function renamed(document: JsonObject, { from, to }: { readonly from: string; readonly to: string }): JsonObject {
+  const [before, after] = [endings(from), endings(to)];
+  const named = (['id', 'name'] as const).flatMap((member) => {
+    const text = document[member];
+    if (typeof text !== 'string' || !text.endsWith(before[member])) return [];
+    return [[member, text.slice(0, text.length - before[member].length) + after[member]] as const];
+  });
+  return Object.fromEntries(named);
+}
+
 /** An overlay on an index, before anything of it was chosen: a fee is the simplest. */
 export const overlayOn = (beneath: JsonObject): JsonObject => ({
-  id: `${String(beneath['id'])}-NET`,
-  name: `${String(beneath['name'])}, net of a fee`,
+  id: `${String(beneath['id'])}${endings('fee').id}`,
+  name: `${String(beneath['name'])}${endings('fee').name}`,
   calendar: beneath['calendar'],
   base_date: beneath['base_date'],
   base_value: beneath['base_value'],

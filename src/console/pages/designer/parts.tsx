@@ -53,7 +53,12 @@ export function Fields({ fields, within, fixed = [] }: FieldsProps) {
     const spec = fieldOf(parameter);
     switch (parameter.format) {
       case 'calendar':
-        return { ...spec, kind: 'choice', choices: known.calendars };
+        return {
+          ...spec,
+          kind: 'choice',
+          choices: [...known.exchanges.keys()],
+          words: Object.fromEntries([...known.exchanges].map(([code, name]) => [code, `${code}, ${name}`])),
+        };
       case 'universe':
         return { ...spec, suggestions: isIndex ? known.indices : known.universes };
       case 'watchlist':

@@ -76,7 +76,9 @@ export function useSaving({ draft, opened, onReload }: SavingInput): Saving {
         setClash({ base: over.document, theirs: document, etag });
       });
     } catch (thrown) {
-      setTrouble(troubleOf(thrown));
+      const told = troubleOf(thrown);
+      const message = `${told.message} Whether the change was saved is not known: save again once it is back.`;
+      setTrouble(told.code === null && told.retrySeconds !== null ? { ...told, message } : told);
     }
     setSaving(false);
   }

@@ -24,6 +24,7 @@ export function Weighting() {
           label: 'Weights',
           kind: 'choice',
           choices: types.weighting.map((known) => known.type),
+          words: Object.fromEntries(types.weighting.map((known) => [known.type, known.label])),
           isRequired: true,
           help: spec?.help ?? null,
         }}

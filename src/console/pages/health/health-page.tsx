@@ -5,14 +5,16 @@ import { Button } from '../../components/button.js';
 import { Facts } from '../../components/facts.js';
 import { GuideLink } from '../../components/guide-link.js';
 import { Metrics } from '../../components/metrics.js';
+import { coded } from '../../components/form/field.js';
 import { Page, Section } from '../../components/page.js';
 import { Table } from '../../components/table/table.js';
-import { numeric, type Column } from '../../components/table/columns.js';
+import type { Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { health, isFollowing, liveJobs, lookAround } from '../../state/live.js';
 import { principal } from '../../state/principal.js';
+import { useSchemas } from '../../state/schemas.js';
 import { duration, moment } from '../../words/dates.js';
-import { figure } from '../../words/numbers.js';
+import { limitText } from '../../words/numbers.js';
 import { RunChecks } from './run-checks.js';
 
 /** How often the page looks while it is open. */
@@ -63,36 +65,54 @@ function State({ state }: { readonly state: Health }) {
         <Table label="checks" columns={CHECKS} rows={checks} keyOf={({ name }) => name} height={400} />
       </Section>
       <RunChecks />
-      <div class="side-by-side">
-        <Section title="Limits" aside="what a client can meet">
-          <Table
-            label="limits"
-            name="limits"
-            columns={LIMITS}
-            rows={Object.entries(limits)}
-            keyOf={([name]) => name}
-            searchIn={([name]) => name}
-            height={420}
-          />
-        </Section>
-        <Section title="This key">
-          <Facts
-            facts={[
-              ['Key', principal.value?.key_id ?? 'the service has no keys'],
-              ['Scopes', principal.value?.scopes.join(', ') ?? '–'],
-              ['Follows jobs', isFollowing.value ? 'yes' : 'no, asks again'],
-            ]}
-          />
-        </Section>
-      </div>
+      <Limits limits={limits} />
+      <Section title="This key">
+        <Facts
+          facts={[
+            ['Key', principal.value?.key_id ?? 'the service has no keys'],
+            ['Scopes', principal.value?.scopes.join(', ') ?? '–'],
+            ['Follows jobs', isFollowing.value ? 'yes' : 'no, asks again'],
+          ]}
+        />
+      </Section>
     </>
+  );
+}
+
+/** What a client can meet; what each limits is said where the contract says it. */
+function Limits({ limits }: Pick<Health, 'limits'>) {
+  const schemas = useSchemas();
+  const said = schemas.data?.['Limits']?.properties ?? {};
+  const rows = Object.entries(limits).map(([name, value]): Limit => ({
+    name,
+    value,
+    help: said[name]?.description ?? '',
+  }));
+  return (
+    <Section title="Limits" aside="what a client can meet">
+      <Table
+        label="limits"
+        name="limits"
+        columns={LIMITS}
+        rows={rows}
+        keyOf={({ name }) => name}
+        searchIn={({ name, help }) => `${name} ${help}`}
+        height={420}
+      />
+    </Section>
   );
 }
 
 type Check = Health['checks'][number];
 
 const CHECKS: readonly Column<Check>[] = [
-  { id: 'name', title: 'Check', width: 150, value: ({ name }) => name, show: ({ name }) => <strong>{name}</strong> },
+  {
+    id: 'name',
+    title: 'Check',
+    width: 120,
+    value: ({ name }) => name,
+    show: ({ name }) => <strong>{name.replaceAll('_', ' ')}</strong>,
+  },
   {
     id: 'ok',
     title: 'Passes',
@@ -111,9 +131,36 @@ const CHECKS: readonly Column<Check>[] = [
   },
 ];
 
-type Limit = readonly [name: string, value: number];
+interface Limit {
+  readonly name: string;
+  readonly value: number;
+  readonly help: string;
+}
 
 const LIMITS: readonly Column<Limit>[] = [
-  { id: 'name', title: 'Limit', width: 200, grow: 1, value: ([name]) => name, show: ([name]) => <code>{name}</code> },
-  numeric({ id: 'value', title: 'Value', width: 140, of: ([, value]) => value, write: figure }),
+  {
+    id: 'help',
+    title: 'What it limits',
+    width: 130,
+    grow: 3,
+    value: ({ help }) => help,
+    show: ({ help }) => coded(help),
+  },
+  {
+    id: 'value',
+    title: 'Value',
+    width: 110,
+    align: 'right',
+    value: ({ value }) => value,
+    show: ({ name, value }) => limitText(name, value),
+  },
+  {
+    id: 'name',
+    title: 'Name',
+    width: 240,
+    grow: 1,
+    priority: 2,
+    value: ({ name }) => name,
+    show: ({ name }) => <code>{name}</code>,
+  },
 ];

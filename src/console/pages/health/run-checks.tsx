@@ -113,7 +113,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'run',
     title: 'Run at',
-    width: 130,
+    width: 172,
     priority: 2,
     value: (row) => row.run_at,
     show: (row) => moment(row.run_at),

@@ -14,7 +14,9 @@ import { chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
+import { dayNumber, monthsBefore } from '../../words/dates.js';
 import { nameAddress } from '../../words/addresses.js';
+import { Exits } from './exits.js';
 import { actionValue } from '../../words/actions.js';
 import { count, decimal, figure, inMoney, percent } from '../../words/numbers.js';
 
@@ -30,7 +32,16 @@ export function Actions({ id, run }: ActionsProps) {
   const query = { ...shownRun(), ...(range === null ? {} : { from: range.from, to: range.to }) };
   const view = useResource(
     `actions of ${runKey(id)} ${range?.from} ${range?.to}`,
-    (signal) => service.value.call('getIndexActions', { params: { index_id: id }, query, signal }),
+    async (signal) => {
+      const asked = { params: { index_id: id }, signal };
+      const all = await service.value.call('getIndexActions', { ...asked, query });
+      const { actions, actions_total: total } = all;
+      if (range !== null || total <= actions.length) return all;
+      // There are more than one answer has room for: of the whole run the latest are wanted.
+      const from = latestFrom(run, actions.length / total);
+      const latest = await service.value.call('getIndexActions', { ...asked, query: { ...query, from } });
+      return { ...latest, actions_total: total };
+    },
     { keeps: true },
   );
   return (
@@ -39,9 +50,18 @@ export function Actions({ id, run }: ActionsProps) {
       <Answered resource={view} what="the corporate actions">
         {(found) => <ActionTable id={id} view={found} />}
       </Answered>
+      <Exits id={id} />
       <Dividends id={id} />
     </div>
   );
+}
+
+const DAYS_PER_MONTH = 30;
+
+/** The date from which on a share of what happened in a run has room, with some to spare. */
+function latestFrom({ start, end }: Pick<OverviewView, 'start' | 'end'>, share: number): string {
+  const months = (dayNumber(end) - dayNumber(start)) / DAYS_PER_MONTH;
+  return monthsBefore(end, Math.floor(0.8 * share * months));
 }
 
 function ActionTable({
@@ -65,7 +85,7 @@ function ActionTable({
       }
     >
       {total > actions.length && (
-        <p class="quiet">The first {count(actions.length)} are shown; a range of dates shows others.</p>
+        <p class="quiet">{count(actions.length)} of them are shown; a range of dates shows others.</p>
       )}
       <Decisions actions={actions} asOf={asOf} />
       <Table

@@ -7,7 +7,8 @@ import { useNames } from '../../state/names.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { nameAddress } from '../../words/addresses.js';
-import { change, decimal, figure, percent } from '../../words/numbers.js';
+import { datapointText } from '../../words/datapoints.js';
+import { change, decimal, figure, inMoney, percent } from '../../words/numbers.js';
 import { useDefinitionRun } from './definition-run.js';
 import './explanation.css';
 
@@ -54,7 +55,7 @@ export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
 }
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
-  const { identifier, included, weight, excluded_by: rule, drift, derivation } = explained;
+  const { identifier, included, excluded_by: rule, derivation } = explained;
   const currency = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
   return (
     <>
@@ -67,16 +68,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
         )}
         {!explained.in_universe && 'not in the universe'}
       </p>
-      <Facts
-        facts={[
-          ['Weight decided', percent(weight, 4)],
-          ['Weight held', drift === null ? null : `${percent(drift.held_weight, 4)} (${change(drift.change, 4)})`],
-          ['Decided on', explained.decision_date],
-          ['In effect from', explained.rebalance_date],
-          ['Looked at on', explained.as_of],
-          ['Prices in', currency],
-        ]}
-      />
+      <Placing explained={explained} currency={currency} />
       <p>
         <a href={nameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>
@@ -96,12 +88,12 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
           <h3>Rules</h3>
           <ol class="chain">
             {explained.rules.map((step) => (
-              <Step key={step.position} step={step} />
+              <Step key={step.position} step={step} currency={currency} />
             ))}
           </ol>
         </section>
       )}
-      <Weighing explained={explained} />
+      <Weighing explained={explained} currency={currency} />
       {explained.datapoints.length > 0 && (
         <section>
           <h3>What was read</h3>
@@ -115,7 +107,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
                     {knownFrom !== null && ` known from ${knownFrom} on`}
                   </span>
                 </span>
-                <span class="number">{valueText(value)}</span>
+                <span class="number">{datapointText(field, value, currency)}</span>
               </li>
             ))}
           </ul>
@@ -125,14 +117,55 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
   );
 }
 
-function Step({ step }: { readonly step: ExplainedRule }) {
+interface PlacingProps {
+  readonly explained: IndexExplanation;
+  /** Of prices; null where it is not known. */
+  readonly currency: string | null;
+}
+
+/** Its weight, since when it has been there, and what is waited for. */
+function Placing({ explained, currency }: PlacingProps) {
+  const { weight, drift } = explained;
+  return (
+    <Facts
+      facts={[
+        ['Weight decided', percent(weight, 4)],
+        ['Weight held', drift === null ? null : `${percent(drift.held_weight, 4)} (${change(drift.change, 4)})`],
+        ['Decided on', explained.decision_date],
+        ['In effect from', explained.rebalance_date],
+        ['Looked at on', explained.as_of],
+        ['In the index since', explained.entered && cameText(explained.entered)],
+        ['Left', explained.left && cameText(explained.left)],
+        ['Order that waits', explained.order && waitingText(explained.order)],
+        ['Prices in', currency],
+      ]}
+    />
+  );
+}
+
+type Change = NonNullable<IndexExplanation['entered']>;
+
+/** How a name came into the index, or left it. */
+const cameText = ({ date, event, related, weight, price, currency }: Change): string =>
+  `${date}, by ${event.replaceAll('_', ' ')}${related === null ? '' : ` (${related})`}: ${percent(weight, 4)} at ${inMoney(figure(price), currency)}`;
+
+const waitingText = ({ date, side, target_weight: target, reason }: NonNullable<IndexExplanation['order']>): string =>
+  `${side} to ${percent(target, 4)}, from the rebalance of ${date}: ${reason.replaceAll('_', ' ')}`;
+
+interface StepProps {
+  readonly step: ExplainedRule;
+  /** Of prices; null where it is not known. */
+  readonly currency: string | null;
+}
+
+function Step({ step, currency }: StepProps) {
   const { rule_id: id, kept, test, value, threshold, rank, cutoff, incumbent, distance } = step;
   const parts = [
-    value !== null && `value ${valueText(value)}`,
-    threshold !== null && `bound ${figure(threshold)}`,
+    value !== null && `value ${datapointText(test, value, currency)}`,
+    threshold !== null && `bound ${datapointText(test, threshold, currency)}`,
     rank !== null && `rank ${rank}${cutoff === null ? '' : ` of ${cutoff}`}`,
     incumbent && 'stayed as a constituent',
-    !kept && distance !== null && distance !== 0 && `${figure(Math.abs(distance))} short`,
+    !kept && distance !== null && distance !== 0 && `${datapointText(test, Math.abs(distance), currency)} short`,
   ].filter(Boolean);
   return (
     <li>
@@ -151,7 +184,7 @@ function Step({ step }: { readonly step: ExplainedRule }) {
 }
 
 /** From the raw weight to the capped one. */
-function Weighing({ explained: { weighting, capping } }: { readonly explained: IndexExplanation }) {
+function Weighing({ explained: { weighting, capping }, currency }: PlacingProps) {
   if (weighting === null) return null;
   return (
     <section>
@@ -161,9 +194,9 @@ function Weighing({ explained: { weighting, capping } }: { readonly explained: I
       </p>
       <Facts
         facts={[
-          ...Object.entries(weighting.parts).map(([name, value]) => [name, valueText(value)] as const),
-          ['Raw weight', figure(weighting.raw)],
-          ['Sum of raw weights', figure(weighting.raw_total)],
+          ...Object.entries(weighting.parts).map(([name, value]) => [name, datapointText(name, value)] as const),
+          ['Raw weight', datapointText(weighting.formula, weighting.raw, currency)],
+          ['Sum of raw weights', datapointText(weighting.formula, weighting.raw_total, currency)],
           ['Before capping', percent(weighting.uncapped_weight, 4)],
           ['Cap', percent(capping?.cap)],
           ['Scale', capping === null ? null : decimal(capping.scale, 6)],
@@ -172,8 +205,4 @@ function Weighing({ explained: { weighting, capping } }: { readonly explained: I
       />
     </section>
   );
-}
-
-function valueText(value: string | number | boolean | null): string {
-  return typeof value === 'number' ? figure(value) : value === null ? 'missing' : String(value);
 }

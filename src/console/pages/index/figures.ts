@@ -12,10 +12,10 @@ interface Figure {
   readonly note?: string;
 }
 
-/** `Index INDEX-1, total return, without costs`: what every figure of an answer is of. */
+/** `Index INDEX-1, total return, before costs of the run`: what every figure of an answer is of. */
 export const subjectOf = (view: Pick<PerformanceView, 'of' | 'return_variant'>, tracked: string): string =>
   view.of === 'index'
-    ? `Index ${tracked}, ${returnText(view.return_variant)}, without costs`
+    ? `Index ${tracked}, ${returnText(view.return_variant)}, before costs of the run`
     : `Portfolio after costs, ${returnText(view.return_variant)}`;
 
 const signed = (term: string, value: number | null, help: string): Figure => ({

@@ -1,8 +1,9 @@
 import type { LevelsView, OverviewView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
+import { AddSelect } from '../../components/add-select.js';
 import { Chart } from '../../components/chart/chart.js';
 import { within, type Line, type Mark, type Range } from '../../components/chart/series.js';
-import { Choice, Select, type Option } from '../../components/choice.js';
+import { Choice, type Option } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
 import { Button } from '../../components/button.js';
 import { Icon } from '../../components/icon.js';
@@ -232,11 +233,11 @@ function OtherIndices({ id, others }: { readonly id: string; readonly others: re
         </Button>
       ))}
       {free.length > 0 && others.length < OTHERS_MAX && (
-        <Select
+        <AddSelect
           label="Draw another index"
-          options={[{ value: '', text: '+ Index' }, ...free.map(({ index_id: one }) => ({ value: one, text: one }))]}
-          value=""
-          onChoose={(one) => one !== '' && setParameters({ with: [...others, one].join(','), unit: null })}
+          prompt="+ Index"
+          options={free.map(({ index_id: one }) => ({ value: one, text: one }))}
+          onAdd={(one) => setParameters({ with: [...others, one].join(','), unit: null })}
         />
       )}
     </>

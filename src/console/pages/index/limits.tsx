@@ -38,7 +38,7 @@ export function Limits({ id, run }: LimitsProps) {
   const chosen = parameter('rule') ?? rules[0] ?? null;
   const range = chosenRange();
   const view = useResource(
-    chosen === null ? null : `limits ${runKey(id)} ${chosen} ${range?.from} ${range?.to}`,
+    chosen === null ? null : `limits ${runKey(id)} ${chosen} ${parameter('by')} ${range?.from} ${range?.to}`,
     (signal) => watched(id, chosen ?? '', signal),
     { keeps: true },
   );
@@ -58,6 +58,13 @@ export function Limits({ id, run }: LimitsProps) {
             onChoose={(rule) => setParameters({ rule: rule === rules[0] ? null : rule })}
           />
         )}
+        {chosen?.startsWith(SET) === false && <Issuers />}
+        {sets.data?.constraint_sets.length === 0 && (
+          <span class="quiet">
+            Rows of a constraint set are watched, too: they are saved on the page{' '}
+            <a href={`/console/optimise?index=${encodeURIComponent(id)}`}>Optimise</a>.
+          </span>
+        )}
       </div>
       <Answered resource={view} what="the limits, session by session">
         {(limits) => <Watched id={id} view={limits} />}
@@ -66,12 +73,38 @@ export function Limits({ id, run }: LimitsProps) {
   );
 }
 
+/** The reference column whose values are the issuers, unless another one is chosen. */
+const ISSUER = 'ISSUER';
+
+/** Which names count together: those of one value of a reference column. */
+function Issuers() {
+  const fields = useResource('fields', (signal) => service.value.call('listFields', { signal }));
+  const columns = (fields.data?.fields ?? []).filter(
+    ({ dataset, kind }) => dataset === 'reference' && kind === 'string',
+  );
+  const chosen = parameter('by') ?? ISSUER;
+  const names = [...new Set([ISSUER, chosen, 'IDENTIFIER', ...columns.map(({ name }) => name)])];
+  return (
+    <Select
+      label="Names count together by"
+      isLabelShown
+      options={names.map((name) => ({ value: name, text: name === 'IDENTIFIER' ? 'none: each for itself' : name }))}
+      value={chosen}
+      onChoose={(by) => setParameters({ by: by === ISSUER ? null : by })}
+    />
+  );
+}
+
 async function watched(id: string, chosen: string, signal: AbortSignal): Promise<LimitsView> {
   const range = chosenRange();
   const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const params = { index_id: id };
   if (!chosen.startsWith(SET))
-    return service.value.call('getLimits', { params, query: { ...query, rule: chosen as Rule }, signal });
+    return service.value.call('getLimits', {
+      params,
+      query: { ...query, rule: chosen as Rule, by: parameter('by') ?? ISSUER },
+      signal,
+    });
   const set = chosen.slice(SET.length);
   const { constraints: rows } = await service.value.call('getConstraintSet', {
     params: { constraint_set_id: set },

@@ -154,8 +154,7 @@ function Factors({ id }: { readonly id: string }) {
   );
   const others = (indices.data?.indices ?? []).filter(({ id: other }) => other !== id);
   const benchmark = others.find(({ id: other }) => other === own.data?.benchmark);
-  const first = own.isLoading ? undefined : (benchmark ?? others.find(({ has_run: hasRun }) => hasRun));
-  const against = parameter('against') ?? first?.id ?? null;
+  const against = parameter('against') ?? benchmark?.id ?? null;
   const model = MODELS.find(({ value }) => value === parameter('model'))?.value ?? 'market_sector';
   const risk = useResource(
     against === null ? null : `factors ${runKey(id)} ${against} ${model}`,
@@ -192,6 +191,7 @@ function Factors({ id }: { readonly id: string }) {
         </>
       }
     >
+      {against === null && <p class="quiet">Choose an index: the active risk is measured against it.</p>}
       <Answered resource={risk} what="the active risk">
         {(view) => (
           <>

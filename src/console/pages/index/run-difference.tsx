@@ -4,6 +4,7 @@ import { Bars } from '../../components/bars.js';
 import { Facts } from '../../components/facts.js';
 import { JobState } from '../../components/job-state.js';
 import { MayNot } from '../../components/may-not.js';
+import { readVersion } from '../../components/versions/families.js';
 import { ChangeTable, WrittenTable } from '../../components/versions/change-table.js';
 import { Answered } from '../../components/wait.js';
 import { start, type OnRefusal } from '../../state/actions.js';
@@ -12,17 +13,19 @@ import { may } from '../../state/principal.js';
 import { useResource } from '../../state/resource.js';
 import { service, troubleOf } from '../../state/service.js';
 import { change, count, decimal } from '../../words/numbers.js';
-import { isObject, type Json } from '../../words/paths.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 
 interface RunDifferenceProps {
   readonly id: string;
   /** Ids of two runs. */
   readonly from: string;
   readonly to: string;
+  /** Version of the definition of the later one; null where it is not known. */
+  readonly version: number | null;
 }
 
 /** The comparison that was made last, where it is of these two runs; else a way to make it. */
-export function RunDifference({ id, from, to }: RunDifferenceProps) {
+export function RunDifference({ id, from, to, version }: RunDifferenceProps) {
   const last = useResource(`run difference ${id}`, (signal) => lastComparison(id, signal));
   const submit = (onRefusal: OnRefusal) =>
     start(() => service.value.call('diffRuns', { params: { index_id: id }, body: { from, to } }), onRefusal).then(
@@ -43,7 +46,11 @@ export function RunDifference({ id, from, to }: RunDifferenceProps) {
             <MayNot scope="run" what="compare runs" />
           );
         const result = job.result as RunsDifference | null; // The kind of the job says so.
-        return result === null ? <JobState job={job} onAgain={submit} /> : <Difference found={result} />;
+        return result === null ? (
+          <JobState job={job} onAgain={submit} />
+        ) : (
+          <Difference found={result} of={{ id, version }} />
+        );
       }}
     </Answered>
   );
@@ -59,14 +66,22 @@ async function lastComparison(id: string, signal: AbortSignal): Promise<JobStatu
   }
 }
 
-function isOf({ request }: JobStatus, { from, to }: Omit<RunDifferenceProps, 'id'>): boolean {
+function isOf({ request }: JobStatus, { from, to }: Pick<RunDifferenceProps, 'from' | 'to'>): boolean {
   const asked = request as Json;
   return isObject(asked) && asked['from'] === from && asked['to'] === to;
 }
 
 const CAUSES = { definition: 'Definition', request: 'Terms of the run', data: 'Data', engine: 'Engine' } as const;
 
-function Difference({ found }: { readonly found: RunsDifference }) {
+interface DifferenceProps {
+  readonly found: RunsDifference;
+  readonly of: Pick<RunDifferenceProps, 'id' | 'version'>;
+}
+
+function Difference({ found, of: { id, version } }: DifferenceProps) {
+  const stored = useResource(version === null ? null : `version index ${id} ${version}`, (signal) =>
+    readVersion({ kind: 'index', id }, version!, signal),
+  );
   const { same_levels: isSame, first_difference: first, largest, effects, total_return: total } = found;
   const { definition, request, data, engine } = found;
   return (
@@ -100,7 +115,13 @@ function Difference({ found }: { readonly found: RunsDifference }) {
         />
       )}
       {definition.length > 0 && <h3>Definition</h3>}
-      {definition.length > 0 && <ChangeTable label="Changes of the definition" changes={definition} />}
+      {definition.length > 0 && (
+        <ChangeTable
+          label="Changes of the definition"
+          changes={definition}
+          document={stored.data as JsonObject | undefined}
+        />
+      )}
       {request.length > 0 && <h3>Terms of the run</h3>}
       {request.length > 0 && <ChangeTable label="Changes of the terms" changes={request} />}
       {data.cells !== 0 && <h3>Data</h3>}

@@ -1,7 +1,8 @@
 import type { StoredRun } from '#clients/typescript/divisor.js';
-import { fieldsOf, labelOf } from '../../components/form/schema-fields.js';
+import { fieldsOf } from '../../components/form/schema-fields.js';
 import type { Schemas } from '../../state/schemas.js';
 import { service } from '../../state/service.js';
+import { labelOf } from '../../words/labels.js';
 import { figure } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 

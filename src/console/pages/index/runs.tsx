@@ -97,7 +97,7 @@ function Compared({ id, runs }: ComparedProps) {
       {earlier === later ? (
         <p class="quiet">Choose two runs.</p>
       ) : (
-        <RunDifference id={id} from={earlier.run_id} to={later.run_id} />
+        <RunDifference id={id} from={earlier.run_id} to={later.run_id} version={later.index_version} />
       )}
     </Section>
   );
@@ -117,7 +117,7 @@ const columnsOf = (id: string, schemas: Schemas | undefined): readonly Column<St
   {
     id: 'at',
     title: 'Run',
-    width: 140,
+    width: 172,
     value: ({ run_at: at }) => at,
     show: ({ run_at: at }) => moment(at),
   },

@@ -1,4 +1,5 @@
 import type { Finding, OverviewView, ScenarioRequest, ScenarioResult } from '#clients/typescript/divisor.js';
+import { Banner } from '../../components/banner.js';
 import { Bars } from '../../components/bars.js';
 import { Button } from '../../components/button.js';
 import { EmptyState } from '../../components/empty-state.js';
@@ -7,10 +8,12 @@ import { Findings } from '../../components/findings.js';
 import { Icon } from '../../components/icon.js';
 import { Section } from '../../components/page.js';
 import { Problem } from '../../components/problem.js';
+import { DateInput } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Wait } from '../../components/wait.js';
 import { useOneAtATime } from '../../state/one-at-a-time.js';
+import { useNames } from '../../state/names.js';
 import { parameter, setParameters } from '../../state/place.js';
 import { service } from '../../state/service.js';
 import { runKey, shownRun } from '../../state/shown-run.js';
@@ -28,34 +31,31 @@ interface ScenariosProps {
 
 /** The composition of the run through past windows and under shocks; what is asked stands in the address. */
 export function Scenarios({ id, run }: ScenariosProps) {
-  const asked = scenariosIn(parameter('scenarios'));
+  const text = parameter('scenarios');
+  const asked = scenariosIn(text);
+  const on = parameter('on') ?? run.end;
   const set = (next: readonly JsonObject[]) =>
     setParameters({ scenarios: next.length === 0 ? null : JSON.stringify(next) });
-  const key = JSON.stringify(asked);
-  const isWritten = asked.length > 0 && !asked.some(isEmptyShock);
-  const answer = useOneAtATime(isWritten ? `${runKey(id)} ${key}` : null, () =>
-    service.value.call('runScenarios', { params: { index_id: id }, query: shownRun(), body: bodyOf(asked) }),
+  // A shock to which nothing was added yet leaves the others as they are.
+  const written = asked.filter((scenario) => !isEmptyShock(scenario));
+  const isWritten = written.length > 0;
+  const answer = useOneAtATime(isWritten ? `${runKey(id)} ${on} ${JSON.stringify(written)}` : null, () =>
+    service.value.call('runScenarios', {
+      params: { index_id: id },
+      query: shownRun(),
+      body: bodyOf(written, on),
+    }),
   );
   const { data, trouble, isBehind } = answer;
-  const name = (what: string) => `${what} ${asked.length + 1}`;
   return (
     <div class="index-part">
-      <div class="form-actions">
-        <Button
-          onClick={() => {
-            const window = { start: monthsBefore(run.end, 12), end: run.end };
-            set([...asked, { name: name('Window'), window: { ...window } }]);
-          }}
-        >
-          <Icon name="plus" /> Window
-        </Button>
-        <Button onClick={() => set([...asked, { name: name('Shock'), shocks: {} }])}>
-          <Icon name="plus" /> Shock
-        </Button>
-      </div>
+      <Adding run={run} on={on} asked={asked} onChange={set} />
+      {text !== null && asked.length === 0 && (
+        <Banner kind="warning" title="The scenarios of this address cannot be read: it was cut or changed." />
+      )}
       {asked.length === 0 && (
         <EmptyState title="No scenario yet">
-          A window takes what is held on {run.end} through past dates; a shock moves names, groups such as{' '}
+          A window takes what is held on {on} through past dates; a shock moves names, groups such as{' '}
           <code>SECTOR:Energy</code>, or series, and the rest responds by regression.
         </EmptyState>
       )}
@@ -64,13 +64,13 @@ export function Scenarios({ id, run }: ScenariosProps) {
           key={at}
           scenario={scenario}
           findings={isWritten ? (trouble?.findings ?? []) : []}
-          path={`scenarios[${at}]`}
+          path={`scenarios[${written.indexOf(scenario)}]`}
           onChange={(next) => set(asked.map((own, i) => (i === at ? next : own)))}
           onRemove={() => set(asked.filter((_, i) => i !== at))}
         />
       ))}
       {asked.some(isEmptyShock) && (
-        <p class="quiet">Returns follow once every shock moves something: add what moves, and by how much.</p>
+        <p class="quiet">A shock that moves nothing yet is left out: add what moves, and by how much.</p>
       )}
       {isWritten && isBehind && <Wait what="the scenarios" />}
       {isWritten && trouble !== null && <Problem trouble={trouble} />}
@@ -88,9 +88,47 @@ export function Scenarios({ id, run }: ScenariosProps) {
               height={300}
             />
           </Section>
-          <Opened result={openOf(data.scenarios)} by={data.by} />
+          <Opened result={openOf(data.scenarios)} by={data.by} asOf={data.as_of} />
         </>
       )}
+    </div>
+  );
+}
+
+interface AddingProps {
+  readonly run: OverviewView;
+  /** Date of what is held. */
+  readonly on: string;
+  readonly asked: readonly JsonObject[];
+  onChange(asked: readonly JsonObject[]): void;
+}
+
+/** What is added to the scenarios, and of which composition they are. */
+function Adding({ run, on, asked, onChange }: AddingProps) {
+  const name = (what: string) => `${what} ${asked.length + 1}`;
+  return (
+    <div class="form-actions">
+      <Button
+        onClick={() => {
+          const window = { start: monthsBefore(run.end, 12), end: run.end };
+          onChange([...asked, { name: name('Window'), window: { ...window } }]);
+        }}
+      >
+        <Icon name="plus" /> Window
+      </Button>
+      <Button onClick={() => onChange([...asked, { name: name('Shock'), shocks: {} }])}>
+        <Icon name="plus" /> Shock
+      </Button>
+      <label class="select">
+        <span class="quiet">Held on</span>
+        <DateInput
+          label="Date of what is held"
+          value={on}
+          least={run.start}
+          most={run.end}
+          onChange={(date) => setParameters({ on: date === run.end ? null : date })}
+        />
+      </label>
     </div>
   );
 }
@@ -102,7 +140,8 @@ const openOf = (results: readonly ScenarioResult[]): ScenarioResult | undefined 
 const isEmptyShock = ({ shocks }: JsonObject): boolean => isObject(shocks) && Object.keys(shocks).length === 0;
 
 /** The service says what is wrong with them. */
-const bodyOf = (asked: readonly JsonObject[]): ScenarioRequest => ({ scenarios: asked }) as unknown as ScenarioRequest;
+const bodyOf = (asked: readonly JsonObject[], on: string): ScenarioRequest =>
+  ({ as_of: on, scenarios: asked }) as unknown as ScenarioRequest;
 
 function scenariosIn(text: string | null): readonly JsonObject[] {
   try {
@@ -131,6 +170,10 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
       <SchemaForm
         schema={isWindow ? 'WindowScenario' : 'ShockScenario'}
         names={isWindow ? ['name'] : ['name', 'shocks', 'regression_sessions']}
+        changes={{
+          shocks: { unit: 'fraction' },
+          regression_sessions: { help: 'Sessions up to the date of what is held whose returns tell the responses.' },
+        }}
         value={scenario}
         findings={findings}
         path={[path]}
@@ -156,10 +199,21 @@ function Asked({ scenario, findings, path, onChange, onRemove }: AskedProps) {
 
 const SHOWN = 12;
 
+interface OpenedProps {
+  readonly result: ScenarioResult | undefined;
+  readonly by: string;
+  readonly asOf: string;
+}
+
+type NameRow = ScenarioResult['by_name'][number] & { readonly company: string | null };
+
 /** Where the return of one scenario comes from. */
-function Opened({ result, by }: { readonly result: ScenarioResult | undefined; readonly by: string }) {
+function Opened({ result, by, asOf }: OpenedProps) {
+  const facts = useNames(result?.by_name.map(({ identifier }) => identifier) ?? [], asOf);
   if (result === undefined) return null;
   const { name, by_name: names, by_group: groups, proxied } = result;
+  const rows = names.map((row): NameRow => ({ ...row, company: facts.get(row.identifier)?.name ?? null }));
+  const isEstimated = names.some(({ standard_error: error }) => error !== null);
   return (
     <>
       <Section title={`${name} by ${by.toLowerCase()}`} aside="contributions to the return, the worst first">
@@ -175,11 +229,11 @@ function Opened({ result, by }: { readonly result: ScenarioResult | undefined; r
       >
         <Table
           label={`names in ${name}`}
-          columns={NAMES}
-          rows={names}
+          columns={isEstimated ? NAMES : NAMES.filter(({ id }) => id !== 'error')}
+          rows={rows}
           keyOf={({ identifier }) => identifier}
           addressOf={({ identifier }) => nameAddress(identifier)}
-          searchIn={({ identifier }) => identifier}
+          searchIn={({ identifier, company }) => `${identifier} ${company ?? ''}`}
           sort={{ column: 'contribution', direction: 'asc' }}
           height={360}
         />
@@ -219,8 +273,9 @@ const COLUMNS: readonly Column<ScenarioResult>[] = [
   }),
 ];
 
-const NAMES: readonly Column<ScenarioResult['by_name'][number]>[] = [
+const NAMES: readonly Column<NameRow>[] = [
   { id: 'name', title: 'Name', width: 86, grow: 1, value: ({ identifier }) => identifier },
+  { id: 'company', title: 'Company', width: 120, grow: 2, priority: 3, value: ({ company }) => company },
   numeric({ id: 'weight', title: 'Weight', width: 84, of: ({ weight }) => weight, write: percent }),
   numeric({ id: 'return', title: 'Return', width: 90, of: (row) => row.return, write: signed }),
   numeric({

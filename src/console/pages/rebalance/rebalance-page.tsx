@@ -1,5 +1,6 @@
 import type { RebalancedName, RebalanceView } from '#clients/typescript/divisor.js';
 import { Badge } from '../../components/badge.js';
+import { Banner } from '../../components/banner.js';
 import { LinkButton } from '../../components/button.js';
 import { Choice } from '../../components/choice.js';
 import { Findings } from '../../components/findings.js';
@@ -49,6 +50,12 @@ export function RebalancePage({ params }: PageProps) {
       <Answered resource={view} what="the rebalance">
         {(rebalance) => (
           <>
+            {rebalance.requested_date !== rebalance.date && (
+              <Banner
+                kind="info"
+                title={`No rebalance took effect on ${rebalance.requested_date}: this is the one in force then, of ${rebalance.date}.`}
+              />
+            )}
             <Figures view={rebalance} />
             <Rules id={id} view={rebalance} />
             <Names view={rebalance} open={open} currency={index?.currency ?? ''} />

@@ -1,6 +1,6 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { AddSelect } from '../../components/add-select.js';
 import { Button } from '../../components/button.js';
-import { Select } from '../../components/choice.js';
 import { fieldsOf } from '../../components/form/schema-fields.js';
 import { SchemaForm } from '../../components/form/schema-form.js';
 import { Icon } from '../../components/icon.js';
@@ -56,14 +56,11 @@ export function BlockList({ blocks, findings, onChange }: BlockListProps) {
                 />
               ))}
             </ol>
-            <Select
+            <AddSelect
               label="Add a block"
-              options={[
-                { value: '', text: '+ Add a block' },
-                ...[...kinds.keys()].map((kind) => ({ value: kind, text: wordOf(kind) })),
-              ]}
-              value=""
-              onChoose={(kind) => kind !== '' && onChange([...blocks, { kind, index_id: ids[0] ?? null }])}
+              prompt="+ Add a block"
+              options={[...kinds.keys()].map((kind) => ({ value: kind, text: wordOf(kind) }))}
+              onAdd={(kind) => onChange([...blocks, { kind, index_id: blocks.at(-1)?.['index_id'] ?? ids[0] ?? null }])}
             />
           </>
         );

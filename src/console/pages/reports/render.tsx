@@ -34,7 +34,7 @@ export function Render({ ident }: { readonly ident: string }) {
 }
 
 function Pdf({ result }: { readonly result: RenderResult }) {
-  const { render_id: id, name, pages, bytes: size, rendered_at: at } = result;
+  const { render_id: id, template_id: template, index_id: index, name, pages, bytes: size, rendered_at: at } = result;
   const pdf = useResource(
     `pdf ${id}`,
     (signal) => service.value.call('getRender', { params: { render_id: id }, signal }),
@@ -44,7 +44,7 @@ function Pdf({ result }: { readonly result: RenderResult }) {
   );
   const address = useAddress(pdf.data);
   const [isAsking, setAsking] = useState(false);
-  const fileName = `${name.replaceAll(/[^A-Za-z0-9_-]+/g, '-')}.pdf`;
+  const fileName = `${[index, template, at.slice(0, 10)].filter(Boolean).join('-')}.pdf`;
   const remove = () =>
     attempt(async () => {
       await service.value.call('deleteRender', { params: { render_id: id } });

@@ -62,7 +62,7 @@ const COLUMNS: readonly Column<Watchlist>[] = [
   {
     id: 'at',
     title: 'Saved',
-    width: 130,
+    width: 172,
     priority: 3,
     value: (row) => row.updated_at,
     show: (row) => moment(row.updated_at),

@@ -47,8 +47,8 @@ export function Publication({ id, run }: PublicationProps) {
           {() => <Figures entries={entries} run={run} />}
         </Answered>
       )}
-      {may('publish') ? (
-        <Publish id={id} run={run} last={entries.at(-1)?.date ?? null} />
+      {log.data === undefined && !isEmpty ? null : may('publish') ? (
+        <Publish id={id} run={run} last={isEmpty ? null : throughOf(entries)} />
       ) : (
         <MayNot scope="publish" what="publish closes" />
       )}
@@ -76,6 +76,10 @@ export function Publication({ id, run }: PublicationProps) {
   );
 }
 
+/** Last published date: a restatement of an earlier one may stand behind it. */
+const throughOf = (entries: readonly PublicationEntry[]): string =>
+  entries.reduce((latest, { date }) => (date > latest ? date : latest), '');
+
 interface FiguresProps {
   readonly entries: readonly PublicationEntry[];
   readonly run: OverviewView;
@@ -83,13 +87,12 @@ interface FiguresProps {
 
 function Figures({ entries, run }: FiguresProps) {
   const last = entries.at(-1);
-  const through = entries.reduce((latest, { date }) => (date > latest ? date : latest), '');
   const restated = entries.filter(({ kind }) => kind === 'restatement').length;
   return (
     <Metrics
       label="Figures of the published log"
       metrics={[
-        { term: 'Published through', value: through, note: `the run ends on ${run.end}` },
+        { term: 'Published through', value: throughOf(entries), note: `the run ends on ${run.end}` },
         { term: 'Closes', value: count(entries.length - restated) },
         { term: 'Restatements', value: count(restated), kind: restated > 0 ? 'down' : '' },
         {
@@ -141,7 +144,7 @@ const COLUMNS: readonly Column<PublicationEntry>[] = [
   numeric({ id: 'total', title: 'Total', width: 100, of: (row) => row.total, write: level }),
   numeric({ id: 'net', title: 'Net', width: 100, priority: 5, of: (row) => row.net, write: level }),
   numeric({ id: 'divisor', title: 'Divisor', width: 120, priority: 7, of: ({ divisor }) => divisor, write: figure }),
-  { id: 'at', title: 'Published', width: 136, priority: 6, value: ({ at }) => at, show: ({ at }) => moment(at) },
+  { id: 'at', title: 'Published', width: 176, priority: 6, value: ({ at }) => at, show: ({ at }) => moment(at) },
   {
     id: 'reason',
     title: 'Why restated',

@@ -1,4 +1,4 @@
-import type { OverviewView, PublishRequest } from '#clients/typescript/divisor.js';
+import type { Finding, OverviewView, PublishRequest } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Banner } from '../../../components/banner.js';
 import { Button } from '../../../components/button.js';
@@ -7,12 +7,13 @@ import { Facts } from '../../../components/facts.js';
 import { SchemaForm } from '../../../components/form/schema-form.js';
 import { Problem } from '../../../components/problem.js';
 import { Section } from '../../../components/page.js';
-import { changed } from '../../../state/resource.js';
+import { changed, useResource } from '../../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../../state/service.js';
-import { shownRun } from '../../../state/shown-run.js';
+import { runKey, shownRun } from '../../../state/shown-run.js';
 import { say } from '../../../state/toasts.js';
 import { count, counted, decimal } from '../../../words/numbers.js';
 import type { JsonObject } from '../../../words/paths.js';
+import { firstTimes, throughProblem } from '../../../words/publication.js';
 
 interface PublishProps {
   readonly id: string;
@@ -40,7 +41,7 @@ export function Publish({ id, run, last }: PublishProps) {
         body: { ...shownRun(), ...body } as PublishRequest,
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
-      say('good', `${counted(published, 'close')} published${again}; through ${through}.`);
+      say('good', `${counted(published, 'close')} published${again}; through ${through ?? 'no date yet'}.`);
       setAsked({});
       changed();
     } catch (thrown) {
@@ -49,34 +50,34 @@ export function Publish({ id, run, last }: PublishProps) {
     setBusy(false);
   };
   const isDone = last !== null && last >= run.end && !isRestated;
+  const through = typeof asked['through'] === 'string' ? asked['through'] : undefined;
+  const wrong = throughProblem(through, { start: run.start, end: run.end, last, isRestated });
+  const first = useFirstTimes(id, { through: wrong === null ? through : '', last });
+  // Only a current run is published, unless one is named.
+  const isStale = run.stale !== null && shownRun().run_id === undefined;
+  const isDisabled = isBusy || isStale || wrong !== null || first === null;
   return (
-    <Section title="Publish" aside={isDone && 'every close of the run is published'}>
-      {run.stale !== null && (
-        <p class="quiet">The stored run is stale: what is published is the run as it is stored.</p>
-      )}
+    <Section title="Publish" aside={isDone ? 'every close of the run is published' : toCome(first)}>
+      {isStale && <NotCurrent />}
       {isRestated && <Restated trouble={trouble} />}
       {trouble !== null && !isRestated && <Problem trouble={trouble} />}
-      <SchemaForm
-        schema="PublishRequest"
+      <Form
+        asked={asked}
+        end={run.end}
         names={['through', ...(isPartial ? ['allow_partial'] : []), ...(isRestated || isPartial ? ['reason'] : [])]}
-        changes={{
-          through: { label: 'Through', kind: 'date', otherwise: run.end },
-          reason: { label: 'Why', isRequired: isRestated },
-          allow_partial: { label: 'Publish what lacks bars' },
-        }}
-        value={asked}
-        findings={trouble?.findings ?? []}
+        isReasoned={isRestated}
+        findings={[...(trouble?.findings ?? []), ...atThrough(wrong)]}
         onChange={setAsked}
       />
       <div class="form-actions">
         {isRestated ? (
-          <Button kind="danger" disabled={isBusy || reason === ''} onClick={() => setAsking(true)}>
+          <Button kind="danger" disabled={isDisabled || reason === ''} onClick={() => setAsking(true)}>
             Restate
           </Button>
         ) : (
           <Button
             kind={isDone ? 'plain' : 'main'}
-            disabled={isBusy}
+            disabled={isDisabled}
             onClick={() => (last === null ? setAsking(true) : void publish({ ...asked, restate: false }))}
           >
             Publish
@@ -84,22 +85,106 @@ export function Publish({ id, run, last }: PublishProps) {
         )}
       </div>
       {isAsking && (
-        <Confirm
-          title={isRestated ? `Restate published closes of ${id}?` : `Begin the published log of ${id}?`}
-          action={isRestated ? 'Restate' : 'Publish'}
+        <Asking
+          id={id}
+          isRestated={isRestated}
+          detail={trouble?.detail ?? null}
+          reason={reason}
+          first={first ?? []}
           onConfirm={() => void publish({ ...asked, restate: isRestated })}
           onClose={() => setAsking(false)}
-        >
-          {isRestated && <Sizes detail={trouble.detail} />}
-          <p>{isRestated ? `Why: ${reason}` : firstWords(run.start, String(asked['through'] ?? run.end))}</p>
-        </Confirm>
+        />
       )}
     </Section>
   );
 }
 
-const firstWords = (start: string, through: string): string =>
-  `Closes from ${start} through ${through} are signed and stay: a published close is never removed, only restated beside what stands.`;
+const NotCurrent = () => (
+  <p class="quiet">
+    The stored run is stale, and only a current run is published: run it again. An earlier run is published from its own
+    page, which the tab Runs leads to.
+  </p>
+);
+
+const atThrough = (message: string | null): readonly Finding[] =>
+  message === null ? [] : [{ severity: 'error', code: 'BAD_DATE', message, path: 'through' }];
+
+interface FormProps {
+  readonly asked: JsonObject;
+  readonly end: string;
+  readonly names: readonly string[];
+  /** Whether a reason is needed. */
+  readonly isReasoned: boolean;
+  readonly findings: readonly Finding[];
+  onChange(asked: JsonObject): void;
+}
+
+function Form({ asked, end, names, isReasoned, findings, onChange }: FormProps) {
+  return (
+    <SchemaForm
+      schema="PublishRequest"
+      names={names}
+      changes={{
+        through: { label: 'Through', kind: 'date', otherwise: end },
+        reason: { label: 'Why', isRequired: isReasoned },
+        allow_partial: { label: 'Publish what lacks bars' },
+      }}
+      value={asked}
+      findings={findings}
+      onChange={onChange}
+    />
+  );
+}
+
+interface AskingProps {
+  readonly id: string;
+  readonly isRestated: boolean;
+  readonly detail: Trouble['detail'];
+  readonly reason: string;
+  /** Dates that are published for the first time. */
+  readonly first: readonly string[];
+  onConfirm(): void;
+  onClose(): void;
+}
+
+/** Asks before what is signed for good, with all of it. */
+function Asking({ id, isRestated, detail, reason, first, onConfirm, onClose }: AskingProps) {
+  return (
+    <Confirm
+      title={isRestated ? `Restate published closes of ${id}?` : `Begin the published log of ${id}?`}
+      action={isRestated ? 'Restate' : 'Publish'}
+      onConfirm={onConfirm}
+      onClose={onClose}
+    >
+      {isRestated && <Sizes detail={detail} />}
+      {isRestated && <p>Why: {reason}</p>}
+      <p>{firstWords(first, isRestated)}</p>
+    </Confirm>
+  );
+}
+
+/** Dates of the run that are published for the first time; null while they are not known. */
+function useFirstTimes(
+  id: string,
+  { through, last }: { readonly through: string | undefined; readonly last: string | null },
+) {
+  const levels = useResource(`dates of ${runKey(id)}`, (signal) =>
+    service.value.call('getLevels', { params: { index_id: id }, query: shownRun(), signal }),
+  );
+  return levels.data === undefined ? null : firstTimes(levels.data.levels.index, through, { last });
+}
+
+const spanOf = (dates: readonly string[]): string =>
+  `${counted(dates.length, 'close')}, ${dates[0]} to ${dates.at(-1)}`;
+
+const toCome = (first: readonly string[] | null) =>
+  first !== null && first.length > 0 && `to publish: ${spanOf(first)}`;
+
+function firstWords(first: readonly string[], isRestated: boolean): string {
+  if (first.length === 0) return 'No other close is published with them.';
+  const which = isRestated ? `Published for the first time with them: ${spanOf(first)}.` : `${spanOf(first)}.`;
+  return `${which} They are signed and stay: a published close is never removed, only restated beside what stands.`;
+}
 
 /** Published closes that the run has otherwise. */
 function Restated({ trouble: { message, detail } }: { readonly trouble: Trouble }) {

@@ -1,0 +1,90 @@
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Answered } from '../../components/wait.js';
+import { chosenRange } from '../../state/range.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { runKey, shownRun } from '../../state/shown-run.js';
+import { nameAddress } from '../../words/addresses.js';
+import { change, figure } from '../../words/numbers.js';
+
+interface Exit {
+  readonly date: string;
+  readonly identifier: string;
+  readonly effect: number | null;
+  readonly divisorBefore: number | null;
+  readonly divisorAfter: number | null;
+}
+
+/** Names that left between rebalances, also without an action: the table of events has them beside the actions. */
+export function Exits({ id }: { readonly id: string }) {
+  const range = chosenRange();
+  const view = useResource(`exits of ${runKey(id)} ${range?.from} ${range?.to}`, (signal) => exitsOf(id, signal), {
+    keeps: true,
+  });
+  if (view.data?.length === 0) return null;
+  return (
+    <Section
+      title="Left between rebalances"
+      aside="delisted, taken over, or without a price for too long: its market value left the divisor"
+    >
+      <Answered resource={view} what="the names that left">
+        {(exits) => (
+          <Table
+            label={`names that left ${id}`}
+            columns={EXITS}
+            rows={exits}
+            keyOf={({ date, identifier }) => `${date} ${identifier}`}
+            addressOf={({ identifier }) => nameAddress(identifier)}
+            sort={{ column: 'date', direction: 'desc' }}
+            height={320}
+          />
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+async function exitsOf(id: string, signal: AbortSignal): Promise<readonly Exit[]> {
+  const range = chosenRange();
+  const { columns, data } = await service.value.call('exportRun', {
+    params: { index_id: id, table: 'events' },
+    query: { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }), format: 'json' },
+    signal,
+  });
+  const at = (row: readonly unknown[], name: string) => row[columns.indexOf(name)];
+  const number = (row: readonly unknown[], name: string) => at(row, name) as number | null; // As the table has it.
+  return data
+    .filter((row) => at(row, 'type') === 'exit')
+    .map((row) => ({
+      date: String(at(row, 'date')),
+      identifier: String(at(row, 'identifier')),
+      effect: number(row, 'effect'),
+      divisorBefore: number(row, 'divisor_before'),
+      divisorAfter: number(row, 'divisor_after'),
+    }));
+}
+
+const EXITS: readonly Column<Exit>[] = [
+  { id: 'date', title: 'At the close of', width: 110, value: ({ date }) => date },
+  { id: 'name', title: 'Name', width: 90, grow: 1, value: ({ identifier }) => identifier },
+  numeric({
+    id: 'effect',
+    title: 'Divisor moved by it',
+    help: 'Relative change: the market value that left with the name',
+    width: 140,
+    of: ({ effect }) => effect,
+    write: (value) => change(value, 4),
+  }),
+  {
+    id: 'divisor',
+    title: 'Divisor',
+    help: 'Before and behind all of the session',
+    width: 170,
+    priority: 2,
+    align: 'right',
+    value: (row) => row.divisorAfter,
+    show: (row) => `${figure(row.divisorBefore)} → ${figure(row.divisorAfter)}`,
+  },
+];

@@ -1,0 +1,30 @@
+import { count, figure, inMoney, percent } from './numbers.js';
+
+const MONEY: ReadonlySet<string> = new Set([
+  'CLOSE',
+  'OPEN',
+  'HIGH',
+  'LOW',
+  'MARKET_CAP',
+  'FREE_FLOAT_MARKET_CAP',
+  'VALUE_TRADED',
+]);
+const FRACTIONS: ReadonlySet<string> = new Set(['VOLATILITY', 'MOMENTUM', 'RETURN', 'DIVIDEND_YIELD', 'FREE_FLOAT']);
+const SHARES: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
+
+/**
+ * A value of a datapoint in its unit, where that is known: `12.5 USD`, `20.00%`, `1,000 shares`.
+ * @param said what it is of, its name first: `VOLATILITY over 252 sessions`
+ */
+export function datapointText(
+  said: string,
+  value: string | number | boolean | null,
+  currency: string | null = null,
+): string {
+  if (value === null) return 'missing';
+  if (typeof value !== 'number') return String(value);
+  const name = /^[A-Z_]+(?=$|[ ,])/.exec(said)?.[0] ?? '';
+  if (MONEY.has(name)) return inMoney(figure(value), currency);
+  if (SHARES.has(name)) return `${count(value)} shares`;
+  return FRACTIONS.has(name) ? percent(value) : figure(value);
+}

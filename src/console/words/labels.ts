@@ -1,0 +1,28 @@
+import { isObject, valueAt, type JsonObject, type Path } from './paths.js';
+
+/** `date_format` reads `Date format`, `index_id` `Index`. */
+export function labelOf(name: string): string {
+  const words = name.replace(/_(?:id|bps)$/, '').replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/**
+ * `Selection, top-n, Count` for `pipeline.selection[1].params.count`; a row without a name is counted from 1.
+ * @param document whose rows are named; where it is not known, they are counted
+ */
+export function pathWords(path: Path, document: JsonObject | undefined): string {
+  const steps = path.flatMap((step, at) => {
+    if (step === 'pipeline' || step === 'params') return [];
+    if (typeof step === 'string') return [labelOf(step)];
+    const item = valueAt(document, path.slice(0, at + 1));
+    return [isObject(item) ? String(item['id'] ?? item['type'] ?? step + 1) : String(step + 1)];
+  });
+  return steps.length === 0 ? 'All of it' : steps.join(', ');
+}
+
+/** The steps of a JSON pointer. @source RFC 6901 */
+export const pathOfPointer = (pointer: string): Path =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')));

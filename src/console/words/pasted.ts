@@ -1,0 +1,18 @@
+/** A name, and what stands beside it. */
+export type Pair = readonly [name: string, value: string];
+
+/**
+ * Two columns of a table as spreadsheets copy them: a line a row, a tab, semicolon or spaces between the cells; further
+ * cells are left away, and a first line without a number is a heading.
+ * @returns empty for a text that is no table, such as a single name
+ */
+export function pastedPairs(text: string): readonly Pair[] {
+  const rows = text
+    .split(/\r?\n/)
+    .map((line) => line.trim().split(/\t|;|\s{2,}|\s(?=[-+\d.,%]+$)/))
+    .filter(([name = '']) => name !== '');
+  if (rows.length === 0 || rows.every((cells) => cells.length < 2)) return [];
+  const pairs = rows.map(([name = '', value = '']): Pair => [name.trim(), value.trim().replaceAll(/[\s']/g, '')]);
+  const [first, ...others] = pairs;
+  return first !== undefined && others.length > 0 && !/\d/.test(first[1]) ? others : pairs;
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { firstTimes, throughProblem } from '#console/words/publication.js';
+
+const run = { start: '2024-01-02', end: '2024-01-31', last: '2024-01-15', isRestated: false };
+
+test('closes are published through a day of the run that is not published yet', () => {
+  expect(throughProblem(undefined, run)).toBeNull();
+  expect(throughProblem('2024-01-16', run)).toBeNull();
+  expect(throughProblem('2024-13-01', run)).toContain('no date');
+  expect(throughProblem('2024-02-30', run)).toContain('no date');
+  expect(throughProblem('2023-12-29', run)).toContain(run.start);
+  expect(throughProblem('2024-02-01', run)).toContain(run.end);
+  expect(throughProblem('2024-01-15', run)).toContain('are published');
+  expect(throughProblem('2024-01-15', { ...run, isRestated: true })).toBeNull();
+});
+
+test('what is published for the first time is what stands behind the log', () => {
+  const dates = ['2024-01-12', '2024-01-15', '2024-01-16', '2024-01-17'];
+  expect(firstTimes(dates, undefined, run)).toEqual(['2024-01-16', '2024-01-17']);
+  expect(firstTimes(dates, '2024-01-16', run)).toEqual(['2024-01-16']);
+  expect(firstTimes(dates, undefined, { last: null })).toEqual(dates);
+});

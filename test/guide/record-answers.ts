@@ -30,7 +30,7 @@ export function cut(value: unknown): unknown {
   const isMap =
     members.length >= MAP_MIN &&
     members.every(([key]) => /^[A-Z0-9][A-Z0-9_.-]*$/.test(key)) &&
-    !members.every(([key]) => key in LIMITS);
+    members.some(([key]) => !(key in LIMITS));
   return Object.fromEntries(
     (isMap ? members.slice(0, ENTRIES_MAX) : members).map(([key, member]) => [key, cut(member)]),
   );

@@ -2873,6 +2873,7 @@ export interface Health {
   };
   /** What was looked at. */
   readonly checks: readonly HealthCheck[];
+  /** Every limit a client can meet, by name. */
   readonly limits: Limits;
 }
 
@@ -3465,7 +3466,7 @@ export interface LimitState {
   readonly move: readonly (number | null)[];
 }
 
-/** Every limit a client can meet, by name. */
+/** What a client can meet, each a number in the unit that its name ends on. */
 export interface Limits {
   /** Rebalance snapshots served per book; 33 years of monthly rebalances. */
   readonly MAX_REBALANCES: number;

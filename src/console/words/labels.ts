@@ -1,8 +1,11 @@
 import { isObject, valueAt, type JsonObject, type Path } from './paths.js';
 
-/** `date_format` reads `Date format`, `index_id` `Index`. */
+/** `date_format` reads `Date format`, `index_id` `Index`, `aum` `AUM`. */
 export function labelOf(name: string): string {
-  const words = name.replace(/_(?:id|bps)$/, '').replaceAll('_', ' ');
+  const words = name
+    .replace(/_(?:id|bps)$/, '')
+    .replaceAll('_', ' ')
+    .replaceAll(/\b(?:aum|adv|fx)\b/g, (word) => word.toUpperCase());
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

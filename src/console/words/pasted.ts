@@ -11,7 +11,7 @@ export function pastedPairs(text: string): readonly Pair[] {
     .split(/\r?\n/)
     .map((line) => line.trim().split(/\t|;|\s{2,}|\s(?=[-+\d.,%]+$)/))
     .filter(([name = '']) => name !== '');
-  if (rows.length === 0 || rows.every((cells) => cells.length < 2)) return [];
+  if (rows.every((cells) => cells.length < 2)) return [];
   const pairs = rows.map(([name = '', value = '']): Pair => [name.trim(), value.trim().replaceAll(/[\s']/g, '')]);
   const [first, ...others] = pairs;
   return first !== undefined && others.length > 0 && !/\d/.test(first[1]) ? others : pairs;

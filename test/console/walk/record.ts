@@ -9,6 +9,10 @@ export function describeRecord(desk: () => Desk): void {
     const { page, service, complaints } = desk();
     const published = async () => (await service.ask<PublishedLog>('GET', '/analytics/CORE/published')).body.entries;
     await follow(page, '/console/indices/CORE?tab=publication');
+    // What is looked at is what is published: a stale run is neither.
+    await page.getByText('only a current run is published').waitFor();
+    await service.ask('POST', '/analytics/CORE/backtest', {});
+    await service.finished('backtest:CORE');
     await page.getByRole('button', { name: 'Publish', exact: true }).click();
     // What is published once stays.
     await page.getByRole('dialog').getByText('are signed and stay').waitFor();

@@ -3236,6 +3236,7 @@ class Health(t.TypedDict):
     jobs: HealthJobs
     #: What was looked at.
     checks: t.Sequence[HealthCheck]
+    #: Every limit a client can meet, by name.
     limits: Limits
 
 
@@ -3881,7 +3882,7 @@ class LimitState(t.TypedDict):
 
 
 class Limits(t.TypedDict):
-    """Every limit a client can meet, by name."""
+    """What a client can meet, each a number in the unit that its name ends on."""
 
     #: Rebalance snapshots served per book; 33 years of monthly rebalances.
     MAX_REBALANCES: float

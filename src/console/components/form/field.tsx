@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { useId } from 'preact/hooks';
 import type { Json } from '../../words/paths.js';
 import { messageAt } from '../../words/findings.js';
+import { helpOfChoice } from '../../words/help.js';
 import { percent } from '../../words/numbers.js';
 import { isFraction } from '../../words/quantities.js';
 import { FieldControl } from './field-control.js';
@@ -36,7 +37,9 @@ export function Field({
   const id = useId();
   const { label, help, unit, isRequired = false, kind, link } = spec;
   const said = findings.length + notes.length > 0 ? `${id}-said` : undefined;
-  const explained = [help, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
+  const chosen = typeof value === 'string' ? value : typeof spec.otherwise === 'string' ? spec.otherwise : undefined;
+  const meaning = kind === 'choice' && typeof help === 'string' ? helpOfChoice(help, chosen) : help;
+  const explained = [meaning, isShort(unit) ? null : unit && `In ${unit}.`].filter(Boolean).join(' ');
   const described = [explained === '' ? undefined : `${id}-help`, said].filter(Boolean).join(' ');
   return (
     <div class={`field kind-${kind}${spec.isWide === true ? ' is-wide' : ''}`}>

@@ -44,7 +44,7 @@ function fieldOfSchema(schemas: Schemas, name: string, { own, isRequired }: Memb
     otherwise,
     ...(choices === undefined ? {} : { choices }),
     help,
-    isWide: (help?.length ?? 0) > HELP_MAX,
+    isWide: (choices === undefined || inner.type === 'array') && (help?.length ?? 0) > HELP_MAX,
     unit: name.endsWith('_bps') ? 'bps' : null,
   };
 }

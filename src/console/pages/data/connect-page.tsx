@@ -1,6 +1,7 @@
-import type { DataStoreCreate } from '#clients/typescript/divisor.js';
+import type { DataStoreCreate, Finding } from '#clients/typescript/divisor.js';
 import { useState } from 'preact/hooks';
 import { Button } from '../../components/button.js';
+import { Field, FieldGrid } from '../../components/form/field.js';
 import type { FieldSpec } from '../../components/form/field-spec.js';
 import { MayNot } from '../../components/may-not.js';
 import { Page } from '../../components/page.js';
@@ -11,7 +12,9 @@ import { may } from '../../state/principal.js';
 import { changed } from '../../state/resource.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import { storeAddress } from '../../words/addresses.js';
-import type { JsonObject } from '../../words/paths.js';
+import { labelOf } from '../../words/labels.js';
+import { isObject, type Json, type JsonObject } from '../../words/paths.js';
+import { TABLES } from './import-files.js';
 import { elsewhere, StoreFields, useServed } from './store-fields.js';
 import './data.css';
 
@@ -27,16 +30,53 @@ const FIELDS: readonly FieldSpec[] = [
   },
 ];
 
-const AFTER: readonly FieldSpec[] = [
-  {
-    name: 'tables',
-    label: 'Tables',
-    kind: 'json',
-    help: 'Files or tables under other names than market, reference, corporate_actions, universes, series: {"market": "eod_bars"}.',
-  },
-];
+/** Findings about the names of tables: those of a table itself stand at its field, too. */
+const isOfTables = ({ path }: Finding): boolean => path.startsWith('tables') || TABLES.some((table) => table === path);
 
 const FIRST: JsonObject = { kind: 'folder', location: '', name: '', adjustment: 'none' };
+
+interface TableNamesProps {
+  readonly value: Json | undefined;
+  /** Tables that the database has, once it was looked into. */
+  readonly found: readonly string[];
+  readonly findings: readonly Finding[];
+  onChange(tables: JsonObject): void;
+}
+
+/** What the tables are called, where they are not called as the store calls them. */
+function TableNames({ value, found, findings, onChange }: TableNamesProps) {
+  const names = isObject(value) ? value : {};
+  const put = (table: string, name: Json | undefined) => {
+    const { [table]: _, ...others } = names;
+    onChange(name === undefined ? others : { ...others, [table]: name });
+  };
+  return (
+    <fieldset class="field-group">
+      <legend>Tables under other names</legend>
+      <p class="field-help">
+        {found.length === 0
+          ? 'Files or tables that are not called as here. What a database has is listed once it was looked into.'
+          : `The database has ${found.join(', ')}.`}
+      </p>
+      <FieldGrid>
+        {TABLES.map((table) => (
+          <Field
+            key={table}
+            spec={{
+              name: table,
+              label: labelOf(table),
+              otherwise: table,
+              ...(found.length === 0 ? { kind: 'text' } : { kind: 'choice', choices: found }),
+            }}
+            value={names[table]}
+            findings={findings.filter(({ path }) => path === table || path === `tables.${table}`)}
+            onChange={(name) => put(table, name)}
+          />
+        ))}
+      </FieldGrid>
+    </fieldset>
+  );
+}
 
 /** A folder or database becomes a store where it lies, once it has been read in full. */
 export function ConnectPage() {
@@ -58,7 +98,9 @@ export function ConnectPage() {
     }
     setReading(false);
   };
-  const rest = elsewhere(trouble?.findings ?? [], [...FIELDS, ...AFTER]);
+  const findings = trouble?.findings ?? [];
+  const rest = elsewhere(findings, FIELDS).filter((finding) => !isOfTables(finding));
+  const found = [...new Set(findings.filter(isOfTables).flatMap(({ accepted }) => accepted ?? []))];
   return (
     <Page
       title="Connect"
@@ -76,11 +118,16 @@ export function ConnectPage() {
         >
           <StoreFields
             more={FIELDS}
-            after={AFTER}
             value={wanted}
             served={served}
             findings={trouble?.findings ?? []}
             onChange={setWanted}
+          />
+          <TableNames
+            value={wanted['tables']}
+            found={found}
+            findings={findings.filter(isOfTables)}
+            onChange={(tables) => setWanted({ ...typed, tables })}
           />
           <div class="form-actions">
             <Button
@@ -96,7 +143,7 @@ export function ConnectPage() {
       ) : (
         <MayNot scope="data" what="register a store" />
       )}
-      {trouble !== null && (trouble.findings.length === 0 || rest.length > 0) && (
+      {trouble !== null && (findings.length === 0 || rest.length > 0) && (
         <Problem trouble={{ ...trouble, findings: rest }} />
       )}
     </Page>

@@ -31,8 +31,6 @@ const COMMON: readonly FieldSpec[] = [
 interface StoreFieldsProps {
   /** Fields beside those of every store. */
   readonly more?: readonly FieldSpec[];
-  /** Fields after them. */
-  readonly after?: readonly FieldSpec[];
   readonly value: JsonObject;
   readonly findings: readonly Finding[];
   /** What is not certain, each at its field. */
@@ -42,18 +40,10 @@ interface StoreFieldsProps {
   onChange(value: JsonObject): void;
 }
 
-export function StoreFields({
-  more = [],
-  after = [],
-  value,
-  findings,
-  unsure = [],
-  served,
-  onChange,
-}: StoreFieldsProps) {
+export function StoreFields({ more = [], value, findings, unsure = [], served, onChange }: StoreFieldsProps) {
   return (
     <FieldGrid>
-      {[...more, ...COMMON, ...after].map((spec) => (
+      {[...more, ...COMMON].map((spec) => (
         <Field
           key={spec.name}
           spec={spec}

@@ -139,7 +139,7 @@ const COLUMNS: readonly Column<Row>[] = [
     id: 'end',
     title: 'As of',
     help: 'Last date of the run: level and returns are as of it',
-    width: 90,
+    width: 98,
     priority: 3,
     value: ({ run }) => run?.end ?? null,
   },

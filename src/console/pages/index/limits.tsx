@@ -60,10 +60,10 @@ export function Limits({ id, run }: LimitsProps) {
         )}
         {chosen?.startsWith(SET) === false && <Issuers />}
         {sets.data?.constraint_sets.length === 0 && (
-          <span class="quiet">
+          <p class="quiet">
             Rows of a constraint set are watched, too: they are saved on the page{' '}
             <a href={`/console/optimise?index=${encodeURIComponent(id)}`}>Optimise</a>.
-          </span>
+          </p>
         )}
       </div>
       <Answered resource={view} what="the limits, session by session">

@@ -64,7 +64,7 @@ export function rowWords(label: string): string {
   const [, type, id, rest] = /^(\w+)(?:\[([^\]]*)\])?(?::(.*))?$/.exec(label) ?? [];
   if (type === undefined) return label;
   const spaced = type.replaceAll(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
-  const own = id === undefined || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` ${id}`;
+  const own = id === undefined || id === 'default' || id.replaceAll(/[-_]/g, ' ') === spaced ? '' : ` ${id}`;
   const words = `${spaced.charAt(0).toUpperCase()}${spaced.slice(1)}${own}`;
-  return rest === undefined ? words : [words, ...rest.split(':')].join(', ');
+  return [words, ...(rest?.split(':') ?? []).filter((part) => part !== 'eq')].join(', ');
 }

@@ -144,6 +144,7 @@ const CONSTRAINTS: readonly Column<PreviewConstraint>[] = [
     id: 'binding',
     title: 'State',
     width: 80,
+    priority: 2,
     value: ({ binding }) => Number(!binding),
     show: ({ binding }) => binding && <Badge kind="info">binding</Badge>,
   },

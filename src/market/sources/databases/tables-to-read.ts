@@ -30,12 +30,14 @@ export function tablesToRead(
         code: 'LOCATION_NOT_FOUND',
         path: named[tableKind] === undefined ? tableKind : `tables.${tableKind}`,
         message: `The database has no table ${name}.${didYouMean(name, held)}${namedBy(tableKind, held)}`,
+        accepted: [...held].slice(0, ACCEPTED_MAX),
       });
   }
   return chosen;
 }
 
-/** Tables of a database that a message lists. */
+/** Tables of a database that a client can choose from, and those that a message lists. */
+const ACCEPTED_MAX = 200;
 const LISTED_MAX = 10;
 
 /** How another table is said to be the one of a dataset. */

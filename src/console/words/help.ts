@@ -1,0 +1,18 @@
+/** `value`: meaning; the next. */
+const MEANING = /`([^`]+)`:? ([^;]+?)(?:;|\.?$)/g;
+
+/**
+ * Help that lists what each choice means, for the one that is chosen: the words before the list, and its meaning.
+ * @returns the help as it is where it lists nothing of the kind
+ */
+export function helpOfChoice(help: string, chosen: string | undefined): string {
+  if (chosen === undefined) return help;
+  const list = help.indexOf('`');
+  const meanings = new Map(
+    [...help.slice(Math.max(0, list)).matchAll(MEANING)].map(([, name, words]) => [name, words]),
+  );
+  const meaning = meanings.get(chosen);
+  return list < 0 || meanings.size < 2 || meaning === undefined
+    ? help
+    : `${help.slice(0, list)}\`${chosen}\`: ${meaning}.`;
+}

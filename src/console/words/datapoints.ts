@@ -1,20 +1,14 @@
 import { count, figure, inMoney, percent } from './numbers.js';
 
-const MONEY: ReadonlySet<string> = new Set([
-  'CLOSE',
-  'OPEN',
-  'HIGH',
-  'LOW',
-  'MARKET_CAP',
-  'FREE_FLOAT_MARKET_CAP',
-  'VALUE_TRADED',
-]);
+/** Money of the index, whatever a name is quoted in. */
+const MONEY: ReadonlySet<string> = new Set(['MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'VALUE_TRADED']);
 const FRACTIONS: ReadonlySet<string> = new Set(['VOLATILITY', 'MOMENTUM', 'RETURN', 'DIVIDEND_YIELD', 'FREE_FLOAT']);
 const SHARES: ReadonlySet<string> = new Set(['VOLUME', 'SHARES_OUTSTANDING']);
 
 /**
  * A value of a datapoint in its unit, where that is known: `12.5 USD`, `20.00%`, `1,000 shares`.
  * @param said what it is of, its name first: `VOLATILITY over 252 sessions`
+ * @param currency of the index, where it is known
  */
 export function datapointText(
   said: string,

@@ -56,7 +56,9 @@ export function OfRun({ stale }: Pick<ExplanationProps, 'stale'>) {
 
 function Chain({ explained }: { readonly explained: IndexExplanation }) {
   const { identifier, included, excluded_by: rule, derivation } = explained;
-  const currency = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
+  const quoted = useNames([identifier], explained.as_of).get(identifier)?.currency ?? null;
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const currency = indices.data?.indices.find(({ id }) => id === explained.index_id)?.currency ?? null;
   return (
     <>
       <p>
@@ -68,7 +70,7 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
         )}
         {!explained.in_universe && 'not in the universe'}
       </p>
-      <Placing explained={explained} currency={currency} />
+      <Placing explained={explained} quoted={quoted} />
       <p>
         <a href={nameAddress(identifier)}>Prices, actions and reference data of {identifier}</a>
       </p>
@@ -119,12 +121,12 @@ function Chain({ explained }: { readonly explained: IndexExplanation }) {
 
 interface PlacingProps {
   readonly explained: IndexExplanation;
-  /** Of prices; null where it is not known. */
-  readonly currency: string | null;
+  /** Currency of its prices; null where it is not known. */
+  readonly quoted: string | null;
 }
 
 /** Its weight, since when it has been there, and what is waited for. */
-function Placing({ explained, currency }: PlacingProps) {
+function Placing({ explained, quoted }: PlacingProps) {
   const { weight, drift } = explained;
   return (
     <Facts
@@ -154,7 +156,7 @@ const waitingText = ({ date, side, target_weight: target, reason }: NonNullable<
 
 interface StepProps {
   readonly step: ExplainedRule;
-  /** Of prices; null where it is not known. */
+  /** Of the index; null where it is not known. */
   readonly currency: string | null;
 }
 
@@ -184,7 +186,13 @@ function Step({ step, currency }: StepProps) {
 }
 
 /** From the raw weight to the capped one. */
-function Weighing({ explained: { weighting, capping }, currency }: PlacingProps) {
+interface WeighingProps {
+  readonly explained: IndexExplanation;
+  /** Of the index; null where it is not known. */
+  readonly currency: string | null;
+}
+
+function Weighing({ explained: { weighting, capping }, currency }: WeighingProps) {
   if (weighting === null) return null;
   return (
     <section>

@@ -18,7 +18,7 @@ import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { indexAddress, rebalanceAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
-import { costText, count, counted, decimal, inMoney, percent, signClass } from '../../words/numbers.js';
+import { costText, count, counted, decimal, percent, signClass } from '../../words/numbers.js';
 import { useDefinitionRun } from '../index/definition-run.js';
 import { Explanation, OfRun } from '../index/explanation.js';
 import { rowWords } from '../optimise/measures.js';
@@ -165,8 +165,6 @@ type Shown = (typeof SHOWN)[number]['value'];
 interface Row extends RebalancedName {
   readonly company: string | null;
   readonly sector: string | null;
-  /** Of the price. */
-  readonly priceCurrency: string | null;
 }
 
 const isAdded = ({ before, target }: RebalancedName): boolean => target !== 0 && (before === null || before === 0);
@@ -193,8 +191,8 @@ function Names({ view, open, currency }: NamesProps) {
   );
   const shown = SHOWN.find(({ value }) => value === parameter('show'))?.value ?? 'all';
   const rows = view.names.filter(IS_SHOWN[shown]).map((name): Row => {
-    const { name: company = null, sector = null, currency: priceCurrency = null } = facts.get(name.identifier) ?? {};
-    return { ...name, company, sector, priceCurrency };
+    const { name: company = null, sector = null } = facts.get(name.identifier) ?? {};
+    return { ...name, company, sector };
   });
   return (
     <Section
@@ -211,7 +209,7 @@ function Names({ view, open, currency }: NamesProps) {
       <Table
         label="names of the rebalance"
         name="names"
-        columns={inCurrency(COLUMNS, ['trade'], currency)}
+        columns={inCurrency(COLUMNS, ['trade', 'price'], currency)}
         rows={rows}
         keyOf={({ identifier }) => identifier}
         onOpen={({ identifier }) => setParameters({ name: identifier })}
@@ -267,12 +265,12 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'price',
     title: 'Price',
-    help: 'As stored, in the currency of the name',
-    width: 112,
+    help: 'Of the trade, in the currency of the index',
+    width: 100,
     priority: 7,
     align: 'right',
     value: ({ price }) => price,
-    show: ({ price, priceCurrency }) => inMoney(decimal(price), priceCurrency),
+    show: ({ price }) => decimal(price),
   },
 ];
 

@@ -139,7 +139,7 @@ function Placing({ explained, quoted }: PlacingProps) {
         ['In the index since', explained.entered && cameText(explained.entered)],
         ['Left', explained.left && cameText(explained.left)],
         ['Order that waits', explained.order && waitingText(explained.order)],
-        ['Prices in', currency],
+        ['Quoted in', quoted],
       ]}
     />
   );
@@ -185,13 +185,13 @@ function Step({ step, currency }: StepProps) {
   );
 }
 
-/** From the raw weight to the capped one. */
 interface WeighingProps {
   readonly explained: IndexExplanation;
   /** Of the index; null where it is not known. */
   readonly currency: string | null;
 }
 
+/** From the raw weight to the capped one. */
 function Weighing({ explained: { weighting, capping }, currency }: WeighingProps) {
   if (weighting === null) return null;
   return (

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { datapointText } from '#console/words/datapoints.js';
+
+test('what was read has its unit: money of the index, shares, fractions; what has none that is known is a number', () => {
+  const texts = [
+    ['MARKET_CAP, largest first', 1500],
+    ['VOLATILITY over 252 sessions', 0.2],
+    ['VOLUME', 1234],
+    ['CLOSE', 12.5],
+    ['SECTOR', 'Energy'],
+    ['BETA', null],
+  ] as const;
+  expect(texts.map(([said, value]) => datapointText(said, value, 'USD'))).toEqual([
+    '1,500 USD',
+    '20.00%',
+    '1,234 shares',
+    '12.5000',
+    'Energy',
+    'missing',
+  ]);
+});

@@ -18,7 +18,6 @@ import { factorAttributionView } from '#views/factor-attribution-view.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { Refusal } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
-import { actionsCsv } from '#views/actions/actions-view.js';
 import { assetView } from '#views/asset-view.js';
 import { attributionView } from '#views/attribution-view.js';
 import { closesView } from '#views/closes-view.js';
@@ -98,7 +97,7 @@ async function show(input: RunViewInput): Promise<Shown> {
       return document(withRunFile(input.columns, (run) => rebalanceView(run, input.date)));
     case 'actions': {
       const actions = showActions(input);
-      return input.format === 'csv' ? { write: (json) => json.raw(actionsCsv(actions)) } : document(actions);
+      return typeof actions === 'string' ? { write: (json) => json.raw(actions) } : document(actions);
     }
     case 'dividend-points':
       return document(showDividendPoints(input));

@@ -18,17 +18,20 @@ export function yearEndSectors(columns: RunColumns, years: number): YearEndSecto
   const shown = Array.from(all.keys())
     .filter((at) => at === last || civilOf(all[at]!).year !== civilOf(all[at + 1]!).year)
     .slice(-years);
-  const days = shown.map((at) => all[at]!);
+  return { dates: shown.map((at) => formatDay(all[at]!)), sectors: sectorWeights(columns, shown) };
+}
+
+/** The same on dates of a run. @param shown their positions, ascending */
+export function sectorWeights(columns: RunColumns, shown: ArrayLike<number>): YearEndSectors['sectors'] {
+  const all = columns.i32('days');
+  const days = Array.from(shown, (at) => all[at]!);
   const { sectors } = storedLabels(columns);
   const sectorOf = new Map(columns.header.names.map((name, i) => [name, sectors[i] ?? NO_SECTOR]));
   const side = runSide(columns, shown);
   const bySector = sideGroups(side.names, days, (name) => ({ group: sectorOf.get(name)!, until: Infinity }));
   const rows = summedRows(bySector, side, days);
   const groups = weightsByGroup(rows, null, { dates: days.length, groups: Infinity });
-  return {
-    dates: days.map(formatDay),
-    sectors: groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights })),
-  };
+  return groups.map(({ group, weights }) => ({ sector: group === NO_SECTOR ? null : group, weights }));
 }
 
 /** No reference data has an empty text. */

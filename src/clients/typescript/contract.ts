@@ -1,14 +1,16 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 export interface ActionChoice {
-  /** `take_up`: subscribe for all new shares, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards */
-  readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse';
+  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares out; `accept_shares`: take the shares of an offer of cash or shares */
+  readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
   /** At prices that move by the action alone. */
   readonly weight_after: number;
   /** Index shares. */
   readonly shares_after: number;
   /** For one share held before, in the currency of the name; negative where it is paid. */
   readonly cash: number;
+  /** Shares of another name; null of none. */
+  readonly received: ReceivedShares;
 }
 
 export interface ActionsView {
@@ -509,10 +511,12 @@ export interface BarChartBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `literal`: the values of `values`. */
-  readonly source: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'literal';
+  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`. */
+  readonly source: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'liquidation' | 'literal';
   /** At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up. */
   readonly limit: number;
+  /** Value of the portfolio that is sold, in the currency of the index. */
+  readonly aum: number;
   /** Label to value, for a literal chart. */
   readonly values: Readonly<Record<string, number>> | null;
 }
@@ -525,10 +529,12 @@ export interface BarChartBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `literal`: the values of `values`. */
-  readonly source?: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'literal' | undefined;
+  /** What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`. */
+  readonly source?: 'annual_returns' | 'top_weights' | 'sector_weights' | 'contributions' | 'liquidation' | 'literal' | undefined;
   /** At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up. */
   readonly limit?: number | undefined;
+  /** Value of the portfolio that is sold, in the currency of the index. */
+  readonly aum?: number | undefined;
   /** Label to value, for a literal chart. */
   readonly values?: Readonly<Record<string, number>> | null | undefined;
 }
@@ -833,10 +839,12 @@ export interface ChartBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run. */
-  readonly lines: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility')[];
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average. */
+  readonly lines: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[];
   /** Logarithmic axis for the levels. */
   readonly log_scale: boolean;
+  /** Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given. */
+  readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** Height of the chart in points; at most that of the page. */
   readonly height: number;
 }
@@ -849,10 +857,12 @@ export interface ChartBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run. */
-  readonly lines?: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility')[] | undefined;
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average. */
+  readonly lines?: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[] | undefined;
   /** Logarithmic axis for the levels. */
   readonly log_scale?: boolean | undefined;
+  /** Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given. */
+  readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
   /** Height of the chart in points; at most that of the page. */
   readonly height?: number | undefined;
 }
@@ -2994,7 +3004,7 @@ export interface IndexAction {
   readonly announced: string | null;
   /** Coming: behind as_of, and known by then; figures after it are pro forma. */
   readonly state: 'effective' | 'coming';
-  /** Whether a holder has still to decide: a rights issue that is coming. */
+  /** Whether a holder has still to decide: a coming rights issue, or one of two coming offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares). */
   readonly awaits_decision: boolean;
   /** What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown. */
   readonly choices: readonly ActionChoice[];
@@ -5163,6 +5173,16 @@ export interface RebalancedName {
   readonly price: number | null;
 }
 
+/** Shares of another name; null of none. */
+export type ReceivedShares = {
+  /** Asset identifier. */
+  readonly identifier: string;
+  /** Shares for one held before. */
+  readonly ratio: number;
+  /** Beside what was held of that name. */
+  readonly weight: number;
+} | null;
+
 export interface ReconciledAccount {
   /** Display name. */
   readonly name: string;
@@ -5540,10 +5560,10 @@ export interface ReplayView {
   readonly run_at: string | null;
 }
 
-/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
 export type ReportBlock = BarChartBlock | ChartBlock | HeaderBlock | StatGridBlock | TableBlock | TextBlock;
 
-/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
+/** `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `. */
 export type ReportBlockInput = BarChartBlockInput | ChartBlockInput | HeaderBlockInput | StatGridBlockInput | TableBlockInput | TextBlockInput;
 
 export interface ReportPage {
@@ -8142,7 +8162,7 @@ export interface Operations {
   };
   /** What corporate actions did to an index and are going to do: weight, shares and divisor before and after. */
   getIndexActions: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined; readonly format?: 'json' | 'csv' | undefined; readonly table?: 'actions' | 'constituents' | undefined } | undefined };
     answer: ActionsView;
   };
   /** Ordinary dividends in index points, by session and year; yield, and dividends announced. */

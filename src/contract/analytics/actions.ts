@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { RIGHTS_CHOICES, type RightsChoice } from '#domain/corporate-actions/pro-forma.js';
+import { ACTION_CHOICES, type ActionChoice } from '#domain/corporate-actions/choices.js';
 import { ACTION_KINDS, type ActionType } from '#domain/market/market-data.js';
 import { runState, type Stateless } from '../run-state.js';
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
-const RIGHTS_CHOICE_NAMES = Object.keys(RIGHTS_CHOICES) as [RightsChoice, ...RightsChoice[]]; // Object.keys returns plain strings.
-const meanings = Object.entries(RIGHTS_CHOICES)
+const CHOICE_NAMES = Object.keys(ACTION_CHOICES) as [ActionChoice, ...ActionChoice[]]; // Object.keys returns plain strings.
+const meanings = Object.entries(ACTION_CHOICES)
   .map(([choice, meaning]) => `\`${choice}\`: ${meaning}`)
   .join('; ');
 const figure = (description: string) => z.number().nullable().meta({ description });
@@ -31,19 +31,28 @@ export const ActionsView = z
             state: z
               .enum(['effective', 'coming'])
               .meta({ description: 'Coming: behind as_of, and known by then; figures after it are pro forma.' }),
-            awaits_decision: z
-              .boolean()
-              .meta({ description: 'Whether a holder has still to decide: a rights issue that is coming.' }),
+            awaits_decision: z.boolean().meta({
+              description:
+                'Whether a holder has still to decide: a coming rights issue, or one of two coming offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares).',
+            }),
             choices: z
               .array(
                 z
                   .strictObject({
-                    choice: z.enum(RIGHTS_CHOICE_NAMES).meta({ description: meanings }),
+                    choice: z.enum(CHOICE_NAMES).meta({ description: meanings }),
                     weight_after: z.number().meta({ description: 'At prices that move by the action alone.' }),
                     shares_after: z.number().meta({ description: 'Index shares.' }),
                     cash: z.number().meta({
                       description: 'For one share held before, in the currency of the name; negative where it is paid.',
                     }),
+                    received: z
+                      .strictObject({
+                        identifier: z.string(),
+                        ratio: z.number().meta({ description: 'Shares for one held before.' }),
+                        weight: z.number().meta({ description: 'Beside what was held of that name.' }),
+                      })
+                      .nullable()
+                      .meta({ id: 'ReceivedShares', description: 'Shares of another name; null of none.' }),
                   })
                   .meta({ id: 'ActionChoice' }),
               )

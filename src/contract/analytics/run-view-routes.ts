@@ -101,6 +101,11 @@ export const runViewRoutes = routes({
       ...whichRun,
       from: IsoDate.optional().meta({ description: 'First ex-date wanted; the first of the run by default.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date wanted.' }),
+      format: z.enum(['json', 'csv']).optional().meta({ description: 'Instead of `Accept`.' }),
+      table: z.enum(['actions', 'constituents']).default('actions').meta({
+        description:
+          'Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.',
+      }),
     }),
     success: { status: 200, description: 'The actions.', schema: ActionsView, media: ['text/csv'] },
     errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],

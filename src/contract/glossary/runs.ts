@@ -73,6 +73,7 @@ export const RUNS_WORDS: Readonly<Record<string, string>> = {
     'Equal names that would be as concentrated: squared sum of the weights over the sum of their squares. Cash and what is borrowed change nothing.',
   herfindahl: 'Sum of squared weights.',
   percentiles: 'By the weights: the least value at or below which a share of them lies.',
+  'ActionChoice.received': 'Shares of another name; null of none.',
   benchmark_weights: 'The same of the benchmark; null without one.',
   largest: 'Largest weight; a short position by its magnitude.',
   capped: 'Whether the name was cut to the cap.',

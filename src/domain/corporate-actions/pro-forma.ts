@@ -60,19 +60,19 @@ function afterCash({ weight, price }: BeforeAction, cash: number, isReinvested: 
   return { weight: (weight * (1 - paid)) / (1 - weight * paid), ...UNCHANGED };
 }
 
-interface RightsTerms {
+export interface RightsTerms {
   /** New shares for one held. */
   readonly ratio: number;
   readonly subscription: number;
 }
 
 /** Null without a subscription price: nothing can be worked out then. */
-function rightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
+export function rightsTerms({ value, subscriptionPrice: subscription }: CorporateAction): RightsTerms | null {
   return subscription === null || !(value > 0) ? null : { ratio: value, subscription };
 }
 
 /** Theoretical price ex rights. */
-function exRights(price: number, { ratio, subscription }: RightsTerms): number {
+export function exRights(price: number, { ratio, subscription }: RightsTerms): number {
   return (price + ratio * subscription) / (1 + ratio);
 }
 
@@ -80,49 +80,4 @@ function exRights(price: number, { ratio, subscription }: RightsTerms): number {
 function afterRights({ weight, price }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;
   return { weight, shares: price / exRights(price, terms), divisor: 1 + weight * subscribed };
-}
-
-/** What a holder can do with rights. */
-export const RIGHTS_CHOICES = {
-  take_up: 'subscribe for all new shares, paid from outside',
-  sell: 'sell the rights at their theoretical value and take the cash out',
-  sell_to_fund: 'sell as many rights as pay for the subscription of the others',
-  lapse: 'do nothing: the rights are worth nothing afterwards',
-} as const;
-export type RightsChoice = keyof typeof RIGHTS_CHOICES;
-
-/** A name behind a choice, at the theoretical price ex rights and the prices of the others. */
-export interface AfterChoice {
-  readonly choice: RightsChoice;
-  readonly weight: number;
-  /** Over those before. */
-  readonly shares: number;
-  /** For one share held before, in the currency of the name; negative where it is paid. */
-  readonly cash: number;
-}
-
-/** What becomes of a name by what its holder decides; empty where there is nothing to decide or no term is known. */
-export function choicesOf(action: CorporateAction, { weight, price }: BeforeAction): AfterChoice[] {
-  const terms = awaitsDecision(action) ? rightsTerms(action) : null;
-  if (terms === null) return [];
-  const { ratio, subscription } = terms;
-  const after = exRights(price, terms);
-  const right = Math.max(0, ratio * (after - subscription));
-  const byChoice: Readonly<Record<RightsChoice, Omit<AfterChoice, 'choice' | 'weight'>>> = {
-    take_up: { shares: 1 + ratio, cash: -ratio * subscription },
-    sell: { shares: 1, cash: right },
-    sell_to_fund: { shares: 1 + right / after, cash: 0 },
-    lapse: { shares: 1, cash: 0 },
-  };
-  const choices = Object.keys(RIGHTS_CHOICES) as RightsChoice[]; // Object.keys returns plain strings.
-  return choices.map((choice) => {
-    const { shares, cash } = byChoice[choice];
-    const grown = (shares * after) / price;
-    return { choice, weight: (weight * grown) / (1 + weight * (grown - 1)), shares, cash };
-  });
-}
-
-/** Whether a holder has to decide what becomes of it. */
-export function awaitsDecision({ type }: CorporateAction): boolean {
-  return type === 'RIGHTS_ISSUE';
 }

@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { DEFAULT_LIMIT_RULE } from '../compliance/rules.js';
 import { STATS, type Stat } from './blocks/stat-grid.js';
 import { ReportTemplateDocument } from './template-document.js';
 
@@ -76,7 +77,12 @@ const factsheet = ({ performance, drawdown, names }: FactsheetSizes): Blocks => 
   { kind: 'bar_chart', title: 'Contributors and detractors', source: 'contributions', limit: names, width: 'half' },
   { kind: 'bar_chart', title: 'Return by calendar year', source: 'annual_returns', limit: 10, width: 'half' },
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 10, width: 'half' },
-  { kind: 'chart', title: 'Drawdown and volatility', lines: ['drawdown', 'rolling_volatility'], height: drawdown },
+  {
+    kind: 'chart',
+    title: 'Drawdown and volatility',
+    lines: ['drawdown', 'rolling_volatility', 'headroom'],
+    height: drawdown,
+  },
   { kind: 'table', title: 'Return by month', source: 'monthly_returns', limit: 10 },
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 4 },
   { kind: 'table', title: 'What the overlay earned', source: 'overlay_parts' },
@@ -115,10 +121,18 @@ const rebalance: Blocks = [
   { kind: 'table', title: 'Latest rebalances', source: 'rebalances', limit: 12 },
   { kind: 'bar_chart', title: 'Largest weights', source: 'top_weights', limit: 15, width: 'half' },
   { kind: 'bar_chart', title: 'Weight by sector', source: 'sector_weights', limit: 15, width: 'half' },
+  {
+    kind: 'chart',
+    title: 'Headroom and largest sectors through time',
+    lines: ['headroom', 'sector_weights'],
+    rule: DEFAULT_LIMIT_RULE,
+    height: 200,
+  },
   { kind: 'table', title: 'Sectors through time', source: 'exposures', limit: 15 },
   { kind: 'table', title: 'Limits of concentration', source: 'limits' },
   { kind: 'table', title: 'Breaches of the rule watched', source: 'breaches', limit: 15 },
   { kind: 'table', title: 'Orders of the latest rebalance', source: 'pack', limit: 20 },
+  { kind: 'bar_chart', title: 'Liquidation', source: 'liquidation' },
   { kind: 'table', title: 'Dividends in index points', source: 'dividend_points', limit: 10 },
   { kind: 'table', title: 'Constituents', source: 'constituents', limit: 100 },
 ];

@@ -17,8 +17,8 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     getRebalance: async ({ params, query, signal }) =>
       viewReply(await views.rebalance(askedRun({ params, query }), params.date, signal)),
     async getIndexActions({ params, query, media, signal }) {
-      const isCsv = media === CSV_TYPE;
-      const asked = { start: query.from, end: query.to, format: isCsv ? 'csv' : 'json' } as const;
+      const isCsv = query.format === undefined ? media === CSV_TYPE : query.format === 'csv';
+      const asked = { start: query.from, end: query.to, format: isCsv ? 'csv' : 'json', table: query.table } as const;
       const view = await views.actions(askedRun({ params, query }), asked, signal);
       return isCsv ? { bytes: view.bytes, type: CSV_CONTENT_TYPE } : viewReply(view);
     },

@@ -69,6 +69,8 @@ export interface ReconcileInput {
 
 export interface ActionsViewInput {
   readonly view: 'actions';
+  /** Of CSV: the actions, or the index behind each of those that are coming. */
+  readonly table: 'actions' | 'constituents';
   readonly columns: string;
   readonly start: string | null;
   readonly end: string | null;

@@ -49,6 +49,8 @@ export interface ExposuresQuery extends DateWindow {
 
 export interface ActionsQuery extends DateWindow {
   readonly format: 'json' | 'csv';
+  /** Of CSV. */
+  readonly table?: 'actions' | 'constituents' | undefined;
 }
 
 export interface PerformanceQuery extends DateWindow {
@@ -181,12 +183,12 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const columns = await maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'dividend-points', columns, start, end, market }, signal));
     },
-    async actions(name, { start = null, end = null, format }, signal) {
+    async actions(name, { start = null, end = null, format, table = 'actions' }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const { handle: market } = await states.requireMarket(run);
       const columns = await maker.columnsOf(run);
-      const view = maker.held({ view: 'actions', columns, start, end, market, format }, signal);
+      const view = maker.held({ view: 'actions', columns, start, end, market, format, table }, signal);
       return format === 'csv' ? view : maker.stamped(run, view);
     },
     async limits(name, { rule, by: asked, start = null, end = null }, signal) {

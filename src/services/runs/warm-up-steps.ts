@@ -1,3 +1,4 @@
+import { DEFAULT_LIMIT_RULE } from '#domain/compliance/rules.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { type IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -18,6 +19,10 @@ const RUNS_READ_MAX = 200;
 
 /** Returns of the window that rolling risk is asked for: only its code is wanted. */
 const ROLLING_WINDOW = 63;
+
+/** Groups of the exposures that are asked for, and those of which every name is one by itself. */
+const SHOWN_GROUPS = 20;
+const OWN_GROUPS = 'IDENTIFIER';
 
 /** Tasks whose code a thread of a lane loads; those that are left out are rarer, or take longer than their code. */
 const CODE: Readonly<Record<Lane, readonly TaskName[]>> = {
@@ -116,6 +121,26 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     }));
     if (by !== undefined)
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
+    // By date, the figures of all of them stay with the thread.
+    const shown = {
+      groups: SHOWN_GROUPS,
+      interval: 'native',
+      benchmark: null,
+      format: 'json',
+      table: 'groups',
+    } as const;
+    const exposures = { view: 'exposures', columns, by: by ?? OWN_GROUPS, market: handle, ...shown } as const;
+    yield view('exposures', () => ({ ...exposures, start: null, end: null, fields: [] }));
+    yield view('datapoints', () => ({ ...exposures, ...window, interval: 'weekly', fields: ['BETA'] }));
+    yield view(`${OF_THREAD}limits`, () => ({
+      view: 'limits',
+      columns,
+      ...window,
+      limits: { rule: DEFAULT_LIMIT_RULE },
+      by: OWN_GROUPS,
+      findings: [],
+      market: null,
+    }));
     const compared = await benchmarkOf(run);
     if (compared === undefined) return;
     const key = `${returns} ${compared.id}`;

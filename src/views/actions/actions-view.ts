@@ -1,6 +1,13 @@
 import type { ActionsView } from '#contract/analytics/actions.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { awaitsDecision, choicesOf, proForma, type AfterChoice } from '#domain/corporate-actions/pro-forma.js';
+import {
+  offerChoices,
+  offersOf,
+  rightsChoices,
+  type AfterChoice,
+  type Offer,
+} from '#domain/corporate-actions/choices.js';
+import { proForma, type BeforeAction } from '#domain/corporate-actions/pro-forma.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { CorporateAction } from '#domain/market/market-data.js';
@@ -10,6 +17,7 @@ import { firstAtLeast } from '#domain/search.js';
 import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors } from '../exports/tables/events.js';
+import type { HeldName } from './pro-forma-rows.js';
 
 /** Most actions that are listed: the latest. */
 const LISTED_MAX = 10_000;
@@ -38,7 +46,7 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
       (to === null || exDay <= to) &&
       (exDay <= last || announcedDay === null || announcedDay <= last),
   );
-  const toRow = rowMaker(columns, days, input);
+  const toRow = rowMaker(columns, days, { ...input, offers: offersOf(wanted) });
   const rows = wanted
     .flatMap((action) => toRow(action) ?? [])
     .toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
@@ -50,18 +58,57 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
   };
 }
 
-function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates }: ActionsInput) {
-  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant, treatment } = columns.header;
+interface RowInput extends ActionsInput {
+  /** By the actions that are their sides. */
+  readonly offers: ReadonlyMap<CorporateAction, Offer>;
+}
+
+/** What the index of a run holds at its last close. @cost reads [H] weights */
+export function heldAtEnd(columns: RunColumns, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>): HeldName[] {
+  const { names } = columns.header;
+  const days = columns.i32('days');
+  const last = days.length - 1;
+  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  return names.flatMap((identifier, place): HeldName[] => {
+    const weight = weightAt(last, place);
+    const column = sm.columnOf(identifier);
+    return weight === 0 || column < 0 ? [] : [{ identifier, weight, shares: sharesAt(last, column, weight) }];
+  });
+}
+
+function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<ActionsInput, 'sm' | 'rates'>) {
+  const { names, has_index_weights: hasOwn } = columns.header;
   const block = hasOwn ? 'indexWeights' : 'weights';
+  const level = levelsOf(columns);
+  return {
+    weightAt: (t: number, place: number): number =>
+      columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!,
+    sharesAt(t: number, column: number, weight: number): number {
+      const session = sm.sessionAt(days[t]!);
+      const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
+      return weight === 0 ? 0 : (weight * level[t]!) / (sm.carriedClose(session, column) * rate);
+    },
+  };
+}
+
+function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: RowInput) {
+  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant, treatment } = columns.header;
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
-  const level = levelsOf(columns);
-  const weightAt = (t: number, place: number): number =>
-    columns.f64(block, t * names.length + place, t * names.length + place + 1)[0]!;
-  const sharesAt = (t: number, column: number, weight: number): number => {
+  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  /** Worth of a share of one name in shares of another. */
+  const worthIn = (t: number, column: number) => (identifier: string) => {
+    const other = sm.columnOf(identifier);
     const session = sm.sessionAt(days[t]!);
-    const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
-    return weight === 0 ? 0 : (weight * level[t]!) / (sm.carriedClose(session, column) * rate);
+    const valueOf = (of: number) => sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of));
+    const worth = other < 0 ? NaN : valueOf(other) / valueOf(column);
+    return Number.isFinite(worth) ? worth : null;
+  };
+  const choicesOf = (action: CorporateAction, held: BeforeAction, t: number): AfterChoice[] => {
+    const offer = offers.get(action);
+    return offer === undefined
+      ? rightsChoices(action, held)
+      : offerChoices(offer, held, worthIn(t, sm.columnOf(action.identifier)));
   };
   return (action: CorporateAction): Row | null => {
     const place = places.get(action.identifier);
@@ -88,8 +135,8 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates }: ActionsI
       related: action.related,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: isComing ? 'coming' : 'effective',
-      awaits_decision: isComing && awaitsDecision(action),
-      choices: isComing ? choicesOf(action, held).map((choice) => choiceRow(choice, shares)) : [],
+      awaits_decision: isComing && (action.type === 'RIGHTS_ISSUE' || offers.has(action)),
+      choices: isComing ? choicesOf(action, held, before).map((choice) => choiceRow(choice, shares)) : [],
       weight_before: weight,
       weight_after: after.weight,
       shares_before: shares,
@@ -125,8 +172,8 @@ const FIGURES = [
   'divisor_after',
 ] as const satisfies readonly (keyof Row)[];
 
-function choiceRow({ choice, weight, shares, cash }: AfterChoice, before: number): Row['choices'][number] {
-  return { choice, weight_after: weight, shares_after: before * shares, cash };
+function choiceRow({ choice, weight, shares, cash, received }: AfterChoice, before: number): Row['choices'][number] {
+  return { choice, weight_after: weight, shares_after: before * shares, cash, received };
 }
 
 function pending(after: ReturnType<typeof proForma>, shares: number, divisor: number | null) {

@@ -5,6 +5,8 @@ import type { OverviewView } from '#contract/analytics/overview.js';
 import { exposureOf, type ExposurePayload } from '#domain/analytics/exposure.js';
 import { monthlyReturns, rollingVolatility, type MonthReturn } from '#domain/analytics/rolling.js';
 import { annualReturns, drawdownOf, rebase, returnsOf } from '#domain/analytics/series.js';
+import { ISSUER } from '#domain/compliance/breach-watch.js';
+import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { RunLabels } from '#domain/backtest/run-file/labels.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { StaleState } from '#domain/backtest/stale.js';
@@ -19,7 +21,7 @@ import { rebalanceFigures, weightsAround, type RebalanceFigures } from '../rebal
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { watchedBreaches, watchedRules, type WatchedBreaches, type WatchedRule } from '../limits/watched-rules.js';
 import { storedLabels } from '../stored-labels.js';
-import { yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
+import { sectorWeights, yearEndSectors, type YearEndSectors } from '../year-end-sectors.js';
 import { heldWeights, weightsView, type HeldRisk } from '../weights-view.js';
 
 /** A series on days of its own. */
@@ -77,10 +79,16 @@ export interface RunFigures {
   constituents(): readonly Constituent[];
   /** Weight of each sector on the last date, largest first; null stands for names without one. */
   sectors(): readonly { readonly sector: string | null; readonly weight: number }[];
+  /** Weight of each sector on every date, by average weight, the largest first. */
+  sectorHistory(): YearEndSectors['sectors'];
   /** Weights of the sectors at the ends of the latest years. */
   yearEndSectors(years: number): YearEndSectors;
-  /** Every published rule of concentration over the run; each name is its own issuer. */
+  /** Every published rule of concentration over the run, by issuer where the market knows them. */
   limits(): readonly WatchedRule[];
+  /** Rule of concentration that calls for rebalances; null of an index without one. */
+  readonly watchedRule: LimitRuleName | null;
+  /** Whether the market knows issuers; each name is its own otherwise. */
+  readonly hasIssuers: boolean;
   /** Breaches of the rule that calls for rebalances; null of an index without one. */
   breaches(): WatchedBreaches | null;
   /** Dividends in index points. */
@@ -157,8 +165,18 @@ export function createRunFigures({
     monthlyReturns: once(() => monthlyReturns(days, level.values)),
     constituents,
     sectors: once(() => sectorsOf(constituents())),
+    sectorHistory: once(() =>
+      sectorWeights(
+        columns,
+        days.map((_, at) => at),
+      ),
+    ),
     yearEndSectors: (years) => yearEndSectors(columns, years),
-    limits: once(() => watchedRules(columns, { market: null, from: 0, to: days.length - 1 })),
+    limits: once(() =>
+      watchedRules(columns, { market: 'missing' in market ? null : market.market, from: 0, to: days.length - 1 }),
+    ),
+    watchedRule: header.treatment.breach_rule ?? null,
+    hasIssuers: !('missing' in market) && market.market.reference.columns.includes(ISSUER),
     breaches: once(() => watchedBreaches(columns, 'missing' in market ? null : market.market)),
     dividendPoints: once(() => ('missing' in market ? market : runDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : rebalanceOrders(columns, market, aum)),

@@ -27,6 +27,8 @@ export function runFractions(columns: RunColumns, sm: SessionMarket): Pick<Divid
 
 /** A rebalance as the orders of one portfolio. */
 export interface RebalanceOrders extends Pick<Pack, 'capacity'> {
+  /** How much of the portfolio before the orders is sold within so many days. */
+  readonly liquidation: Pack['liquidation'];
   readonly date: string;
   /** Share of the daily volume that is traded. */
   readonly participation: number;
@@ -68,5 +70,6 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
     account: pack.accounts[0]!,
     days: pack.days_to_trade,
     capacity: pack.capacity,
+    liquidation: pack.liquidation,
   };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { awaitsDecision, choicesOf, proForma } from '#domain/corporate-actions/pro-forma.js';
+import { offerChoices, offersOf, rightsChoices } from '#domain/corporate-actions/choices.js';
+import { proForma } from '#domain/corporate-actions/pro-forma.js';
 import { dayFrom } from '#domain/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
 
@@ -40,8 +41,6 @@ test('a split multiplies shares alone, a name that leaves has none, and rights w
   expect(proForma(action('SPLIT', 4), before())).toEqual({ weight: 0.2, shares: 4, divisor: 1 });
   expect(proForma(action('ACQUISITION', 60), before())).toEqual({ weight: 0, shares: 0, divisor: null });
   expect(proForma(action('RIGHTS_ISSUE', 0.25), before()).weight).toBeNull();
-  expect(awaitsDecision(action('RIGHTS_ISSUE', 0.25))).toBe(true);
-  expect(awaitsDecision(action('SPLIT', 2))).toBe(false);
 });
 
 test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', () => {
@@ -52,7 +51,7 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   // The index takes five shares of A for 30 more, and its level stays.
   expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);
   expect(weight).toBe(0.2);
-  const by = Object.fromEntries(choicesOf(rights, before()).map((one) => [one.choice, one]));
+  const by = Object.fromEntries(rightsChoices(rights, before()).map((one) => [one.choice, one]));
   // Of four shares: five paid with 30; four and 16 of cash; 16 buy 16 / 46 of a share; four.
   expect([by['take_up']!.shares, by['take_up']!.cash]).toEqual([1.25, -7.5]);
   expect(by['take_up']!.weight).toBeCloseTo((5 * 46) / valueOf(5, 46), 12);
@@ -60,7 +59,25 @@ test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', ()
   expect(by['sell']!.weight).toBeCloseTo((4 * 46) / valueOf(4, 46), 12);
   expect(4 * by['sell_to_fund']!.shares).toBeCloseTo(4 + 16 / 46, 12);
   expect(by['sell_to_fund']!.weight).toBeCloseTo(0.2, 12);
-  expect(by['lapse']).toEqual({ choice: 'lapse', weight: by['sell']!.weight, shares: 1, cash: 0 });
-  expect(choicesOf(action('RIGHTS_ISSUE', 0.25), before())).toEqual([]);
-  expect(choicesOf(action('SPLIT', 2), before())).toEqual([]);
+  expect(by['lapse']).toEqual({ ...by['sell']!, choice: 'lapse', cash: 0 });
+  expect(rightsChoices(action('RIGHTS_ISSUE', 0.25), before())).toEqual([]);
+  expect(rightsChoices(action('SPLIT', 2), before())).toEqual([]);
+});
+
+test('an offer by hand: 60 in cash or two of B at 27 for one of A at 50, of 20 % of the index', () => {
+  const cash = action('ACQUISITION', 60);
+  const shares = { ...action('MERGER', 2), related: 'B' };
+  const offers = offersOf([cash, action('SPLIT', 2), shares]);
+  expect([offers.get(cash), offers.get(shares)]).toEqual([
+    { cash, shares },
+    { cash, shares },
+  ]);
+  expect(offersOf([cash]).size).toBe(0);
+  expect(offersOf([cash, { ...shares, exDay: cash.exDay + 1 }]).size).toBe(0);
+  const [taken, swapped] = offerChoices(offers.get(cash)!, before(), (name) => (name === 'B' ? 27 / 50 : null));
+  // 80 of others alone; or beside 4 * 2 * 27 / 1000 = 0.216 of B.
+  expect(taken).toEqual({ choice: 'accept_cash', weight: 0, shares: 0, cash: 60, others: 1.25, received: null });
+  expect(swapped!.others).toBeCloseTo(1 / 1.016, 12);
+  expect(swapped!.received).toEqual({ identifier: 'B', ratio: 2, weight: expect.closeTo(0.216 / 1.016, 12) });
+  expect(offerChoices(offers.get(cash)!, before(), () => null).map(({ choice }) => choice)).toEqual(['accept_cash']);
 });

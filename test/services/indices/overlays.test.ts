@@ -156,7 +156,7 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
       overlay: { type: 'currency_hedged', to: 'USD', rates: { domestic: 'A' }, ...rest },
     });
   const euro = { currency: 'EUR', rate: 'B' };
-  expect(await hedged({})).toEqual([['REQUIRED', 'overlay']]);
+  expect(await hedged({})).toEqual([['REQUIRED', 'overlay.rates.foreign']]);
   expect(await hedged({ currencies: [euro, euro] })).toEqual([['DUPLICATE_ID', 'overlay.currencies']]);
   expect(await hedged({ currencies: [{ ...euro, currency: 'USD' }] })).toEqual([
     ['DUPLICATE_ID', 'overlay.currencies'],

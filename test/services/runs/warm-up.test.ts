@@ -155,6 +155,9 @@ test('the views of the latest run and the preview of its index are asked of the 
     'light view-run compare',
     'light view-run reconcile',
     'light view-run groups',
+    'light view-run exposures',
+    'light view-run exposures',
+    'light view-run limits',
     'light view-run weights',
     'light view-run factor-risk',
     'light view-run factor-risk',
@@ -171,7 +174,8 @@ test('the views of the latest run and the preview of its index are asked of the 
     benchmark: null,
   });
   expect(views[1]).toEqual({ view: 'attribution', columns: '/home/columns of CORE', start: '2019-12-01', end: null });
-  expect(views[6]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
+  expect(views[6]).toMatchObject({ view: 'exposures', start: null, end: null, by: 'SECTOR', market: market.handle });
+  expect(views[9]).toMatchObject({ view: 'weights', risk: true, benchmark: { indexId: 'OLD' } });
 });
 
 test('a run that has been stored is asked for what was not made for another one on the same terms', async () => {
@@ -216,7 +220,7 @@ test('work that comes between two questions stops the asking', async () => {
   warming.serve(marketOf('a'));
   expect(await warming.tick()).toHaveLength(3);
   warming.load.light = 0;
-  expect(await warming.tick()).toHaveLength(8);
+  expect(await warming.tick()).toHaveLength(11);
 });
 
 test('a refused question is passed over, a defect is told, and both are asked once', async () => {
@@ -229,7 +233,7 @@ test('a refused question is passed over, a defect is told, and both are asked on
     fails: (task) => failures[task],
   });
   serve(marketOf('a'));
-  expect(await tick()).toHaveLength(11);
+  expect(await tick()).toHaveLength(14);
   expect(faults).toEqual([failures['preview']]);
   wake();
   expect(await tick()).toEqual([]);

@@ -4,7 +4,8 @@ import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { ActionType } from '#domain/market/market-data.js';
-import { actionsView } from '#views/actions/actions-view.js';
+import { actionsView, heldAtEnd } from '#views/actions/actions-view.js';
+import { proFormaRows } from '#views/actions/pro-forma-rows.js';
 import { opened } from '../../domain/backtest/extend/extended.js';
 import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
@@ -12,21 +13,23 @@ import { runOn } from '../../domain/backtest/random-run.js';
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 const calendars = weekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
 
+const documentOf = (base_date: string): IndexDocument =>
+  IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date,
+    rebalance: { frequency: 'none' },
+    pipeline: { treatment: { special_dividends: 'reinvest' }, weighting: { type: 'EqualWeight' } },
+  });
+
 /** The one action of a run that ends before or behind its ex day; A is at 50 before and moves by it alone, B stays. */
 function shownUntil(rows: number, action: { type: ActionType; value: number; subscription?: number }, after: number) {
   const dates = DATES.slice(0, rows);
   const close = { A: [50, 50, after, after].slice(0, rows), B: [100, 100, 100, 100].slice(0, rows) };
   const actions = [{ name: 'A', ex: DATES[2]!, ...action }];
   const market = buildMarket({ dates, close, actions });
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'MAIN',
-    base_date: DATES[0],
-    rebalance: { frequency: 'none' },
-    pipeline: { treatment: { special_dividends: 'reinvest' }, weighting: { type: 'EqualWeight' } },
-  });
-  const columns = opened(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
+  const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
   const sm = marketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown).toHaveLength(1);
@@ -60,4 +63,33 @@ test('of rights that await a decision the choice that funds itself is what level
   expect(by['sell_to_fund']!.weight_after).toBeCloseTo(weight_after!, 12);
   expect(by['take_up']!.shares_after).toBeCloseTo(1.25 * shares_before, 12);
   expect(by['take_up']!.cash).toBe(-7.5);
+});
+
+test('the whole index behind an offer of cash or shares, by what is elected: by hand, of three names at a third each', () => {
+  const dates = DATES.slice(0, 2);
+  const close = { A: [50, 50], B: [100, 100], C: [20, 20] };
+  const actions = [
+    { name: 'A', ex: DATES[2]!, type: 'ACQUISITION' as const, value: 60 },
+    { name: 'A', ex: DATES[2]!, type: 'MERGER' as const, value: 2, related: 'C' },
+  ];
+  const market = buildMarket({ dates, close, actions });
+  const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const terms = { sm, rates: exchangeRates(sm, 'USD') };
+  const view = actionsView(columns, { ...terms, from: null, to: null });
+  expect(view.actions.map(({ awaits_decision, choices }) => [awaits_decision, choices.length])).toEqual([
+    [true, 2],
+    [true, 2],
+  ]);
+  const rows = proFormaRows(view.actions.slice(0, 1), heldAtEnd(columns, terms));
+  const of = (choice: string) =>
+    Object.fromEntries(rows.filter((row) => row.choice === choice).map((row) => [row.constituent, row]));
+  const [cash, shares] = [of('accept_cash'), of('accept_shares')];
+  expect([cash['A']!.weight_after, shares['A']!.weight_after]).toEqual([0, 0]);
+  for (const name of ['B', 'C']) expect(cash[name]!.weight_after).toBeCloseTo(0.5, 12);
+  // Two of C at 20 for one of A at 50: 0.8 of a third, so that the index is worth 2.8 thirds.
+  expect(shares['B']!.weight_after).toBeCloseTo(1 / 2.8, 12);
+  expect(shares['C']!.weight_after).toBeCloseTo(1.8 / 2.8, 12);
+  expect(shares['C']!.shares_after).toBeCloseTo(shares['C']!.shares_before + 2 * shares['A']!.shares_before, 12);
+  expect(shares['B']!.shares_after).toBe(shares['B']!.shares_before);
 });

@@ -11,6 +11,7 @@ import { createRunFigures, type RunFigures } from '#views/report/figures.js';
 import { rebalanceOrders, runDividends } from '#views/report/market-figures.js';
 import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
 import { plainDecider } from '../../domain/backtest/test-deciders.js';
+import { percentText } from '#views/report/numbers.js';
 import { readPdf } from './read-pdf.js';
 import { parse, render } from './rendering/set-up.js';
 
@@ -104,6 +105,21 @@ test('a report prints the breaches, the orders and the dividends', () => {
   expect(text).toMatch(/^2024 1\.67$/m);
   expect(text).toContain('Orders of 2024-01-10 for 30,000 USD: turnover 4.12%');
   expect(text).toMatch(/UCITS 20\/35: \d+ breach/);
+});
+
+test('charts print how much is sold within some days, and the headroom of the rule that is watched', () => {
+  const blocks = [
+    { kind: 'bar_chart', source: 'liquidation', index_id: 'SAMPLE', aum: 30_000 },
+    { kind: 'chart', lines: ['headroom', 'sector_weights'], index_id: 'SAMPLE' },
+  ];
+  const { text } = readPdf(render({ template: parse(blocks), figures }).bytes);
+  // 468 A at 24, 937 B and C at 10, a tenth of 1,000 and of 500 shares a day, none of C: of 29,972.
+  const sold = [100 * 24 + 50 * 10, 200 * 24 + 100 * 10, 468 * 24 + 250 * 10, 468 * 24 + 937 * 10];
+  for (const value of sold) expect(text).toContain(percentText(value / 29_972));
+  const names = columns.header.names.length;
+  const last = [...columns.f64('weights').subarray(-names)].toSorted((a, b) => b - a);
+  const headroom = Math.min(0.35 - last[0]!, 0.2 - last[1]!);
+  expect(text).toContain(`Headroom UCITS 20/35, latest ${percentText(headroom)}`);
 });
 
 test('a report without the store says why figures of the market are missing', () => {

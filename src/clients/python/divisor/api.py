@@ -423,24 +423,28 @@ class Operations:
         """
         return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}", query={"run_id": run_id}))
 
-    def get_index_actions(self, index_id: str, *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None) -> c.ActionsView:
+    def get_index_actions(self, index_id: str, *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None, table: Optional[Literal["actions", "constituents"]] = None) -> c.ActionsView:
         """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
+        :param format: Instead of `Accept`.
+        :param table: Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
         """
-        return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to}))
+        return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "format": format, "table": table}))
 
-    def get_index_actions_content(self, index_id: str, media: Literal["text/csv"], *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None) -> bytes:
+    def get_index_actions_content(self, index_id: str, media: Literal["text/csv"], *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None, table: Optional[Literal["actions", "constituents"]] = None) -> bytes:
         """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
+        :param format: Instead of `Accept`.
+        :param table: Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
         """
-        return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to}, accept=media)
+        return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "format": format, "table": table}, accept=media)
 
     def get_dividend_points(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
         """Ordinary dividends in index points, by session and year; yield, and dividends announced.

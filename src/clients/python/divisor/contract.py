@@ -10,14 +10,16 @@ import typing as t
 Date = t.Union[str, datetime.date]
 
 class ActionChoice(t.TypedDict):
-    #: `take_up`: subscribe for all new shares, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards
-    choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse"]
+    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares out; `accept_shares`: take the shares of an offer of cash or shares
+    choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
     #: At prices that move by the action alone.
     weight_after: float
     #: Index shares.
     shares_after: float
     #: For one share held before, in the currency of the name; negative where it is paid.
     cash: float
+    #: Shares of another name; null of none.
+    received: ReceivedShares
 
 
 class ActionsView(t.TypedDict):
@@ -546,10 +548,12 @@ class BarChartBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `literal`: the values of `values`.
-    source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
+    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`.
+    source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "liquidation", "literal"]
     #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
     limit: int
+    #: Value of the portfolio that is sold, in the currency of the index.
+    aum: float
     #: Label to value, for a literal chart.
     values: t.Optional[t.Mapping[str, float]]
 
@@ -565,10 +569,12 @@ class BarChartBlockInput(_BarChartBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `literal`: the values of `values`.
-    source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "literal"]
+    #: What the bars are. `annual_returns`: return of each calendar year; `top_weights`: the largest weights held on the last date; `sector_weights`: weight of each sector held on the last date, the largest first; `contributions`: the largest contributors to the return of the portfolio, then the largest detractors from it; `liquidation`: share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay; `literal`: the values of `values`.
+    source: t.Literal["annual_returns", "top_weights", "sector_weights", "contributions", "liquidation", "literal"]
     #: At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.
     limit: int
+    #: Value of the portfolio that is sold, in the currency of the index.
+    aum: float
     #: Label to value, for a literal chart.
     values: t.Optional[t.Mapping[str, float]]
 
@@ -923,10 +929,12 @@ class ChartBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run.
-    lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average.
+    lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
+    #: Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.
+    rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Height of the chart in points; at most that of the page.
     height: float
 
@@ -942,10 +950,12 @@ class ChartBlockInput(_ChartBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run.
-    lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility"]]
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average.
+    lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
+    #: Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.
+    rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Height of the chart in points; at most that of the page.
     height: float
 
@@ -3374,7 +3384,7 @@ class IndexAction(t.TypedDict):
     announced: t.Optional[str]
     #: Coming: behind as_of, and known by then; figures after it are pro forma.
     state: t.Literal["effective", "coming"]
-    #: Whether a holder has still to decide: a rights issue that is coming.
+    #: Whether a holder has still to decide: a coming rights issue, or one of two coming offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares).
     awaits_decision: bool
     #: What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown.
     choices: t.Sequence[ActionChoice]
@@ -5728,6 +5738,18 @@ class RebalancedName(t.TypedDict):
     price: t.Optional[float]
 
 
+class ReceivedShares2(t.TypedDict):
+    #: Asset identifier.
+    identifier: str
+    #: Shares for one held before.
+    ratio: float
+    #: Beside what was held of that name.
+    weight: float
+
+
+#: Shares of another name; null of none.
+ReceivedShares = t.Optional["ReceivedShares2"]
+
 class ReconciledAccount(t.TypedDict):
     #: Display name.
     name: str
@@ -6124,10 +6146,10 @@ class ReplayView(t.TypedDict):
     run_at: t.Optional[str]
 
 
-#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
 ReportBlock = t.Union["BarChartBlock", "ChartBlock", "HeaderBlock", "StatGridBlock", "TableBlock", "TextBlock"]
 
-#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
+#: `bar_chart`: Bars of a run with their values, or values given by the template. `chart`: Lines of a run over time. Levels share one panel; the others have panels of their own below it. `header`: The head of a report: a large title (the name of the bound index where none is given), a subtitle, and of the run the last date, currency, return, price basis, transaction cost and state. `stat_grid`: Figures of a run in a grid, or values given by the template. `table`: A table of a run, or one given by the template. `text`: Paragraphs, parted by empty lines. `**bold**`, lists of lines that begin with `- ` or `* `, and numbered ones with `1. `.
 ReportBlockInput = t.Union["BarChartBlockInput", "ChartBlockInput", "HeaderBlockInput", "StatGridBlockInput", "TableBlockInput", "TextBlockInput"]
 
 class ReportPage(t.TypedDict):

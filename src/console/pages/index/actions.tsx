@@ -85,7 +85,7 @@ function ActionTable({
       }
     >
       {total > actions.length && (
-        <p class="quiet">{count(actions.length)} of them are shown; a range of dates shows others.</p>
+        <p class="quiet">The latest {count(actions.length)} are shown; a range of dates shows others.</p>
       )}
       <Decisions actions={actions} asOf={asOf} />
       <Table
@@ -111,33 +111,42 @@ const CHOICES: Readonly<Record<Choice, string>> = {
   sell: 'Sell the rights, cash taken out',
   sell_to_fund: 'Sell some to pay for the others',
   lapse: 'Let them lapse',
+  accept_cash: 'Take the cash out',
+  accept_shares: 'Take the shares',
 };
 
 /** What becomes of the names whose holder has still to decide, choice by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
-  const open = actions.filter(({ choices }) => choices.length > 0);
+  // The two sides of an offer have the same choices.
+  const open = actions.filter(({ choices, type }) => choices.length > 0 && type !== 'MERGER');
   const facts = useNames(
     open.map(({ identifier }) => identifier),
     asOf,
   );
   return (
     <>
-      {open.map(({ identifier, ex_date: date, weight_before: before, shares_before: held, choices }) => (
+      {open.map(({ identifier, ex_date: date, type, weight_before: before, shares_before: held, choices }) => (
         <section key={`${identifier} ${date}`} aria-label={`Decision about ${identifier}`}>
           <h3>
-            Rights of {identifier}, ex {date}
+            {type === 'RIGHTS_ISSUE' ? 'Rights of' : 'Offer for'} {identifier}, ex {date}
           </h3>
           <p class="quiet">
-            Now {percent(before, 4)} of the index, {figure(held)} index shares. Pro forma at the theoretical price ex
-            rights, all other prices unchanged.
+            Now {percent(before, 4)} of the index, {figure(held)} index shares. Pro forma{' '}
+            {type === 'RIGHTS_ISSUE'
+              ? 'at the theoretical price ex rights, all other prices unchanged'
+              : 'at the last closes'}
+            .
           </p>
           <WrittenTable
             label={`Choices of ${identifier}`}
             heads={['Choice', 'Weight after', 'Index shares after', 'Cash for a share held']}
           >
-            {choices.map(({ choice, weight_after: after, shares_after: shares, cash }) => (
+            {choices.map(({ choice, weight_after: after, shares_after: shares, cash, received }) => (
               <tr key={choice}>
-                <th scope="row">{CHOICES[choice]}</th>
+                <th scope="row">
+                  {CHOICES[choice]}
+                  {received !== null && `: ${decimal(received.ratio, 4)} ${received.identifier} for one`}
+                </th>
                 <td class="whole">{percent(after, 4)}</td>
                 <td class="whole">{figure(shares)}</td>
                 <td>{cash === 0 ? 'none' : inMoney(decimal(cash, 4), facts.get(identifier)?.currency ?? null)}</td>

@@ -7,6 +7,8 @@ export const BAR_SOURCES = {
   top_weights: 'the largest weights held on the last date',
   sector_weights: 'weight of each sector held on the last date, the largest first',
   contributions: 'the largest contributors to the return of the portfolio, then the largest detractors from it',
+  liquidation:
+    'share of a portfolio of `aum` that held the index before its latest rebalance which is sold within some days, at a tenth of the daily volume; nothing of an overlay',
   literal: 'the values of `values`',
 } as const;
 export type BarSource = keyof typeof BAR_SOURCES;
@@ -27,6 +29,12 @@ export const barChart = blockKind({
         description:
           'At most so many bars, of contributors and detractors the same number. A single sector beyond them is shown, several are summed up.',
       }),
+      aum: z
+        .number()
+        .gt(0)
+        .max(1e15)
+        .default(100_000_000)
+        .meta({ description: 'Value of the portfolio that is sold, in the currency of the index.' }),
       values: z
         .record(z.string().max(80), z.number())
         .refine((values) => Object.keys(values).length <= BARS_MAX, {

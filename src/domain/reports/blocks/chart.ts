@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LIMIT_RULE_NAMES } from '../../compliance/rules.js';
 import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
 /** What the lines of a chart can be. */
@@ -8,13 +9,15 @@ export const CHART_LINES = {
   benchmark: 'the benchmark, rebased to 100, where the run has one',
   drawdown: 'fall of the level from its highest so far',
   rolling_volatility: 'annualised volatility of the latest 252 sessions, of fewer for a short run',
+  headroom: 'distance to the nearest bound of `rule`',
+  sector_weights: 'weights of the three sectors that weigh most on average',
 } as const;
 export type ChartLine = keyof typeof CHART_LINES;
 
 const NAMES = namesOf(CHART_LINES);
 
 export const chart = blockKind({
-  help: 'Lines of a run over time. Levels share one panel; drawdown and rolling volatility have panels of their own below it.',
+  help: 'Lines of a run over time. Levels share one panel; the others have panels of their own below it.',
   schema: z
     .strictObject({
       kind: z.literal('chart'),
@@ -26,6 +29,10 @@ export const chart = blockKind({
         .default(['level'])
         .meta({ description: `Series drawn. ${meaningsOf(CHART_LINES)}.` }),
       log_scale: z.boolean().default(false).meta({ description: 'Logarithmic axis for the levels.' }),
+      rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
+        description:
+          'Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.',
+      }),
       height: z
         .number()
         .min(60)

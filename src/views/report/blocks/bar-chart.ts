@@ -21,9 +21,11 @@ interface Bars {
 /** Bars with their values printed: upright for years where they fit, lying otherwise. */
 export const drawBarChart: Drawing<'bar_chart'> = (block, context) => {
   const { width, typesetter, pageHeight } = context;
-  const { bars, isTime, note } = BARS[block.source](block, context);
+  const found = BARS[block.source](block, context);
+  if (found === null) return { title: null, sections: [] };
+  const { bars, isTime, note } = found;
   const title = titlePart(block.title, width, typesetter);
-  const remark = bars.length === 0 ? 'No values.' : note;
+  const remark = note ?? (bars.length === 0 ? 'No values.' : null);
   const notes: Section[] = remark === null ? [] : [{ head: null, rows: [notePart(remark, width, typesetter)] }];
   if (bars.length === 0) return { title, sections: notes };
   const alt = `Bar chart: ${bars.map(({ label, text }) => `${label} ${text}`).join('; ')}.`;
@@ -70,7 +72,8 @@ function uprightSize(bars: readonly Bar[], { width, typesetter }: DrawingContext
   return null;
 }
 
-type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars;
+/** Null for nothing, not even a title. */
+type Content = (block: BlockOf<'bar_chart'>, context: DrawingContext) => Bars | null;
 
 const BARS: Record<BarSource, Content> = {
   annual_returns: ({ limit }, context) => ({
@@ -81,6 +84,7 @@ const BARS: Record<BarSource, Content> = {
   top_weights: ({ limit }, context) => weightBars(requireFigures(context), limit),
   sector_weights: ({ limit }, context) => sectorBars(requireFigures(context), limit),
   contributions: ({ limit }, context) => contributionBars(requireFigures(context), limit),
+  liquidation: ({ limit, aum }, context) => liquidationBars(requireFigures(context), { limit, aum }),
   literal: ({ values, limit }) => literalBars(values!, limit), // a literal chart has its values: the schema says so
 };
 
@@ -140,6 +144,27 @@ function extremesText(contributors: number, detractors: number): string {
     ...(detractors > 0 ? [`${countText(detractors)} largest detractors`] : []),
   ];
   return sides.join(' and ');
+}
+
+/** Bars of a portfolio that is sold at once. */
+const BARS_MIN = 4;
+
+/** How much of a portfolio is sold within so many days; nothing of an overlay. */
+function liquidationBars(
+  { pack, currency }: RunFigures,
+  { limit, aum }: { readonly limit: number; readonly aum: number },
+): Bars | null {
+  const found = pack(aum);
+  if (found === null) return null;
+  if ('missing' in found) return { bars: [], isTime: true, note: found.missing };
+  const { liquidation, participation, date } = found;
+  const whole = liquidation.findIndex(({ share }) => share >= 1);
+  const shown = liquidation.slice(0, Math.min(limit, whole < 0 ? liquidation.length : Math.max(BARS_MIN, whole + 1)));
+  return {
+    bars: shown.map(({ days, share }) => percentBar(days === 1 ? '1 day' : `${days} days`, share)),
+    isTime: true,
+    note: `Sold of ${countText(aum)} ${currency} in the index before ${date}, at ${percentText(participation)} of the mean daily volume.`,
+  };
 }
 
 type Contribution = AttributionView['contributions'][number];

@@ -1,27 +1,31 @@
 import { namesOf } from '#domain/reports/block.js';
 import { CHART_LINES, type ChartLine } from '#domain/reports/blocks/chart.js';
+import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/days.js';
+import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { drawLineChart, type ChartSeries, type Panel } from '../chart/line-chart.js';
 import type { RunFigures } from '../figures.js';
+import type { Missing } from '../missing.js';
 import { percentText, ratioText } from '../numbers.js';
 import type { Part } from '../page/layout.js';
 import { AMBER, NAVY, NAVY_TINT, SLATE } from '../style-sheet.js';
+import { cleanLine } from '../text/clean-text.js';
 import { requireFigures, type Drawing } from './drawing.js';
 import { notePart, titlePart } from './titled.js';
 
-/** A line, or the sentence that says why there is none. */
-type Found = { readonly series: ChartSeries } | { readonly missing: string };
+/** Lines, or the sentence that says why there is none. */
+type Found = { readonly series: readonly ChartSeries[] } | Missing;
 
 interface LineSource {
-  readonly panel: 'levels' | 'drawdown' | 'volatility';
-  readonly find: (figures: RunFigures) => Found;
+  readonly panel: PanelName;
+  readonly find: (figures: RunFigures, block: BlockOf<'chart'>) => Found;
 }
 
 const LINES: Record<ChartLine, LineSource> = {
   level: {
     panel: 'levels',
     find: ({ level }) => ({
-      series: { ...level, label: `Level ${ratioText(last(level.values))}`, stroke: { colour: NAVY, width: 1.3 } },
+      series: [{ ...level, label: `Level ${ratioText(last(level.values))}`, stroke: { colour: NAVY, width: 1.3 } }],
     }),
   },
   index_level: {
@@ -29,11 +33,13 @@ const LINES: Record<ChartLine, LineSource> = {
     find(figures) {
       const index = figures.indexLevel();
       return {
-        series: {
-          ...index,
-          label: `Index level ${ratioText(last(index.values))}`,
-          stroke: { colour: AMBER, width: 1 },
-        },
+        series: [
+          {
+            ...index,
+            label: `Index level ${ratioText(last(index.values))}`,
+            stroke: { colour: AMBER, width: 1 },
+          },
+        ],
       };
     },
   },
@@ -43,11 +49,13 @@ const LINES: Record<ChartLine, LineSource> = {
       const benchmark = figures.benchmark();
       if (benchmark === null) return { missing: 'The run has no external benchmark.' };
       return {
-        series: {
-          ...benchmark,
-          label: `Benchmark ${benchmark.id} ${ratioText(last(benchmark.values))}`,
-          stroke: { colour: SLATE, width: 0.9, dash: [3, 2] },
-        },
+        series: [
+          {
+            ...benchmark,
+            label: `Benchmark ${benchmark.id} ${ratioText(last(benchmark.values))}`,
+            stroke: { colour: SLATE, width: 0.9, dash: [3, 2] },
+          },
+        ],
       };
     },
   },
@@ -55,7 +63,7 @@ const LINES: Record<ChartLine, LineSource> = {
     panel: 'drawdown',
     find(figures) {
       const label = `Drawdown, lowest ${percentText(figures.overview.metrics.max_drawdown)}`;
-      return { series: { ...figures.drawdown(), label, stroke: { colour: NAVY, width: 0.7 }, fill: NAVY_TINT } };
+      return { series: [{ ...figures.drawdown(), label, stroke: { colour: NAVY, width: 0.7 }, fill: NAVY_TINT }] };
     },
   },
   rolling_volatility: {
@@ -64,16 +72,53 @@ const LINES: Record<ChartLine, LineSource> = {
       const volatility = figures.volatility();
       if (volatility === null) return { missing: 'The run is too short for a trailing volatility.' };
       const label = `Volatility over ${volatility.window} sessions, latest ${percentText(last(volatility.values))}`;
-      return { series: { ...volatility, label, stroke: { colour: NAVY, width: 0.9 } } };
+      return { series: [{ ...volatility, label, stroke: { colour: NAVY, width: 0.9 } }] };
+    },
+  },
+  headroom: {
+    panel: 'headroom',
+    find({ limits, watchedRule, level: { days } }, { rule: asked }) {
+      const name = asked ?? watchedRule;
+      if (name === null) return { missing: 'No rule of concentration calls for rebalances of this index.' };
+      const { headroom } = limits().find(({ rule }) => rule === name)!; // Every rule is watched.
+      const least = Math.min(...headroom);
+      const label = `Headroom ${LIMIT_RULES[name].label}, latest ${percentText(headroom.at(-1)!)}, least ${percentText(least)}`;
+      return { series: [{ days, values: Float64Array.from(headroom), label, stroke: { colour: NAVY, width: 0.9 } }] };
+    },
+  },
+  sector_weights: {
+    panel: 'weights',
+    find({ sectorHistory, level: { days } }) {
+      const sectors = sectorHistory().slice(0, SECTOR_STROKES.length);
+      if (sectors.every(({ sector }) => sector === null)) return { missing: 'No sectors are stored with the run.' };
+      return {
+        series: sectors.map(({ sector, weights }, k) => ({
+          days,
+          values: weights,
+          label: `${cleanLine(sector ?? 'Unclassified')} ${percentText(last(weights))}`,
+          stroke: SECTOR_STROKES[k]!,
+        })),
+      };
     },
   },
 };
 
+const SECTOR_STROKES = [
+  { colour: NAVY, width: 1 },
+  { colour: AMBER, width: 1 },
+  { colour: SLATE, width: 0.9, dash: [3, 2] },
+] as const;
+
+/** Above each other in this order. */
 const PANELS = {
   levels: { unit: 'points', share: 2 },
   drawdown: { unit: 'percent', share: 1 },
   volatility: { unit: 'percent', share: 1 },
+  headroom: { unit: 'percent', share: 1 },
+  weights: { unit: 'percent', share: 1 },
 } as const;
+type PanelName = keyof typeof PANELS;
+const PANEL_NAMES = Object.keys(PANELS) as PanelName[]; // Object.keys returns plain strings.
 
 /** Lines over time, in one panel for each unit. */
 export const drawChart: Drawing<'chart'> = (block, context) => {
@@ -84,10 +129,10 @@ export const drawChart: Drawing<'chart'> = (block, context) => {
     .filter((line) => block.lines.includes(line))
     .map((line) => ({
       panel: LINES[line].panel,
-      found: LINES[line].find(figures),
+      found: LINES[line].find(figures, block),
     }));
-  const panels = (['levels', 'drawdown', 'volatility'] as const).flatMap((name): Panel[] => {
-    const series = found.flatMap((line) => (line.panel === name && 'series' in line.found ? [line.found.series] : []));
+  const panels = PANEL_NAMES.flatMap((name): Panel[] => {
+    const series = found.flatMap((line) => (line.panel === name && 'series' in line.found ? line.found.series : []));
     if (series.length === 0) return [];
     return [
       { ...PANELS[name], isLogarithmic: block.log_scale && name === 'levels', hasZero: name !== 'levels', series },

@@ -7,7 +7,7 @@ import { figure, text, toTable, type Field, type Table } from '../table/fields.j
 import { cleanLine } from '../text/clean-text.js';
 
 /** Every published rule of concentration. */
-export function limitsTable({ limits, overview }: RunFigures): Table {
+export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table {
   const rules = limits();
   const fields: Field<(typeof rules)[number]>[] = [
     { column: text('Rule'), cell: ({ rule }) => LIMIT_RULES[rule].label },
@@ -19,7 +19,7 @@ export function limitsTable({ limits, overview }: RunFigures): Table {
   return toTable(
     fields,
     rules,
-    `Rules of concentration on the weights of ${countText(rules[0]!.dates.length)} sessions, each name its own issuer. Headroom is the distance to the nearest bound, negative beyond it.`,
+    `Rules of concentration on the weights of ${countText(rules[0]!.dates.length)} sessions, ${hasIssuers ? 'by issuer' : 'each name its own issuer'}. Headroom is the distance to the nearest bound, negative beyond it.`,
   );
 }
 

@@ -1,0 +1,107 @@
+import type { CorporateAction } from '../market/market-data.js';
+import { exRights, rightsTerms, type BeforeAction } from './pro-forma.js';
+
+/** What a holder can decide. */
+export const ACTION_CHOICES = {
+  take_up: 'subscribe for all new shares of a rights issue, paid from outside',
+  sell: 'sell the rights at their theoretical value and take the cash out',
+  sell_to_fund: 'sell as many rights as pay for the subscription of the others',
+  lapse: 'do nothing: the rights are worth nothing afterwards',
+  accept_cash: 'take the cash of an offer of cash or shares out',
+  accept_shares: 'take the shares of an offer of cash or shares',
+} as const;
+export type ActionChoice = keyof typeof ACTION_CHOICES;
+
+/** A name behind a choice, at prices that move by the action alone. */
+export interface AfterChoice {
+  readonly choice: ActionChoice;
+  readonly weight: number;
+  /** Over those before. */
+  readonly shares: number;
+  /** For one share held before, in the currency of the name; negative where it is paid. */
+  readonly cash: number;
+  /** Weights of the other names, over those before. */
+  readonly others: number;
+  /** Shares received of another name, null of none. */
+  readonly received: Received | null;
+}
+
+export interface Received {
+  readonly identifier: string;
+  /** For one share held before. */
+  readonly ratio: number;
+  /** Of what is received, beside what was held of that name. */
+  readonly weight: number;
+}
+
+/** The sides of an offer, both for one name on one day. */
+export interface Offer {
+  readonly cash: CorporateAction;
+  readonly shares: CorporateAction;
+}
+
+/**
+ * Offers of cash or shares: an acquisition and a merger of one name on one ex-date, of which a holder elects one.
+ * @returns them by either of their actions
+ */
+export function offersOf(actions: readonly CorporateAction[]): ReadonlyMap<CorporateAction, Offer> {
+  const sides = new Map<string, Partial<Offer>>();
+  for (const action of actions) {
+    if (action.type !== 'ACQUISITION' && action.type !== 'MERGER') continue;
+    const key = `${action.exDay} ${action.identifier}`;
+    sides.set(key, { ...sides.get(key), [action.type === 'MERGER' ? 'shares' : 'cash']: action });
+  }
+  const offers = new Map<CorporateAction, Offer>();
+  for (const { cash, shares } of sides.values()) {
+    if (cash === undefined || shares === undefined) continue;
+    offers.set(cash, { cash, shares }).set(shares, { cash, shares });
+  }
+  return offers;
+}
+
+/** Rights, as a holder may treat them; empty where no term is known. */
+export function rightsChoices(action: CorporateAction, { weight, price }: BeforeAction): AfterChoice[] {
+  const terms = action.type === 'RIGHTS_ISSUE' ? rightsTerms(action) : null;
+  if (terms === null) return [];
+  const { ratio, subscription } = terms;
+  const after = exRights(price, terms);
+  const right = Math.max(0, ratio * (after - subscription));
+  return (
+    [
+      ['take_up', 1 + ratio, -ratio * subscription],
+      ['sell', 1, right],
+      ['sell_to_fund', 1 + right / after, 0],
+      ['lapse', 1, 0],
+    ] as const
+  ).map(([choice, shares, cash]) => {
+    const grown = (shares * after) / price;
+    const others = 1 / (1 + weight * (grown - 1));
+    return { choice, weight: weight * grown * others, shares, cash, others, received: null };
+  });
+}
+
+/**
+ * The sides of an offer.
+ * @param worth one share of a name in another's, both of them as prices stand; null where one has none
+ */
+export function offerChoices(
+  { cash, shares }: Offer,
+  { weight, price }: BeforeAction,
+  worth: (of: string) => number | null,
+): AfterChoice[] {
+  const money = cash.value > 0 ? cash.value : price; // Without a price the last close is paid.
+  const taken: AfterChoice = {
+    choice: 'accept_cash',
+    weight: 0,
+    shares: 0,
+    cash: money,
+    others: 1 / (1 - weight),
+    received: null,
+  };
+  const { related, value: ratio } = shares;
+  const each = related === null ? null : worth(related);
+  if (related === null || each === null) return [taken];
+  const others = 1 / (1 - weight + weight * ratio * each);
+  const received = { identifier: related, ratio, weight: weight * ratio * each * others };
+  return [taken, { choice: 'accept_shares', weight: 0, shares: 0, cash: 0, others, received }];
+}

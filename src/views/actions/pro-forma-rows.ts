@@ -1,0 +1,94 @@
+import type { ActionsView } from '#contract/analytics/actions.js';
+import { csvTable } from '../csv-table.js';
+
+/** A name of the index at the last close. */
+export interface HeldName {
+  readonly identifier: string;
+  readonly weight: number;
+  /** Index shares. */
+  readonly shares: number;
+}
+
+type Action = ActionsView['actions'][number];
+type Choice = Action['choices'][number];
+
+/** The index behind one coming action and one choice, name by name; numbers are null where they cannot be told yet. */
+export interface ProFormaRow {
+  readonly ex_date: string;
+  readonly identifier: string;
+  readonly type: string;
+  /** Null as the index itself takes the action. */
+  readonly choice: string | null;
+  readonly constituent: string;
+  readonly weight_before: number;
+  readonly weight_after: number | null;
+  readonly shares_before: number;
+  readonly shares_after: number | null;
+}
+
+/** Most rows of a file: actions times names would have no end. */
+const ROWS_MAX = 500_000;
+
+/** The whole index behind each coming action by itself, once for each choice. @param held at the last close */
+export function proFormaRows(actions: readonly Action[], held: readonly HeldName[]): ProFormaRow[] {
+  const rows: ProFormaRow[] = [];
+  for (const action of actions) {
+    if (action.state !== 'coming') continue;
+    for (const choice of action.choices.length === 0 ? [null] : action.choices) {
+      if (rows.length + held.length > ROWS_MAX) return rows;
+      rows.push(...rowsBehind(action, choice, held));
+    }
+  }
+  return rows;
+}
+
+function rowsBehind(action: Action, choice: Choice | null, held: readonly HeldName[]): ProFormaRow[] {
+  const { ex_date, identifier, type, weight_before: weight, shares_before: shares } = action;
+  const after = choice ?? action;
+  const received = choice?.received ?? null;
+  const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
+  const others = left === null || weight === 1 ? null : left / (1 - weight);
+  // What a name that ends brings buys the others; cash of a choice comes from outside, or leaves.
+  const isSpread = choice === null && after.shares_after === 0;
+  const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
+  const known = new Set(held.map((name) => name.identifier));
+  const all =
+    received === null || known.has(received.identifier)
+      ? held
+      : [...held, { identifier: received.identifier, weight: 0, shares: 0 }];
+  return all.map((name): ProFormaRow => {
+    const before = { constituent: name.identifier, weight_before: name.weight, shares_before: name.shares };
+    if (name.identifier === identifier)
+      return { ...about, ...before, weight_after: after.weight_after, shares_after: after.shares_after };
+    const own = received?.identifier === name.identifier ? received : null;
+    return {
+      ...about,
+      ...before,
+      weight_after: others === null ? null : name.weight * others + (own?.weight ?? 0),
+      shares_after: isSpread
+        ? others === null
+          ? null
+          : name.shares * others
+        : name.shares + (own === null ? 0 : own.ratio * shares),
+    };
+  });
+}
+
+const COLUMNS = [
+  'ex_date',
+  'identifier',
+  'type',
+  'choice',
+  'constituent',
+  'weight_before',
+  'weight_after',
+  'shares_before',
+  'shares_after',
+] as const satisfies readonly (keyof ProFormaRow)[];
+
+export function proFormaCsv(rows: readonly ProFormaRow[]): string {
+  return csvTable(
+    COLUMNS,
+    rows.map((row) => COLUMNS.map((column) => row[column])),
+  );
+}

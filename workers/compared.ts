@@ -8,6 +8,9 @@ import { formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { readIndex } from '#domain/documents/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { treatmentOf } from '#domain/documents/treatment.js';
+import type { MeasuredVariant } from '#domain/market/market-data.js';
+import { variantOn } from '#domain/market/price-basis.js';
 import { withSeries } from '#domain/market/with-series.js';
 import { Refusal } from '#domain/refusal.js';
 import { equalWeight } from '#domain/rules/weighting/equal-weight.js';
@@ -21,6 +24,9 @@ import { openedCalendars } from './opened-calendars.js';
 export interface Compared {
   /** As it was asked for. */
   readonly id: string;
+  /** The return that its levels have; raw of a series. */
+  readonly variant: MeasuredVariant;
+  readonly currency: string;
   /** The market on which both can be looked at: with the series as a name where one is compared with. */
   readonly market: MarketData;
   /** Its weights on a day. @throws Refusal NO_DATA_AT_DATE, and what running an index refuses */
@@ -47,8 +53,12 @@ export function comparedWith(
   if (Object.hasOwn(documents, indexId)) {
     const input = { indexId, documents, ...used, market };
     const bookTo = (engine: Engine, day: Day): Book => benchmarkBook(engine, { ...input, day });
+    const document = documents[indexId]!;
+    const treatment = treatmentOf(document, (id) => documents[id])!; // what it reaches is among the documents
     return {
       id: indexId,
+      variant: variantOn(market, treatment.dividends),
+      currency: document.currency,
       market,
       weightsOn: (engine, day) => benchmarkWeights(engine, { ...input, day }),
       bookTo,
@@ -62,6 +72,8 @@ export function comparedWith(
   const wider = series === undefined ? market : withSeries(market, series);
   return {
     id: indexId,
+    variant: series === undefined ? header.variant : 'raw',
+    currency: header.currency,
     market: wider,
     weightsOn(_engine, day) {
       const first = firstBar(wider, indexId);

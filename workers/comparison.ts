@@ -24,7 +24,7 @@ async function benchmarkLevels({
   const { header, days } = withRunFile(first!, (run) => ({ header: run.header, days: run.i32('days').slice() }));
   const other = comparedWith(benchmark, openedMarket(market!), header);
   const { days: dated, values } = await onEngine((engine) => other.levelsOver(engine, days));
-  return { id: other.id, days: dated, level: values };
+  return { id: other.id, days: dated, level: values, variant: other.variant, currency: other.currency };
 }
 
 /** Opens several runs at once. */

@@ -244,12 +244,12 @@ function showGroups({ columns, start, end, by, benchmark, market: handle }: Grou
   const market = openedMarket(handle);
   return onEngine((engine) =>
     withRunFile(columns, (run) => {
-      const book = benchmark && comparedWith(benchmark, market, run.header).bookTo(engine, run.i32('days').at(-1)!);
+      const other = benchmark && comparedWith(benchmark, market, run.header);
       return groupsView(run, {
         window: { start, end },
         by,
         groupOf: (name, day) => groupOf(referenceAt(market.reference, name, by, day)),
-        benchmark: book && { id: benchmark!.indexId, book },
+        benchmark: other && { ...other, book: other.bookTo(engine, run.i32('days').at(-1)!) },
       });
     }),
   );

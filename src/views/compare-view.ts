@@ -4,6 +4,8 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { RunState } from '#domain/backtest/stale.js';
 import { dayFrom, formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
+import { differingReturns } from './differing-returns.js';
+import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { datedCsv } from './csv-table.js';
@@ -21,9 +23,11 @@ export interface Comparison {
     readonly name: string;
     readonly id: string;
     readonly level: Float64Array;
+    readonly variant: MeasuredVariant;
+    readonly currency: string;
   }[];
-  /** Whether the benchmark lacks dates that the runs share. */
-  readonly cut: Finding | null;
+  /** What makes the levels another thing than they look: dates that the benchmark lacks, other returns or currencies. */
+  readonly findings: readonly Finding[];
 }
 
 /** Levels of one that is compared, on days of its own, [T] each. */
@@ -33,6 +37,8 @@ export interface ComparedLevels {
   readonly id: string;
   readonly days: Int32Array;
   readonly level: Float64Array;
+  readonly variant: MeasuredVariant;
+  readonly currency: string;
 }
 
 /** @throws Refusal NO_COMMON_DATES */
@@ -46,6 +52,8 @@ export function compareRuns(
     id: columns.header.run_id,
     days: columns.i32('days'),
     level: columns.f64('level'),
+    variant: columns.header.variant,
+    currency: columns.header.currency,
   }));
   const ofRuns = within(
     series.reduce((shared, { days }) => inBoth(shared, days), series[0]!.days),
@@ -62,13 +70,32 @@ export function compareRuns(
   }
   return {
     days,
-    cut: benchmark === null || days.length === ofRuns.length ? null : windowCut(benchmark, { ofRuns, days }),
+    findings: [
+      ...differingReturns(series, 'ids'),
+      ...currencyFindings(series),
+      ...(benchmark === null || days.length === ofRuns.length ? [] : [windowCut(benchmark, { ofRuns, days })]),
+    ],
     entries: series.map((one) => ({
       name: one.name ?? one.id,
       id: one.id,
       level: rebase(valuesOn(days, one.days, one.level), 100),
+      variant: one.variant,
+      currency: one.currency,
     })),
   };
+}
+
+function currencyFindings(series: readonly ComparedLevels[]): Finding[] {
+  if (new Set(series.map(({ currency }) => currency)).size === 1) return [];
+  const named = series.map(({ id, name = id, currency }) => `${name} ${currency}`).join(', ');
+  return [
+    {
+      severity: 'warning',
+      code: 'CURRENCIES_DIFFER',
+      path: 'ids',
+      message: `The levels are in different currencies: ${named}.`,
+    },
+  ];
 }
 
 function windowCut(
@@ -182,6 +209,8 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
   index_version: valueMember(({ state }) => state.index_version),
   stale: valueMember(({ state: { stale } }) => stale && { ...stale, reasons: [...stale.reasons] }),
   index_id: textMember(({ entry }) => entry.id),
+  return_variant: textMember(({ entry }) => entry.variant),
+  currency: textMember(({ entry }) => entry.currency),
   level: writtenMember((json, { entry: { name, level }, dates }) =>
     writeSeriesBody(json, { name, dates, values: level }),
   ),
@@ -194,7 +223,10 @@ const ENTRY = jsonObject<CompareEntry, EntrySource>({
 /** What a benchmark has for the state of a run. */
 const NO_RUN: ComparedState = { run_id: null, index_version: null, stale: null };
 
-const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
+const COMPARISON = jsonObject<
+  CompareView,
+  Comparison & Pick<RunNotes, 'states'> & { readonly notes: RunNotes['findings'] }
+>({
   index_ids: valueMember(({ entries }) => entries.map(({ name }) => name)),
   entries: writtenMember((json, { days, entries, states }) => {
     const dates = daysToken(days);
@@ -206,7 +238,7 @@ const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
     json.raw(']');
   }),
   correlations: valueMember(({ entries }) => correlationsOf(entries)),
-  findings: writtenMember((json, { findings, cut }) => json.value(cut === null ? findings : [...findings, cut])),
+  findings: writtenMember((json, { findings, notes }) => json.value([...notes, ...findings])),
   observations: numberMember(({ days }) => days.length),
   start: textMember(({ days }) => formatDay(days[0]!)),
   end: textMember(({ days }) => formatDay(days.at(-1)!)),
@@ -214,7 +246,7 @@ const COMPARISON = jsonObject<CompareView, Comparison & RunNotes>({
 
 /** A CompareView as JSON. @throws Refusal NUMERIC_FAILURE @cost 20 ns a number */
 export function writeComparison(json: JsonWriter, comparison: Comparison, { states, findings }: RunNotes): void {
-  COMPARISON.write(json, { ...comparison, states, findings });
+  COMPARISON.write(json, { ...comparison, states, notes: findings });
 }
 
 /** The levels as CSV: a row a date, a column a run or benchmark. */

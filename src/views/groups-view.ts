@@ -8,7 +8,10 @@ import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
+import type { MeasuredVariant } from '#domain/market/market-data.js';
 import { lastAtMost } from '#domain/search.js';
+import type { Served } from './preview.js';
+import { differingReturns } from './differing-returns.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 export interface GroupsInput {
@@ -18,7 +21,7 @@ export interface GroupsInput {
   /** Group of a name as known on a day. */
   groupOf(name: string, day: Day): string;
   /** Index compared with, run from its definition, null without one. */
-  readonly benchmark: { readonly id: string; readonly book: Book } | null;
+  readonly benchmark: { readonly id: string; readonly book: Book; readonly variant: MeasuredVariant } | null;
 }
 
 /** The group of what is not invested, and of what an overlay earns by itself. */
@@ -30,7 +33,7 @@ const CASH = 'CASH';
  * @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS, NO_COMMON_DATES when the benchmark lacks a session of the window
  * @cost reads [n x H] weights, twice with a benchmark
  */
-export function groupsView(columns: RunColumns, input: GroupsInput): GroupAttributionView {
+export function groupsView(columns: RunColumns, input: GroupsInput): Served<GroupAttributionView> {
   const { window: asked, by, benchmark } = input;
   const days = columns.i32('days');
   const { from, to } = windowWithin(days, asked);
@@ -60,11 +63,19 @@ export function groupsView(columns: RunColumns, input: GroupsInput): GroupAttrib
       benchmark: remembered(groupedBook(benchmark.book, { days: dates, groupAt: benchmarkAt, ...terms }), size),
     });
   const { totalReturn } = linked;
+  const { run_id: id, variant } = columns.header;
   return {
-    index_id: columns.header.run_id,
+    index_id: id,
     by,
     benchmark: benchmark?.id ?? null,
+    return_variant: variant,
+    benchmark_variant: benchmark?.variant ?? null,
     groups: groupRows(groups, linked, effects),
+    effects: effects && {
+      allocation: sumOf(effects.allocation),
+      selection: sumOf(effects.selection),
+      interaction: sumOf(effects.interaction),
+    },
     total_return: totalReturn,
     benchmark_return: effects?.benchmarkReturn ?? null,
     active_return: effects ? effects.portfolioReturn - effects.benchmarkReturn : null,
@@ -75,8 +86,11 @@ export function groupsView(columns: RunColumns, input: GroupsInput): GroupAttrib
     requested_end: asked.end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
     end: formatDayTimestamp(days[to]!),
+    findings: benchmark === null ? [] : differingReturns([{ id, variant }, benchmark], 'benchmark'),
   };
 }
+
+const sumOf = (values: Float64Array): number => values.reduce((sum, value) => sum + value, 0);
 
 interface Placed {
   /** Labels of the groups of both sides, ascending, with that of cash. */

@@ -876,6 +876,10 @@ export interface CompareEntry {
   readonly run_id: string | null;
   /** The index, or the strategy where strategies are runs too. */
   readonly index_id: string;
+  /** Return of the levels, raw for those taken as they stand. */
+  readonly return_variant: 'price' | 'total' | 'net' | 'raw';
+  /** Currency of the levels. */
+  readonly currency: string;
   /** The level, 100 at the start. */
   readonly level: SeriesPayload;
   /** Last level over the first, less 1. A fraction. */
@@ -893,7 +897,7 @@ export interface CompareView {
   readonly index_ids: readonly string[];
   /** One entry each, in the order asked for. */
   readonly entries: readonly CompareEntry[];
-  /** `DIFFERENT_DATA` when the runs were made on different contents, `WINDOW_CUT` when the benchmark lacks dates that they share. */
+  /** `DIFFERENT_DATA` when the runs were made on different contents, `RETURNS_DIFFER` and `CURRENCIES_DIFFER` when the levels are no like for like, `WINDOW_CUT` when the benchmark lacks dates that they share. */
   readonly findings: readonly Finding[];
   /** Of the returns, by the order of the entries in both directions; null where one does not vary. */
   readonly correlations: readonly (readonly (number | null)[])[];
@@ -2356,7 +2360,7 @@ export interface Finding {
   /** Errors prevent a save; warnings do not. */
   readonly severity: 'error' | 'warning' | 'info';
   /** Stable code to branch on. */
-  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL';
+  readonly code: 'REQUIRED' | 'WRONG_TYPE' | 'OUT_OF_RANGE' | 'NOT_IN_CHOICES' | 'UNKNOWN_FIELD' | 'UNKNOWN_TYPE' | 'UNKNOWN_PARAMETER' | 'MISSING_PARAMETER' | 'DUPLICATE_ID' | 'DUPLICATE_ROW_ID' | 'BAD_DATE' | 'BAD_IDENTIFIER' | 'ID_MISMATCH' | 'INVALID_RANGE' | 'PIPELINE_XOR_DERIVATION' | 'IMMUTABLE_FIELD' | 'UNKNOWN_OBJECTIVE' | 'UNKNOWN_CALENDAR' | 'UNKNOWN_INDEX' | 'RUN_NOT_FOUND' | 'RISK_MODEL_NOT_FOUND' | 'CIRCULAR_REFERENCE' | 'EMPTY_RANGE' | 'WEIGHTS_NOT_ONE' | 'RETURNS_DIFFER' | 'CURRENCIES_DIFFER' | 'VALUE_TYPE_MISMATCH' | 'UNKNOWN_FIELD_NAME' | 'CAP_INFEASIBLE' | 'NOT_IN_INDEX' | 'UNKNOWN_IDENTIFIER' | 'BENCHMARK_IS_SELF' | 'UNKNOWN_BLOCK_KIND' | 'PARENT_CHANGED' | 'NO_WEIGHT_DATA' | 'REBALANCE_HELD' | 'CONSTRAINT_RELAXED' | 'SILENT_DELISTING' | 'RISK_FALLBACK_IDENTITY' | 'FX_MISSING' | 'RIGHTS_NOT_ADJUSTED' | 'MISSING_COLUMN' | 'COLUMN_IGNORED' | 'ADJUSTMENT_UNEXPLAINED' | 'NOT_A_NUMBER' | 'NON_POSITIVE_PRICE' | 'DUPLICATE_KEY' | 'UNKNOWN_ACTION_TYPE' | 'BAD_RATIO' | 'OVERLAPPING_MEMBERSHIP' | 'EMPTY_DATASET' | 'UNREADABLE_FILE' | 'LOCATION_NOT_ALLOWED' | 'CALLBACK_NOT_ALLOWED' | 'LOCATION_NOT_FOUND' | 'MORE_FINDINGS' | 'CONSTRAINT_SET_NOT_FOUND' | 'WATCHLIST_NOT_FOUND' | 'PRICE_JUMP' | 'GAP_LONG' | 'ACTION_WITHOUT_PRICE' | 'STALE_TAIL' | 'PARTIAL_DATE' | 'PRICE_BASIS' | 'NO_DIVIDENDS' | 'CURRENCY_ASSUMED' | 'HISTORY_CHANGED' | 'DATES_ADDED' | 'NOT_A_SESSION' | 'DIFFERENT_DATA' | 'WINDOW_CUT' | 'STALE_FILL';
   /** A sentence for people. */
   readonly message: string;
   /** Where, as the client wrote it. */
@@ -2672,8 +2676,21 @@ export interface GroupAttributionView {
   readonly by: string;
   /** What is compared with; null when nothing is. */
   readonly benchmark: string | null;
+  /** Return of the run. */
+  readonly return_variant: 'price' | 'total' | 'net';
+  /** Return of the benchmark, raw for levels taken as they stand; null without one. */
+  readonly benchmark_variant: 'price' | 'total' | 'net' | 'raw' | null;
   /** One row a group. */
   readonly groups: readonly GroupAttributionRow[];
+  /** Each effect of all groups; together the active return. Null without a benchmark. */
+  readonly effects: {
+    /** From holding other weights of the groups. */
+    readonly allocation: number;
+    /** From other names within the groups. */
+    readonly selection: number;
+    /** From both together. */
+    readonly interaction: number;
+  } | null;
   /** Last level over the first, less 1. */
   readonly total_return: number;
   /** Return of the benchmark over the same dates. */
@@ -2694,6 +2711,8 @@ export interface GroupAttributionView {
   readonly start: string;
   /** Latest date of the run at or before the requested end. A full timestamp. */
   readonly end: string;
+  /** `RETURNS_DIFFER` when the benchmark leaves out dividends that the run has, or the other way round. */
+  readonly findings: readonly Finding[];
 }
 
 /** The weight of each group lies between two bounds. Names without a group form one of their own. */

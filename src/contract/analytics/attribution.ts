@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { OVERLAY_PART_HELP, OVERLAY_PART_NAMES } from '#domain/overlays/overlay-type.js';
+import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
+import { Finding } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 
 export const ContributionPayload = z
@@ -105,7 +107,19 @@ export const GroupAttributionView = z
         'Reference column, as known at the end of the window; UNCLASSIFIED without a value, CASH what is not invested and what an overlay earns by itself.',
     }),
     benchmark: z.string().nullable(),
+    return_variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return of the run.' }),
+    benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
+      description: 'Return of the benchmark, raw for levels taken as they stand; null without one.',
+    }),
     groups: z.array(GroupAttributionRow),
+    effects: z
+      .strictObject({
+        allocation: z.number().meta({ description: 'From holding other weights of the groups.' }),
+        selection: z.number().meta({ description: 'From other names within the groups.' }),
+        interaction: z.number().meta({ description: 'From both together.' }),
+      })
+      .nullable()
+      .meta({ description: 'Each effect of all groups; together the active return. Null without a benchmark.' }),
     total_return: z.number(),
     benchmark_return: z.number().nullable(),
     active_return: z
@@ -119,6 +133,9 @@ export const GroupAttributionView = z
     requested_end: z.string(),
     start: z.string(),
     end: z.string(),
+    findings: z.array(Finding).meta({
+      description: '`RETURNS_DIFFER` when the benchmark leaves out dividends that the run has, or the other way round.',
+    }),
   })
   .meta({ id: 'GroupAttributionView' });
 export type GroupAttributionView = Stateless<z.infer<typeof GroupAttributionView>>;

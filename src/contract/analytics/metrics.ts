@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { BenchmarkRef } from '#domain/documents/benchmark-ref.js';
-import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { MEASURED_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { fraction } from './fields.js';
 
@@ -74,7 +74,7 @@ export const RelativeMetricsPayload = z
     correlation: z.number(),
     tracking_error: z.number(),
     return_variant: z
-      .enum([...RETURN_VARIANTS, 'raw'])
+      .enum(MEASURED_VARIANTS)
       .meta({ description: 'How the benchmark was read: its return variant, or raw for a column other than CLOSE.' }),
   })
   .meta({ id: 'RelativeMetricsPayload' });

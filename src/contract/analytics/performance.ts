@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { RETURN_VARIANTS } from '#domain/market/market-data.js';
+import { MEASURED_VARIANTS, RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { SeriesPayload } from '../common.js';
 import { runState, type Stateless } from '../run-state.js';
 import { BacktestMetrics, BenchmarkStatistics, DrawdownRow, ReturnStatistics } from './metrics.js';
@@ -23,13 +23,10 @@ export const PerformanceView = z
     level: SeriesPayload.meta({ description: 'What is measured, 100 at the first date.' }),
     index_level: SeriesPayload.meta({ description: 'The tracked index in its own return, 100 at the first date.' }),
     benchmark: z.string().nullable().meta({ description: 'Benchmark of the run; null without one.' }),
-    benchmark_variant: z
-      .enum([...RETURN_VARIANTS, 'raw'])
-      .nullable()
-      .meta({
-        description:
-          'Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions.',
-      }),
+    benchmark_variant: z.enum(MEASURED_VARIANTS).nullable().meta({
+      description:
+        'Return of the benchmark, raw for levels taken as they stand; null without one, and of runs of earlier versions.',
+    }),
     benchmark_level: SeriesPayload.nullable().meta({
       description: 'The benchmark, 100 at the first date that both have in the window; null where they have none.',
     }),

@@ -8,6 +8,10 @@ export type Adjustment = 'none' | 'splits' | 'total';
 export const RETURN_VARIANTS = ['price', 'total', 'net'] as const;
 export type ReturnVariant = (typeof RETURN_VARIANTS)[number];
 
+/** Returns of levels that are compared with: raw ones are taken as they stand. */
+export const MEASURED_VARIANTS = [...RETURN_VARIANTS, 'raw'] as const;
+export type MeasuredVariant = (typeof MEASURED_VARIANTS)[number];
+
 /**
  * One loaded version of a store: dense panels over two integer axes, and the tables beside them.
  * Immutable by convention: the panels lie in shared memory that every worker reads.

@@ -969,6 +969,10 @@ class CompareEntry(t.TypedDict):
     run_id: t.Optional[str]
     #: The index, or the strategy where strategies are runs too.
     index_id: str
+    #: Return of the levels, raw for those taken as they stand.
+    return_variant: t.Literal["price", "total", "net", "raw"]
+    #: Currency of the levels.
+    currency: str
     #: The level, 100 at the start.
     level: SeriesPayload
     #: Last level over the first, less 1. A fraction.
@@ -986,7 +990,7 @@ class CompareView(t.TypedDict):
     index_ids: t.Sequence[str]
     #: One entry each, in the order asked for.
     entries: t.Sequence[CompareEntry]
-    #: `DIFFERENT_DATA` when the runs were made on different contents, `WINDOW_CUT` when the benchmark lacks dates that they share.
+    #: `DIFFERENT_DATA` when the runs were made on different contents, `RETURNS_DIFFER` and `CURRENCIES_DIFFER` when the levels are no like for like, `WINDOW_CUT` when the benchmark lacks dates that they share.
     findings: t.Sequence[Finding]
     #: Of the returns, by the order of the entries in both directions; null where one does not vary.
     correlations: t.Sequence[t.Sequence[t.Optional[float]]]
@@ -2625,7 +2629,7 @@ class _Finding(t.TypedDict):
     #: Errors prevent a save; warnings do not.
     severity: t.Literal["error", "warning", "info"]
     #: Stable code to branch on.
-    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL"]
+    code: t.Literal["REQUIRED", "WRONG_TYPE", "OUT_OF_RANGE", "NOT_IN_CHOICES", "UNKNOWN_FIELD", "UNKNOWN_TYPE", "UNKNOWN_PARAMETER", "MISSING_PARAMETER", "DUPLICATE_ID", "DUPLICATE_ROW_ID", "BAD_DATE", "BAD_IDENTIFIER", "ID_MISMATCH", "INVALID_RANGE", "PIPELINE_XOR_DERIVATION", "IMMUTABLE_FIELD", "UNKNOWN_OBJECTIVE", "UNKNOWN_CALENDAR", "UNKNOWN_INDEX", "RUN_NOT_FOUND", "RISK_MODEL_NOT_FOUND", "CIRCULAR_REFERENCE", "EMPTY_RANGE", "WEIGHTS_NOT_ONE", "RETURNS_DIFFER", "CURRENCIES_DIFFER", "VALUE_TYPE_MISMATCH", "UNKNOWN_FIELD_NAME", "CAP_INFEASIBLE", "NOT_IN_INDEX", "UNKNOWN_IDENTIFIER", "BENCHMARK_IS_SELF", "UNKNOWN_BLOCK_KIND", "PARENT_CHANGED", "NO_WEIGHT_DATA", "REBALANCE_HELD", "CONSTRAINT_RELAXED", "SILENT_DELISTING", "RISK_FALLBACK_IDENTITY", "FX_MISSING", "RIGHTS_NOT_ADJUSTED", "MISSING_COLUMN", "COLUMN_IGNORED", "ADJUSTMENT_UNEXPLAINED", "NOT_A_NUMBER", "NON_POSITIVE_PRICE", "DUPLICATE_KEY", "UNKNOWN_ACTION_TYPE", "BAD_RATIO", "OVERLAPPING_MEMBERSHIP", "EMPTY_DATASET", "UNREADABLE_FILE", "LOCATION_NOT_ALLOWED", "CALLBACK_NOT_ALLOWED", "LOCATION_NOT_FOUND", "MORE_FINDINGS", "CONSTRAINT_SET_NOT_FOUND", "WATCHLIST_NOT_FOUND", "PRICE_JUMP", "GAP_LONG", "ACTION_WITHOUT_PRICE", "STALE_TAIL", "PARTIAL_DATE", "PRICE_BASIS", "NO_DIVIDENDS", "CURRENCY_ASSUMED", "HISTORY_CHANGED", "DATES_ADDED", "NOT_A_SESSION", "DIFFERENT_DATA", "WINDOW_CUT", "STALE_FILL"]
     #: A sentence for people.
     message: str
     #: Where, as the client wrote it.
@@ -2979,6 +2983,15 @@ class GroupAttributionRow(t.TypedDict):
     interaction: t.Optional[float]
 
 
+class GroupAttributionViewEffects(t.TypedDict):
+    #: From holding other weights of the groups.
+    allocation: float
+    #: From other names within the groups.
+    selection: float
+    #: From both together.
+    interaction: float
+
+
 class GroupAttributionView(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
@@ -2990,8 +3003,14 @@ class GroupAttributionView(t.TypedDict):
     by: str
     #: What is compared with; null when nothing is.
     benchmark: t.Optional[str]
+    #: Return of the run.
+    return_variant: t.Literal["price", "total", "net"]
+    #: Return of the benchmark, raw for levels taken as they stand; null without one.
+    benchmark_variant: t.Optional[t.Literal["price", "total", "net", "raw"]]
     #: One row a group.
     groups: t.Sequence[GroupAttributionRow]
+    #: Each effect of all groups; together the active return. Null without a benchmark.
+    effects: t.Optional[GroupAttributionViewEffects]
     #: Last level over the first, less 1.
     total_return: float
     #: Return of the benchmark over the same dates.
@@ -3012,6 +3031,8 @@ class GroupAttributionView(t.TypedDict):
     start: str
     #: Latest date of the run at or before the requested end. A full timestamp.
     end: str
+    #: `RETURNS_DIFFER` when the benchmark leaves out dividends that the run has, or the other way round.
+    findings: t.Sequence[Finding]
 
 
 class _GroupBoundsParams(t.TypedDict):

@@ -2,11 +2,13 @@ import type {
   AttributionView,
   ContributionPayload,
   GroupAttributionRow,
+  GroupAttributionView,
   OverviewView,
 } from '#clients/typescript/divisor.js';
 import { Bars, type Bar } from '../../components/bars.js';
 import { Select } from '../../components/choice.js';
 import { ExportMenu } from '../../components/export-menu.js';
+import { Findings } from '../../components/findings.js';
 import { Metrics } from '../../components/metrics.js';
 import { Section } from '../../components/page.js';
 import { RangeBar } from '../../components/range-bar.js';
@@ -21,6 +23,7 @@ import { runKey, shownRun } from '../../state/shown-run.js';
 import { nameAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
 import { change, count, figure, percent, signClass } from '../../words/numbers.js';
+import { returnText, withReturn } from '../../words/returns.js';
 import { FactorAttribution } from './factor-attribution.js';
 
 interface AttributionProps {
@@ -69,13 +72,16 @@ export function Attribution({ id, run }: AttributionProps) {
       >
         <Answered resource={groups} what="the attribution by group">
           {(view) => (
-            <Table
-              label="attribution by sector"
-              columns={against === null ? GROUP_COLUMNS : [...GROUP_COLUMNS, ...EFFECT_COLUMNS]}
-              rows={view.groups}
-              keyOf={({ group }) => group}
-              sort={{ column: 'contribution', direction: 'desc' }}
-            />
+            <>
+              <ActiveReturn view={view} />
+              <Table
+                label="attribution by sector"
+                columns={against === null ? GROUP_COLUMNS : [...GROUP_COLUMNS, ...EFFECT_COLUMNS]}
+                rows={view.groups}
+                keyOf={({ group }) => group}
+                sort={{ column: 'contribution', direction: 'desc' }}
+              />
+            </>
           )}
         </Answered>
       </Section>
@@ -98,6 +104,30 @@ export function Attribution({ id, run }: AttributionProps) {
         </Answered>
       </Section>
     </div>
+  );
+}
+
+/** The returns of both sides and the effects of all groups: nothing without a benchmark. */
+function ActiveReturn({ view }: { readonly view: GroupAttributionView }) {
+  const { effects, benchmark, findings } = view;
+  if (effects === null || benchmark === null) return null;
+  const term = (name: string, value: number | null, help: string) =>
+    value === null ? [] : [{ term: name, value: change(value), kind: signClass(value), help }];
+  return (
+    <>
+      <Findings findings={findings} />
+      <Metrics
+        label={`Active return against ${benchmark}`}
+        metrics={[
+          ...term(`Return, ${returnText(view.return_variant)}`, view.total_return, 'Of the portfolio after costs'),
+          ...term(withReturn(benchmark, view.benchmark_variant), view.benchmark_return, 'Return of the benchmark'),
+          ...term('Active return', view.active_return, 'Return less that of the benchmark: the sum of the effects'),
+          ...term('Allocation', effects.allocation, 'Of all groups: from holding other weights of them'),
+          ...term('Selection', effects.selection, 'Of all groups: from other names within them'),
+          ...term('Interaction', effects.interaction, 'Of all groups: from both together'),
+        ]}
+      />
+    </>
   );
 }
 

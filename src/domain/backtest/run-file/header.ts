@@ -1,7 +1,7 @@
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../days.js';
 import type { TreatmentSpec } from '../../documents/index-document.js';
-import type { ReturnVariant } from '../../market/market-data.js';
+import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import type { NumberType } from '../numbers.js';
 import type { BookPart } from '../simulate/book.js';
@@ -51,7 +51,7 @@ export interface RunHeader {
   readonly benchmark: {
     readonly id: string;
     readonly kind: 'index' | 'identifier';
-    readonly variant?: ReturnVariant | 'raw';
+    readonly variant?: MeasuredVariant;
   } | null;
   /** What an overlay earns beside its names; absent of other runs. */
   readonly parts: readonly StoredPart[] | undefined;

@@ -1,6 +1,6 @@
 import { pairOf, rateSeries } from '../../market/exchange-rates.js';
 import { growthOf } from '../../market/growth.js';
-import type { ReturnVariant } from '../../market/market-data.js';
+import type { MeasuredVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import { closeOn, type PriceSeries } from '../../market/series.js';
 import { panelRow, type SessionMarket } from '../../market/session-market.js';
@@ -17,7 +17,7 @@ import { coverageOf, type CalendarCoverage } from './window.js';
 /** An external benchmark over a run. */
 export interface BenchmarkRun {
   readonly reference: NonNullable<BacktestRequest['benchmark']>;
-  readonly variant: ReturnVariant | 'raw';
+  readonly variant: MeasuredVariant;
   readonly relative: RelativeMetrics;
   /** The whole level series: index points for an index, 100 on its first date for an identifier. */
   readonly level: DatedSeries;

@@ -74,6 +74,10 @@ export function describeOtherViews(): void {
         row.interaction,
       ]);
       expect(sum(effects)).toBeCloseTo(body.active_return, 12);
+      expect(Object.keys(body.effects)).toEqual(['allocation', 'selection', 'interaction']);
+      for (const [effect, total] of Object.entries(body.effects))
+        expect(sum(body.groups.map((row: Record<string, number>) => row[effect]!))).toBeCloseTo(total as number, 12);
+      expect([alone.body.effects, alone.body.benchmark_variant, alone.body.findings]).toEqual([null, null, []]);
       expect(body.active_return).toBeCloseTo(body.total_return - body.benchmark_return, 12);
       expect(
         sum(body.groups.map((row: { benchmark_average_weight: number }) => row.benchmark_average_weight)),

@@ -1,0 +1,14 @@
+import type { Finding } from '#domain/findings.js';
+import type { MeasuredVariant } from '#domain/market/market-data.js';
+
+/** Levels whose returns leave dividends out on one side and not on the other; of a raw series nobody knows. */
+export function differingReturns(
+  levels: readonly { readonly id: string; readonly name?: string; readonly variant: MeasuredVariant }[],
+  path: string,
+): Finding[] {
+  const known = levels.filter(({ variant }) => variant !== 'raw');
+  if (new Set(known.map(({ variant }) => variant)).size <= 1) return [];
+  const named = known.map(({ id, name = id, variant }) => `${name} ${variant}`).join(', ');
+  const message = `The levels are of different returns: ${named}.`;
+  return [{ severity: 'warning', code: 'RETURNS_DIFFER', path, message }];
+}

@@ -6,12 +6,13 @@ import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow } from '#store/postgres/commit.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import { identityOf } from '../job-identity.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
-import type { AttemptKey, Beat, JobRows } from './job-rows.js';
+import type { AttemptKey, Beat, JobRows, Place } from './job-rows.js';
 
 /** A change of a job that has been committed. */
 export interface Moved {
@@ -35,9 +36,10 @@ export interface Move {
 export interface JobDocuments {
   /**
    * The live job of an id, if there is one with the same input; otherwise `admit` lets a new one pass, which is written.
+   * @param at time of the submission, as the wire writes times
    * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
    */
-  add(job: NewJob, identity: JobIdentity, admit: () => void): Promise<JobRecord>;
+  add(job: NewJob, at: string, admit: (place: Place) => void): Promise<{ record: JobRecord; isNew: boolean }>;
   /** Takes a job through an event. @returns the change, why it came too late, or undefined without a readable job */
   move(move: Move): Promise<Moved | Impossible | undefined>;
   /**
@@ -64,29 +66,36 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
   }
 
   return {
-    add: ({ payload, request, message, origin }, identity, admit) =>
+    add: (job, at, admit) =>
       documents.jobTransaction(async (tx) => {
+        const { jobId, payload, request, message, origin } = job;
         const url = origin?.callback ?? null;
-        const before = recordOf(await tx.get('job', identity.job_id));
+        const [stored, place] = await Promise.all([tx.get('job', jobId), rows.place(origin?.owner ?? '')]);
+        const before = recordOf(stored);
         if (before !== undefined && !isTerminal(before.status)) {
-          if (before.input_hash !== identity.input_hash) throw otherRequest(identity.job_id);
-          return url === null ? before : addCallback(tx, before, url);
+          if (before.input_hash !== job.inputHash) throw otherRequest(jobId);
+          return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
         }
-        admit();
+        admit(place);
         const callbacks = url === null ? [] : [newCallback(url)];
+        const identity = identityOf(job, { created_at: at, sequence: place.sequence });
         const record = { ...identity, ...newLife(message), request, callbacks };
         await write(tx, record);
-        await tx.put('job-input', identity.job_id, { payload });
-        return record;
+        await tx.put('job-input', jobId, { payload });
+        return { record, isNew: true };
       }),
     move({ jobId, attempt, event, effect, lease }) {
       let by = NO_REQUEST;
       const change = async (tx: JobTransaction) => {
-        const record = recordOf(await tx.get('job', jobId));
+        // Of an attempt that is known what it last said is asked for along with the document.
+        const beat = attempt === undefined || event.type === 'start' ? undefined : rows.beatOf(attempt);
+        const [stored, said] = await Promise.all([tx.get('job', jobId), beat]);
+        const record = recordOf(stored);
         if (record === undefined) return undefined;
         if (attempt !== undefined && record.sequence !== attempt.sequence) return 'stale-attempt';
         const { identity, life } = splitRecord(record);
-        const before = withBeat(life, life.status === 'running' ? await rows.beatOf(keyOfRecord(record)) : undefined);
+        const isAsked = life.status === 'running' && attempt === undefined;
+        const before = withBeat(life, isAsked ? await rows.beatOf(keyOfRecord(record)) : said);
         if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
         const next = advance(before, event, limits);
         if (typeof next === 'string') return next;

@@ -85,6 +85,8 @@ export const RESERVED_SECONDS = 10;
 const PASSED_OVER_SECONDS = 30;
 /** Attempts that one look takes up. */
 const SILENT_MAX = 50;
+/** In the condition of a write that may be lost with the server: its commit does not wait for the disk. */
+export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 
 /** @param schema as a quoted identifier */
@@ -102,6 +104,11 @@ export function createJobRows(database: Database, schema: string): JobRows {
     return rows.map((row) => ({ ...keyOf(row), node: row.node }));
   };
 
+  // Each half has an index of its own; one of both would read all jobs that are remembered.
+  const live = ['pending', 'running']
+    .map((status) => `SELECT job_id, revision, sequence FROM ${jobs} WHERE status = '${status}'`)
+    .join(' UNION ALL ');
+
   return {
     ...waitingRows(database, { schema, jobs }),
     async beat(key, { progress, hasNews, leaseMs }) {
@@ -109,7 +116,7 @@ export function createJobRows(database: Database, schema: string): JobRows {
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
             revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
-          WHERE ${SAME} AND status = 'running' RETURNING job_id`,
+          WHERE ${SAME} AND status = 'running' AND ${UNFLUSHED} RETURNING job_id`,
         [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
       );
       return beaten.length > 0;
@@ -132,16 +139,14 @@ export function createJobRows(database: Database, schema: string): JobRows {
       return rows.map(({ job_id: id, sequence }) => ({ id, sequence: Number(sequence) }));
     },
     async revisions(jobIds) {
-      const where = jobIds === 'live' ? `status IN ('pending', 'running')` : 'job_id = ANY($1)';
       const rows = await database.query<{ readonly job_id: string; readonly revision: string }>(
-        `SELECT job_id, revision FROM ${jobs} WHERE ${where}`,
+        jobIds === 'live' ? live : `SELECT job_id, revision FROM ${jobs} WHERE job_id = ANY($1)`,
         jobIds === 'live' ? [] : [jobIds],
       );
       return new Map(rows.map(({ job_id: id, revision }) => [id, Number(revision)]));
     },
     ids: (kind) => idsOf(`SELECT job_id FROM ${jobs} WHERE kind = $1 ORDER BY jobs.sequence`, [kind]),
-    liveIds: () =>
-      idsOf(`SELECT job_id FROM ${jobs} WHERE status IN ('pending', 'running') ORDER BY jobs.sequence`, []),
+    liveIds: () => idsOf(`SELECT job_id FROM (${live}) AS live ORDER BY sequence`, []),
     matching: ({ kinds, statuses, before, limit }) =>
       idsOf(
         `SELECT job_id FROM ${jobs} WHERE ($1::text[] IS NULL OR kind = ANY($1)) AND ($2::text[] IS NULL OR status = ANY($2))
@@ -194,7 +199,7 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
           WHERE job_id = (
             SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = $4 AND NOT owner = ANY($5)
               ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
-          ) RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt`,
+          ) AND ${UNFLUSHED} RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt`,
         [JOB_KINDS, freeBytes, memoryBytes, lane, exceptOwners],
       );
       if (row === undefined) return undefined;
@@ -202,11 +207,10 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
       return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes) };
     },
     async release({ jobId, sequence, attempt }) {
-      await database.query(`UPDATE ${jobs} SET reserved_until = NULL WHERE ${SAME} AND status = 'pending'`, [
-        jobId,
-        sequence,
-        attempt,
-      ]);
+      await database.query(
+        `UPDATE ${jobs} SET reserved_until = NULL WHERE ${SAME} AND status = 'pending' AND ${UNFLUSHED}`,
+        [jobId, sequence, attempt],
+      );
     },
     async drop({ jobId, sequence, attempt }) {
       await database.query(`DELETE FROM ${jobs} WHERE ${SAME} AND status = 'pending'`, [jobId, sequence, attempt]);

@@ -2,6 +2,7 @@ import type { Database } from '#store/postgres/database.js';
 import type { Lane } from '../compute-pool.js';
 import { HUGE_BYTES, type JobClass } from '../job-class.js';
 import type { LaneLoad, LaneLoads } from '../queue.js';
+import { UNFLUSHED } from './job-rows.js';
 
 /** What a node says of itself at every heartbeat. */
 export interface NodeState {
@@ -38,17 +39,15 @@ export interface NodeEntry extends NodeState {
   readonly reserved_bytes: number;
 }
 
-/** The nodes that live. */
-export interface LiveNodes {
-  readonly count: number;
-  /** Memory of the largest one with places in a lane; null where none has any. */
-  readonly memoryBytes: Readonly<Record<Lane, number | null>>;
-}
+/** Memory of the largest node that lives and has places in a lane; null where none has any. */
+export type LargestMemory = Readonly<Record<Lane, number | null>>;
 
 /** Statements on the nodes of a database. */
 export interface NodeRows {
-  /** Says that a node lives. @returns the nodes that live, this one among them */
-  beat(node: string, state: NodeState): Promise<LiveNodes>;
+  /** Says that a node lives. @returns nodes that live, this one among them */
+  beat(node: string, state: NodeState): Promise<number>;
+  /** @cost of all nodes: what each says is text */
+  largest(): Promise<LargestMemory>;
   /** Forgets a node that ends in order. */
   leave(node: string): Promise<void>;
   /** By name; those that fell silent within a day among them. */
@@ -73,18 +72,20 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
 
   return {
     async beat(node, state) {
-      const [row] = await database.query<{ readonly count: number } & Record<Lane, number | null>>(
+      const [row] = await database.query<{ readonly count: number }>(
         `WITH own AS (
-            INSERT INTO ${nodes} (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)
+            INSERT INTO ${nodes} (node, seen_at, state) SELECT $1::text, clock_timestamp(), $2::text WHERE ${UNFLUSHED}
               ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state
           ), gone AS (DELETE FROM ${nodes} WHERE seen_at < clock_timestamp() - interval '1 day')
-          SELECT count(*)::int AS count, ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live} AND node <> $1`,
+          SELECT count(*)::int AS count FROM ${nodes} WHERE ${live} AND node <> $1`,
         [node, JSON.stringify(state)],
       );
-      const others = row!; // One row always.
-      const withOwn = (lane: Lane): number | null =>
-        state.places[lane] === 0 ? others[lane] : Math.max(others[lane] ?? 0, state.memory_bytes ?? Infinity);
-      return { count: others.count + 1, memoryBytes: { heavy: withOwn('heavy'), light: withOwn('light') } };
+      return row!.count + 1; // One row always.
+    },
+    async largest() {
+      const sql = `SELECT ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live}`;
+      const [row] = await database.query<LargestMemory>(sql, []);
+      return row!; // One row always.
     },
     async leave(node) {
       await database.query(`DELETE FROM ${nodes} WHERE node = $1`, [node]);

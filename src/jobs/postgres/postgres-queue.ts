@@ -9,7 +9,6 @@ import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
 import { endedJob, eventOf } from '../ending.js';
 import { createLeases } from '../local/leases.js';
-import { identityOf } from '../job-identity.js';
 import { toStatus, traced } from '../job-record.js';
 import { isTerminal, type LifeEvent } from '../life-cycle.js';
 import type {
@@ -114,20 +113,18 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   }
 
   async function write(job: NewJob): Promise<JobStatus> {
-    const place = await rows.place(job.origin?.owner ?? '');
     await forgetSurplus();
-    const identity = identityOf(job, { created_at: timestampOf(clock), sequence: place.sequence });
-    const record = await jobs.add(job, identity, () => {
+    const bytesMax = await presence.jobBytesMax(JOB_KIND_CATALOGUE[job.kind].lane);
+    const { record, isNew } = await jobs.add(job, timestampOf(clock), (place) => {
       if (isDraining) throw new Refusal('DRAINING', 'The service is stopping.');
-      const { lane } = JOB_KIND_CATALOGUE[job.kind];
-      admit(job, place, { ...limits, jobBytesMax: presence.jobBytesMax(lane) ?? limits.jobBytesMax });
+      admit(job, place, { ...limits, jobBytesMax: bytesMax ?? limits.jobBytesMax });
     });
-    if (record.sequence === identity.sequence) {
-      log.info(traced(identity), 'job accepted');
-      watchers.notify(job.jobId);
-      node?.onWork();
-    }
-    return (await reader.find(job.jobId))?.status ?? toStatus(record, record, record);
+    const status = toStatus(record, record, record);
+    if (!isNew) return (await reader.find(job.jobId))?.status ?? status;
+    log.info(traced(record), 'job accepted');
+    watchers.notify(job.jobId);
+    node?.onWork();
+    return status;
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
@@ -137,7 +134,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       const moved = await jobs.move({ jobId, event });
       if (typeof moved === 'object') {
         follow(moved, event);
-        if (moved.before.status === 'running') await cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+        if (moved.before.status === 'running') cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
         return moved.status;
       }
       const status = (await reader.find(jobId))?.status;
@@ -177,13 +174,16 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     }
     const event: LifeEvent = { type: 'start', at: timestampOf(clock) };
     const lease = { node: dependencies.node, ms: limits.leaseMs };
+    // Nobody replaces what the offered job was submitted with before it has ended.
+    const input = inputOf(offered.jobId);
+    input.catch(() => {}); // Told below.
     const moved = await jobs.move({ jobId: offered.jobId, attempt: offered, event, lease });
     if (moved === undefined) await rows.drop(offered);
     if (typeof moved !== 'object') return undefined;
     follow(moved, event);
     const granted = leases.of(moved);
     if (granted === undefined) return undefined;
-    return { lease: granted, job: moved.identity, input: await inputOf(offered.jobId) };
+    return { lease: granted, job: moved.identity, input: await input };
   }
 
   async function inputOf(jobId: string): Promise<Claim['input']> {

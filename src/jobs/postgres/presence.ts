@@ -1,10 +1,11 @@
 import type { Database } from '#store/postgres/database.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
+import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import type { QueueLimits, Room } from '../queue.js';
 import type { JobRows } from './job-rows.js';
 import { createLookOut } from './look-out.js';
-import { createNodeRows, type LiveNodes, type NodeRows, type NodeState } from './node-rows.js';
+import { createNodeRows, type LargestMemory, type NodeRows, type NodeState } from './node-rows.js';
 
 export interface PresenceOptions {
   readonly database: Database;
@@ -15,6 +16,7 @@ export interface PresenceOptions {
   /** What it says of itself; it is not listed without. */
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
   readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
 }
 
 /** A node among the nodes of a database. */
@@ -25,8 +27,11 @@ export interface Presence {
   pauseMs(): number;
   /** Whether a job waits that the node has room for. */
   hasWork(room: Room): Promise<boolean>;
-  /** Memory of the largest node that runs jobs of a lane; undefined for a node that says nothing of itself. */
-  jobBytesMax(lane: Lane): number | undefined;
+  /**
+   * Memory of the largest node that runs jobs of a lane, as it was some seconds ago at most; undefined for a node that
+   * says nothing of itself.
+   */
+  jobBytesMax(lane: Lane): Promise<number | undefined>;
   /** Counts the finish of an attempt that had been given up. */
   noteStale(): void;
   leave(): Promise<void>;
@@ -35,16 +40,21 @@ export interface Presence {
 
 type JobLook = Pick<JobRows, 'hasWaiting'>;
 
-export function createPresence({ database, schema, node, describe, limits }: PresenceOptions, jobs: JobLook): Presence {
+/** How long the largest memory is taken to be what it was. */
+const LARGEST_MS = 2000;
+
+export function createPresence(
+  { database, schema, node, describe, limits, clock }: PresenceOptions,
+  jobs: JobLook,
+): Presence {
   const rows = createNodeRows(database, schema);
   const lookOut = createLookOut();
-  let nodes: LiveNodes | undefined;
+  let largest: { readonly memory: LargestMemory; readonly untilMs: number } | undefined;
   let stale = 0;
   return {
     async announce() {
       if (describe === undefined) return;
-      nodes = await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
-      lookOut.nodes = nodes.count;
+      lookOut.nodes = await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
     },
     pauseMs: () => lookOut.pauseMs(),
     async hasWork(room) {
@@ -53,7 +63,12 @@ export function createPresence({ database, schema, node, describe, limits }: Pre
       lookOut.note(isWaiting);
       return isWaiting;
     },
-    jobBytesMax: (lane) => nodes && (nodes.memoryBytes[lane] ?? Infinity),
+    async jobBytesMax(lane) {
+      if (describe === undefined) return undefined;
+      if (largest === undefined || largest.untilMs < clock.monotonicMs())
+        largest = { memory: await rows.largest(), untilMs: clock.monotonicMs() + LARGEST_MS };
+      return largest.memory[lane] ?? Infinity; // A node may come.
+    },
     noteStale: () => void stale++,
     async leave() {
       if (describe !== undefined) await rows.leave(node).catch(() => {}); // Its silence says it too.

@@ -47,6 +47,14 @@ export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX }: Database
   // A connection that broke while nobody used it is replaced by the pool; one in use fails its query.
   pool.on('error', () => {});
   const underWay = new Set<Promise<unknown>>();
+  /** Names under which connections keep what they have parsed; the program has a few dozen statements. */
+  const names = new Map<string, string>();
+
+  function nameOf(text: string): string {
+    const name = names.get(text) ?? `divisor_${names.size + 1}`;
+    names.set(text, name);
+    return name;
+  }
 
   async function ask<R extends pg.QueryResultRow>(text: string, values: readonly unknown[]): Promise<readonly R[]> {
     const client = await pool.connect().catch((cause: unknown) => {
@@ -56,7 +64,7 @@ export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX }: Database
     client.on('error', ignore);
     let isBroken = false;
     try {
-      return (await client.query<R>(text, [...values])).rows;
+      return (await client.query<R>({ name: nameOf(text), text, values: [...values] })).rows;
     } catch (cause) {
       isBroken = isLost(cause);
       throw refusalOf(cause);

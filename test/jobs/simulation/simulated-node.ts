@@ -106,7 +106,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
       announce: async () => {},
       pauseMs: () => LOOK_MS,
       hasWork: (room: Room) => rows.hasWaiting({ ...room, memoryBytes: LIMITS.jobBytesMax }),
-      jobBytesMax: () => LIMITS.jobBytesMax,
+      jobBytesMax: async () => LIMITS.jobBytesMax,
       noteStale: () => world.onStale(),
       leave: async () => {},
       loads: () => Promise.reject(new Error('nobody asks')),

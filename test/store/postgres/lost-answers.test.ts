@@ -16,7 +16,7 @@ describe.skipIf(!hasPostgresql)('a commit whose answer is lost', () => {
     store.subscribe('run-stored', ({ run_id: id }) => heard.push(id));
     await store.transaction((tx) => tx.put('run', 'count', { n: 0 }));
     for (let n = 0; n < 8; n++) {
-      proxy.cutNext('commit_1', n % 2 === 0 ? 'before' : 'after');
+      proxy.cutNext('run-stored', n % 2 === 0 ? 'before' : 'after');
       await store.transaction(async (tx) => {
         const { body } = (await tx.get('run', 'count')) as StoredDocument;
         await tx.put('run', 'count', { n: (body as { readonly n: number }).n + 1 });

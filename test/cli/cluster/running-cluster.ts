@@ -123,8 +123,12 @@ function placesOf(url: string, { access }: S3Service): Record<string, string> {
 }
 
 /** A market of five names, and indices on it. */
-export async function prepare({ ask, finished }: RunningService, ids: readonly string[]): Promise<void> {
-  const { body } = await ask<{ job_id: string }>('POST', '/data/synthetic', MARKET);
+export async function prepare(
+  { ask, finished }: RunningService,
+  ids: readonly string[],
+  market = MARKET,
+): Promise<void> {
+  const { body } = await ask<{ job_id: string }>('POST', '/data/synthetic', market);
   expect(await finished(body.job_id)).toMatchObject({ status: 'succeeded' });
   for (const id of ids) expect((await ask('PUT', `/indices/${id}`, { ...INDEX, id })).status).toBe(200);
 }

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { runService } from '../../services/running-service.js';
 import type { Listening } from '../process.js';
 import { openCluster, prepare, type JobRow, type RunningCluster } from './running-cluster.js';
+import { createSuite } from './suite.js';
 
 const LEASE_S = 5;
 
@@ -88,6 +90,30 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     const left = (await cluster.nodes()).filter(({ node }) => node !== row.node);
     expect(left.map(({ role }) => role).toSorted()).toEqual(['service', 'worker', 'worker']);
     workers = workers.filter((each) => each !== holder);
+  });
+
+  test('of any kind has the bits of one process with three threads, through the end of the worker that had it', async () => {
+    const suite = createSuite(cluster.front);
+    cluster.s3.isClosed = true;
+    await suite.submit();
+    const runningJobs = () =>
+      cluster.query<{ id: string; node: string }>(
+        `SELECT job_id AS id, node FROM divisor.jobs WHERE status = 'running'`,
+      );
+    await expect.poll(async () => (await runningJobs()).length).toBeGreaterThan(0);
+    const [{ id: killed, node }] = (await runningJobs()) as [{ id: string; node: string }];
+    const holder = workers.find(({ home }) => node.endsWith(home))!;
+    holder.child.kill('SIGKILL');
+    cluster.s3.isClosed = false;
+    workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
+    const hashes = await suite.hashes();
+    expect((await cluster.row(killed)).crashes).toBe(1);
+    const embedded = await runService(['--workers', '3']);
+    await prepare(embedded, []);
+    const alone = createSuite(embedded);
+    await alone.submit();
+    expect(hashes).toEqual(await alone.hashes());
+    await embedded.close();
   });
 
   test('is told of by its node, which answers nothing else', async () => {

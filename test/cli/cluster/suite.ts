@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { expect } from 'vitest';
+import type { RunningService } from '../../services/running-service.js';
+
+/** Work of every heavy kind on the market that a service serves. */
+export interface Suite {
+  /** Submits the first of it at once. */
+  submit(): Promise<void>;
+  /** SHA-256 by result of everything, once it has ended. */
+  hashes(): Promise<Readonly<Record<string, string>>>;
+}
+
+type Work = readonly [path: string, body: Readonly<Record<string, unknown>>];
+
+/** Indices of the suite, by what weighs them. */
+const WEIGHTINGS = { CAPPED: { type: 'MarketCapWeight', cap: 0.4 }, EVENLY: { type: 'EqualWeight' } };
+const CONSTRAINTS = [{ id: 'position', type: 'PositionBounds', params: { lower: 0, upper: 0.5 } }];
+/** Each stage needs results of the one before it. */
+const STAGES: readonly (readonly Work[])[] = [
+  [
+    ['/analytics/CAPPED/backtest', { transaction_cost_bps: 10 }],
+    ['/analytics/EVENLY/backtest', {}],
+    [
+      '/analytics/sweeps',
+      { sweep_id: 'costs', index_id: 'EVENLY', grid: { '/request/transaction_cost_bps': [0, 5, 10] } },
+    ],
+  ],
+  [
+    ['/risk-models/shrunk/estimate', { index_id: 'CAPPED', intensity_method: 'ledoit_wolf' }],
+    ['/optimise/runs', { index_id: 'EVENLY', constraint_set_id: 'core', objective: 'min_variance' }],
+    ['/analytics/CAPPED/simulate', { horizon: 21, paths: 1000 }],
+  ],
+];
+/** Results as clients read them. */
+const VIEWS = [
+  '/analytics/CAPPED/record',
+  '/analytics/EVENLY/record',
+  '/analytics/EVENLY/weights',
+  '/risk-models/shrunk',
+];
+
+export function createSuite({ ask, finished }: RunningService): Suite {
+  const results: Record<string, string> = {};
+  let submitted: readonly (readonly [path: string, jobId: string])[] = [];
+
+  const submitAll = (works: readonly Work[]) =>
+    Promise.all(
+      works.map(async ([path, body]) => {
+        const answer = await ask<{ job_id: string }>('POST', path, body);
+        expect(answer.status, JSON.stringify(answer.body)).toBe(202);
+        return [path, answer.body.job_id] as const;
+      }),
+    );
+
+  async function collect(): Promise<void> {
+    for (const [path, jobId] of submitted) {
+      const { status, error, result } = await finished(jobId);
+      expect([path, status, error]).toEqual([path, 'succeeded', null]);
+      results[path] = hashOf(result);
+    }
+  }
+
+  return {
+    async submit() {
+      for (const [id, weighting] of Object.entries(WEIGHTINGS)) {
+        const pipeline = { treatment: { dividends: 'total' }, weighting };
+        const index = { id, name: id, calendar: 'XNYS', base_date: '2024-02-01', rebalance: { frequency: 'monthly' } };
+        expect((await ask('PUT', `/indices/${id}`, { ...index, pipeline })).status).toBe(200);
+      }
+      await ask('PUT', '/optimise/constraint-sets/core', { id: 'core', name: 'Core', constraints: CONSTRAINTS });
+      submitted = await submitAll(STAGES[0]!);
+    },
+    async hashes() {
+      await collect();
+      for (const stage of STAGES.slice(1)) {
+        submitted = await submitAll(stage);
+        await collect();
+      }
+      for (const path of VIEWS) {
+        const { status, body } = await ask('GET', path);
+        expect([path, status]).toEqual([path, 200]);
+        results[path] = hashOf(body);
+      }
+      return results;
+    },
+  };
+}
+
+/** Members that say when something was made, and names of runs: no two results share them. */
+const OF_THEIR_TIME = new Set(['run_at', 'run_id', 'created_at', 'estimated_at', 'updated_at', 'validated_at']);
+
+const hashOf = (result: unknown): string =>
+  createHash('sha256')
+    .update(JSON.stringify(result, (name, value: unknown) => (OF_THEIR_TIME.has(name) ? null : value)))
+    .digest('hex');

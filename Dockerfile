@@ -21,7 +21,7 @@ COPY --from=build /divisor/data ./data
 COPY --from=build /divisor/dist ./dist
 RUN groupadd --system --gid 8080 divisor \
     && useradd --system --uid 8080 --gid divisor --home-dir /var/lib/divisor --shell /usr/sbin/nologin divisor \
-    && install --directory --owner=divisor --group=divisor --mode=0700 /var/lib/divisor
+    && install --directory --owner=divisor --group=divisor --mode=0700 /var/lib/divisor /mnt/shared
 USER divisor
 VOLUME /var/lib/divisor
 EXPOSE 8080

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import { SETTINGS } from '#cli/settings.js';
+import { EXIT_TEMPORARY } from '#store/start-refusal.js';
+import { finishedHere } from './process.js';
 
 interface Container {
   readonly name: string;
@@ -62,6 +67,52 @@ test('start commands of this version with settings that it knows', () => {
   const named = items.flatMap(({ data = {}, stringData = {} }) => [...Object.keys(data), ...Object.keys(stringData)]);
   expect(named.filter((name) => !variables.has(name))).toEqual([]);
   expect(named).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
+});
+
+/** The services of the Compose file: what stands in the block of each, with that of the block it takes over. */
+const services = Object.fromEntries(
+  compose
+    .slice(compose.indexOf('services:\n'), compose.search(/^volumes:/m))
+    .split(/^ {2}(?=\S)/m)
+    .slice(1)
+    .map((block) => [/^[\w-]+/.exec(block)![0], block] as const)
+    .map(([name, block], _, blocks) => {
+      const anchor = /<<: \*(\w+)/.exec(block)?.[1];
+      return [name, block + (blocks.find(([, other]) => other.includes(`&${anchor}\n`))?.[1] ?? '')];
+    }),
+);
+
+test('of Compose name what is there, and start again in any order after a restart of the machine', () => {
+  const topLevel = (name: string) => [
+    ...new RegExp(`^${name}: \\{(.*)\\}$`, 'm').exec(compose)![1]!.matchAll(/(\w+): \{/g),
+  ];
+  const volumes = topLevel('volumes').map(([, name]) => name);
+  expect(Object.keys(services)).toEqual(['postgres', 'migrate', 'front-a', 'front-b', 'worker']);
+  for (const [name, block] of Object.entries(services)) {
+    expect([name, /restart: (\S+)/.exec(block)?.[1]]).toEqual([
+      name,
+      name === 'migrate' ? 'on-failure' : 'unless-stopped',
+    ]);
+    for (const [, volume] of block.matchAll(/volumes: \["(\w+):/g)) expect(volumes).toContain(volume);
+    for (const [, needed, condition] of block.matchAll(/depends_on: \{ ([\w-]+): \{ condition: (\w+) \}/g)) {
+      expect(Object.keys(services)).toContain(needed);
+      if (condition === 'service_healthy') expect(services[needed!]).toContain('healthcheck:');
+    }
+  }
+  // The folder of a new volume is that of the image: of its user.
+  const mounts = [...compose.matchAll(/"results:([^"]+)"/g)].map(([, folder]) => folder!);
+  for (const folder of mounts)
+    expect(readFileSync('Dockerfile', 'utf8')).toMatch(new RegExp(`install .*--owner=divisor.* ${folder}`));
+});
+
+test('of Compose end by themselves where the database is not there yet, as their restart wants', async () => {
+  const home = join(tmpdir(), 'divisor-never-opened');
+  const places = { DATABASE_URL: 'postgres://divisor@127.0.0.1:1/divisor', DIVISOR_ARTIFACTS: 'file:///nowhere' };
+  for (const verb of ['migrate', 'serve', 'worker']) {
+    const words = verb === 'migrate' ? [verb] : [verb, '--home', home, '--port', '0'];
+    expect([verb, (await finishedHere(words, places)).status]).toEqual([verb, EXIT_TEMPORARY]);
+  }
+  await rm(home, { recursive: true, force: true });
 });
 
 test('of Kubernetes name what is there: labels, volumes, ports, configurations', () => {

@@ -1,4 +1,4 @@
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
@@ -25,6 +26,8 @@ if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
 
 export interface PostgresqlServer {
   readonly port: number;
+  /** Folder of its data. */
+  readonly data: string;
   /** Connection URL of its only database, with a password. */
   readonly url: string;
   query(sql: string): Promise<void>;
@@ -32,6 +35,8 @@ export interface PostgresqlServer {
   kill(): void;
   /** Ends the server as a crash does, and starts it again on its data. */
   crash(): Promise<void>;
+  /** Makes a standby a server of its own. */
+  promote(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -45,6 +50,8 @@ export interface PostgresqlOptions {
   /** Whether it goes on when this process ends; then whoever made the folder ends it. */
   readonly outlives?: boolean;
   readonly settings?: readonly string[];
+  /** Begins as a standby of this server, which waits for it before it acknowledges a commit. */
+  readonly standbyOf?: PostgresqlServer;
   /** Folder of `server.crt` and `server.key`: clients may encrypt. */
   readonly tls?: string;
 }
@@ -56,9 +63,10 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   const user = process.getuid?.() === 0 ? (userOf('postgres') ?? userOf('nobody')) : undefined;
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
-  const made = preparedFiles(user);
+  const made = preparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
   const programs = join(made, 'native', 'bin');
-  execFileSync('cp', ['-a', join(made, 'data'), data]); // with its owner
+  if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
+  else execFileSync('cp', ['-a', join(made, 'data'), data]); // with its owner
   const port = await freePort();
   const encrypted = options.tls === undefined ? [] : encryption(options.tls, folder, user);
   const words = `-D ${data} -p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -F`.split(' ');
@@ -89,7 +97,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     for (let tries = 0; ; tries++) {
       try {
         const client = await connect();
-        await client.query(`ALTER USER tester PASSWORD '${PASSWORD}'`);
+        if (options.standbyOf === undefined) await client.query(`ALTER USER tester PASSWORD '${PASSWORD}'`);
         await client.end();
         return;
       } catch (error) {
@@ -99,17 +107,21 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
     }
   }
   await answering();
+  async function query(sql: string): Promise<void> {
+    const client = await connect();
+    try {
+      await client.query(sql);
+    } finally {
+      await client.end();
+    }
+  }
+  if (options.standbyOf !== undefined) await waitFor(options.standbyOf);
   return {
     port,
+    data,
     url: `postgresql://tester:${PASSWORD}@127.0.0.1:${port}/postgres`,
-    async query(sql) {
-      const client = await connect();
-      try {
-        await client.query(sql);
-      } finally {
-        await client.end();
-      }
-    },
+    query,
+    promote: () => query('SELECT pg_promote()'),
     kill: end,
     async crash() {
       await ended();
@@ -128,8 +140,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
  * Folder of the programs and the data of an empty server, made once in a run of the tests: initialising takes a second
  * of processor time, copying a tenth of it.
  */
-function preparedFiles(user: { readonly uid: number; readonly gid: number } | undefined): string {
-  const run = process.env['TEST_RUN_FOLDER']!; // Set before the first test.
+function preparedFiles(run: string, user: { readonly uid: number; readonly gid: number } | undefined): string {
   chmodSync(run, 0o755);
   const prepared = join(run, 'postgresql-files');
   if (existsSync(prepared)) return prepared;
@@ -149,6 +160,43 @@ function preparedFiles(user: { readonly uid: number; readonly gid: number } | un
     rmSync(folder, { recursive: true, force: true }); // Another file made them first.
   }
   return prepared;
+}
+
+/** The data of a running server, set up to follow it. */
+async function copyAsStandby(
+  { data: from, port, url }: PostgresqlServer,
+  data: string,
+  user: { readonly uid: number; readonly gid: number } | undefined,
+): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  await client.query(`SELECT pg_backup_start('standby', true)`);
+  // A file that goes meanwhile is in the log that the standby reads.
+  spawnSync('cp', ['-a', from, data]);
+  rmSync(join(data, 'postmaster.pid'), { force: true });
+  const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop()');
+  await client.end();
+  writeFileSync(join(data, 'backup_label'), rows[0]!.labelfile);
+  writeFileSync(join(data, 'standby.signal'), '');
+  const primary = `host=127.0.0.1 port=${port} user=tester application_name=standby`;
+  writeFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${primary}'\n`);
+  if (user !== undefined) execFileSync('chown', ['-R', `${user.uid}:${user.gid}`, data]);
+  chmodSync(data, 0o700);
+}
+
+/** Lets a server wait for its standby from now on. */
+async function waitFor({ url }: PostgresqlServer): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  await client.query(`ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+  await client.query('SELECT pg_reload_conf()');
+  const isInStep = async (): Promise<boolean> =>
+    (await client.query(`SELECT FROM pg_stat_replication WHERE sync_state = 'sync'`)).rows.length > 0;
+  for (let tries = 0; !(await isInStep()); tries++) {
+    if (tries === START_TRIES) throw new Error('The standby does not follow.');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await client.end();
 }
 
 /** Settings of a server with a certificate: its key has to be of its user alone. */

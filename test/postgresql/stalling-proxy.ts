@@ -7,12 +7,14 @@ export interface StallingProxy {
   stall(): void;
   /** What was under way passes now. */
   pass(): void;
+  /** Leads to another server of loopback from now on; what is open is closed. */
+  turnTo(url: string): void;
   close(): Promise<void>;
 }
 
 /** @param url of a server that listens on a port of loopback */
 export async function openStallingProxy(url: string): Promise<StallingProxy> {
-  const target = new URL(url);
+  let target = new URL(url);
   const sockets = new Set<Socket>();
   let isStalled = false;
   const server = createServer((client) => {
@@ -46,6 +48,10 @@ export async function openStallingProxy(url: string): Promise<StallingProxy> {
     pass() {
       isStalled = false;
       for (const socket of sockets) socket.resume();
+    },
+    turnTo(other) {
+      target = new URL(other);
+      for (const socket of sockets) socket.destroy();
     },
     close() {
       for (const socket of sockets) socket.destroy();

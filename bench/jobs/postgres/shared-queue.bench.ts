@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -13,6 +12,7 @@ import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { percentile, spread } from '../../percentiles.js';
+import { serverProcess } from './server-process.js';
 
 /**
  * The queue on PostgreSQL, flushed to disk, from two processes' connections: a job of nothing from its submission to its
@@ -85,35 +85,17 @@ const overhead = async (name: string) => {
   console.log(`overhead at the median        ${(median(shared) - median(alone)).toFixed(2)} ms`);
 };
 
-/** Processor time of the processes of the server, ms; those of the benchmark's connections live until its end. */
-async function serverMs(): Promise<number> {
-  let ticks = 0;
-  for (const name of await readdir('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    // State, parent and so on: what comes after the name of the program.
-    const fields = (await readFile(`/proc/${name}/stat`, 'utf8').catch(() => '')).split(') ')[1]?.split(' ') ?? [];
-    if (fields[1] === serverPid) ticks += Number(fields[11]) + Number(fields[12]);
-  }
-  return ticks * 10;
-}
-
 const client = new Client(server.url);
 await client.connect();
-const serverPid = readFileSync(
-  (await client.query<{ data: string }>(`SELECT current_setting('data_directory') AS data`)).rows[0]!.data +
-    '/postmaster.pid',
-  'utf8',
-).split('\n')[0];
-const walBytes = async (): Promise<number> =>
-  Number((await client.query(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS bytes`)).rows[0].bytes);
+const usage = await serverProcess(client);
 
 async function costs(name: string): Promise<void> {
-  const [ms, bytes] = [await serverMs(), await walBytes()];
-  for (let i = 0; i < BATCH; i += 10)
-    await Promise.all(Array.from({ length: 10 }, (_, j) => once(queues.front, queues.worker, `${name}-${i + j}`)));
-  const [cost, log] = [(await serverMs()) - ms, (await walBytes()) - bytes];
+  const { ms, bytes } = await usage.during(async () => {
+    for (let i = 0; i < BATCH; i += 10)
+      await Promise.all(Array.from({ length: 10 }, (_, j) => once(queues.front, queues.worker, `${name}-${i + j}`)));
+  });
   console.log(
-    `${name.padEnd(30)}${(cost / BATCH).toFixed(2)} ms of PostgreSQL a job, ${(log / BATCH / 1024).toFixed(1)} KiB of WAL`,
+    `${name.padEnd(30)}${(ms / BATCH).toFixed(2)} ms of PostgreSQL a job, ${(bytes / BATCH / 1024).toFixed(1)} KiB of WAL`,
   );
 }
 

@@ -11,14 +11,16 @@ import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
 import { startS3, type S3Service } from '../../store/s3/s3-service.js';
 import { INDEX, MARKET } from '../even-index.js';
+import { faultPlan } from './fault-plan.js';
 import { serving, working, type Listening } from '../process.js';
 
-/** `CLUSTER_SHARE=0.1` does a tenth of it. */
-const SHARE = Number(process.env['CLUSTER_SHARE'] ?? 1);
-const times = (count: number): number => Math.max(1, Math.round(count * SHARE));
-const ACKNOWLEDGED = Math.round(10_000 * SHARE);
+const PLAN = faultPlan(process.env);
 const LEASE_S = 10;
 const AWAY_MS = 14_000;
+const OUTAGE_MS = 20_000;
+/** Time beyond the lease in which another node has taken over, and in which that is seen. */
+const TAKE_OVER_MS = 2000;
+const SEEN_MS = 1000;
 const CLIENTS = 4;
 
 type Json = Record<string, unknown>;
@@ -64,7 +66,10 @@ async function work(fronts: readonly Place[], client: number, written: Written, 
 }
 
 interface Faulty {
-  readonly server: PostgresqlServer;
+  /** The server that has the database. */
+  server: PostgresqlServer;
+  /** Time from when a process went away to the end of each attempt it had, ms. */
+  readonly takeOvers: Promise<number>[];
   readonly s3: S3Service;
   readonly proxies: readonly StallingProxy[];
   readonly fronts: readonly Place[];
@@ -72,13 +77,16 @@ interface Faulty {
   close(): Promise<void>;
 }
 
-/** A database of its own, two fronts, and four workers whose ways to the database can be cut. */
+/** Beside those of the test: a standby reads the log for as long as its copy is made. */
+const SERVER_SETTINGS = ['-c', 'max_connections=200', '-c', 'wal_keep_size=1GB', '-c', 'max_wal_senders=4'];
+
+/** A database of its own, two fronts and four workers, each with a way to the database that can be cut. */
 async function openFaulty(): Promise<Faulty> {
-  const server = await startPostgresql({ settings: ['-c', 'max_connections=200'] });
+  const server = await startPostgresql({ settings: SERVER_SETTINGS });
   await migrateDatabase({ url: server.url });
   const s3 = await startS3();
   const base = await mkdtemp(join(tmpdir(), 'divisor-faults-'));
-  const proxies = await Promise.all(Array.from({ length: 4 }, () => openStallingProxy(server.url)));
+  const proxies = await Promise.all(Array.from({ length: 6 }, () => openStallingProxy(server.url)));
   const environment = (url: string): Record<string, string> => ({
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${s3.access.bucket}/${s3.access.prefix}`,
@@ -89,13 +97,14 @@ async function openFaulty(): Promise<Faulty> {
   });
   const flags = ['--log-level', 'warn', '--drain-ms', '0'];
   const place = async (start: () => Promise<Listening>): Promise<Place> => ({ start, run: await start() });
-  const front = (i: number) => place(() => serving(join(base, `front-${i}`), flags, environment(server.url)));
+  const front = (i: number) => place(() => serving(join(base, `front-${i}`), flags, environment(proxies[i]!.url)));
   const worker = (url: string, i: number) =>
     place(() => working(join(base, `worker-${i}`), [...flags, '--workers', '1'], environment(url)));
   const fronts = await Promise.all([front(0), front(1)]);
-  const workers = await Promise.all(proxies.map(({ url }, i) => worker(url, i)));
-  return {
+  const workers = await Promise.all(proxies.slice(2).map(({ url }, i) => worker(url, i)));
+  const faulty: Faulty = {
     server,
+    takeOvers: [],
     s3,
     proxies,
     fronts,
@@ -105,48 +114,96 @@ async function openFaulty(): Promise<Faulty> {
       await Promise.all([...fronts, ...workers].map(({ run }) => run.ended));
       await Promise.all(proxies.map((proxy) => proxy.close()));
       await s3.stop();
-      await server.stop();
+      await faulty.server.stop();
       await rm(base, { recursive: true, force: true });
     },
   };
+  return faulty;
 }
 
 /** Everything that is to happen, in an order of chance. */
-function faultsOf({ server, s3, proxies, fronts, workers }: Faulty, random: () => number): (() => Promise<void>)[] {
+function faultsOf(faulty: Faulty, random: () => number): (() => Promise<void>)[] {
+  const { s3, proxies, fronts, workers, takeOvers } = faulty;
   const any = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
+  /** Looks at what becomes of the attempts of a process that goes away. */
+  async function leaves({ run }: Place, away: () => void): Promise<void> {
+    const held = await attemptsOf(faulty.server.url, run.home);
+    away();
+    takeOvers.push(...held.map((attempt) => takenOver(faulty, attempt)));
+  }
   async function kill(one: Place): Promise<void> {
-    one.run.child.kill('SIGKILL');
+    await leaves(one, () => void one.run.child.kill('SIGKILL'));
     await one.run.ended;
     one.run = await one.start();
   }
-  async function pause({ run: { child } }: Place): Promise<void> {
-    child.kill('SIGSTOP');
+  async function failOver(): Promise<void> {
+    const standby = await startPostgresql({ settings: SERVER_SETTINGS, standbyOf: faulty.server });
+    await sleep(2000); // Both work, in step.
+    await faulty.server.stop();
+    await standby.promote();
+    faulty.server = standby;
+    for (const proxy of proxies) proxy.turnTo(standby.url);
+  }
+  async function pause(one: Place): Promise<void> {
+    const { child } = one.run;
+    await leaves(one, () => void child.kill('SIGSTOP'));
     await sleep(AWAY_MS);
     child.kill('SIGCONT');
   }
-  async function cut(proxy: StallingProxy): Promise<void> {
-    proxy.stall();
+  async function cut(place: number): Promise<void> {
+    const proxy = proxies[place]!;
+    await leaves([...fronts, ...workers][place]!, () => proxy.stall());
     await sleep(AWAY_MS);
     proxy.pass();
   }
   async function closeObjects(): Promise<void> {
     s3.isClosed = true;
-    await sleep(20_000);
+    await sleep(OUTAGE_MS);
     s3.isClosed = false;
   }
-  const repeated = (count: number, fault: () => Promise<void>) => Array.from({ length: times(count) }, () => fault);
+  const repeated = (count: number, fault: () => Promise<void>) => Array.from({ length: count }, () => fault);
   const faults = [
-    ...repeated(50, () => kill(any(workers))),
-    ...repeated(10, () => server.crash()),
-    ...repeated(10, () => pause(any(workers))),
-    ...repeated(10, () => cut(any(proxies))),
-    ...repeated(5, () => kill(any(fronts))),
-    closeObjects,
+    ...repeated(PLAN.workerKills, () => kill(any(workers))),
+    ...repeated(PLAN.databaseKills, () => faulty.server.crash()),
+    ...repeated(PLAN.pauses, () => pause(any(workers))),
+    ...repeated(PLAN.partitions, () => cut(Math.floor(random() * proxies.length))),
+    ...repeated(PLAN.frontKills, () => kill(any(fronts))),
+    ...repeated(PLAN.failovers, failOver),
+    ...repeated(PLAN.objectStoreOutages, closeObjects),
   ];
   return faults
     .map((fault) => ({ fault, at: random() }))
     .toSorted((a, b) => a.at - b.at)
     .map(({ fault }) => fault);
+}
+
+/** An attempt of a process. */
+interface Attempt {
+  readonly job_id: string;
+  readonly attempt: number;
+}
+
+async function asked<R extends object>(url: string, sql: string, values: readonly unknown[]): Promise<readonly R[]> {
+  const client = new Client(url);
+  client.on('error', () => {}); // Told by the query.
+  try {
+    await client.connect();
+    return (await client.query(sql, [...values])).rows as R[];
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+const attemptsOf = (url: string, home: string): Promise<readonly Attempt[]> =>
+  asked(url, `SELECT job_id, attempt FROM divisor.jobs WHERE status = 'running' AND node LIKE '%' || $1`, [home]);
+
+/** Time until an attempt is no more the one that runs. */
+async function takenOver(faulty: Faulty, { job_id: id, attempt }: Attempt): Promise<number> {
+  const start = performance.now();
+  const running = `SELECT FROM divisor.jobs WHERE job_id = $1 AND attempt = $2 AND status = 'running'`;
+  // A database that is away is asked again.
+  while ((await asked(faulty.server.url, running, [id, attempt]).catch(() => [{}])).length > 0) await sleep(100);
+  return performance.now() - start;
 }
 
 /** What is in the database once every job has come to its end. */
@@ -194,15 +251,24 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
       while (written.indices.size + written.jobs.size < count) await sleep(100);
     };
     for (const [i, fault] of faults.entries()) {
-      await reached((ACKNOWLEDGED * i) / faults.length);
+      await reached((PLAN.acknowledged * i) / faults.length);
       await fault();
     }
-    await reached(ACKNOWLEDGED);
+    await reached(PLAN.acknowledged);
     state.isOver = true;
     await Promise.all(clients);
     const result = await found(cluster.server.url, written);
-    console.log(JSON.stringify({ share: SHARE, faults: faults.length, ...result }));
+    const takeOverMs = Math.max(0, ...(await Promise.all(cluster.takeOvers)));
+    console.log(
+      JSON.stringify({
+        plan: PLAN,
+        takenOver: cluster.takeOvers.length,
+        takeOverMs: Math.round(takeOverMs),
+        ...result,
+      }),
+    );
     expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
+    expect(takeOverMs).toBeLessThan(LEASE_S * 1000 + TAKE_OVER_MS + SEEN_MS);
     await cluster.close();
   },
   3_600_000,

@@ -14,7 +14,7 @@ const WARM_UP = 20;
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-front-'));
 const server = await startPostgresql({ settings: ['-c', 'fsync=on'] });
-const places = ['--database', server.url, '--artifacts', `file://${folder}`, '--migrate'];
+const places = ['--database', server.url, '--artifacts', `file://${folder}`, '--migrate', 'on'];
 const services = {
   embedded: await startService(['--workers', '1']),
   front: await startService([...places, '--workers', '1']),

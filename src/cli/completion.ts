@@ -9,6 +9,29 @@ export const COMPLETION_HELP = [
   'Examples\n  source <(divisor completion bash)\n  divisor completion zsh > ~/.zfunc/_divisor\n  divisor completion fish > ~/.config/fish/completions/divisor.fish\n',
 ].join('\n');
 
+/** Ids that a shell asks for while it completes. */
+export type IdKind = 'indices' | 'stores';
+
+/** By what a word of a command, or a flag, is called: the ids that it may be. */
+const IDS: Readonly<Record<string, IdKind>> = {
+  INDEX: 'indices',
+  INDICES: 'indices',
+  STORE: 'stores',
+  index: 'indices',
+  benchmark: 'indices',
+};
+
+/** Ids among the words that may follow, as the script of a shell asks for them. */
+const idsFor = (name: string) => (Object.hasOwn(IDS, name) ? [`@${IDS[name]!}`] : []);
+
+/** Words as a script has them: ids are asked for when they are wanted. @param asked around the command that tells them */
+const inScript = (words: readonly string[], [before, after]: readonly [string, string]) =>
+  words
+    .map((word) =>
+      word.startsWith('@') ? `${before}divisor completion ids ${word.slice(1)} 2>/dev/null${after}` : word,
+    )
+    .join(' ');
+
 /** What may follow a command. */
 export interface Completion {
   readonly words: readonly string[];
@@ -24,12 +47,12 @@ const PLAIN = /^[\w.,:@%+-]+$/;
 
 /** What may follow a command of this grammar. @param extra flags besides its own and `--help` */
 export function completionOf({ words, flags }: Grammar, extra: readonly (keyof typeof COMMON_OPTIONS)[]): Completion {
-  const values = ({ type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
-    type === 'boolean' ? null : choices.filter((choice) => PLAIN.test(choice));
+  const values = (flag: string, { type, choices = [] }: Pick<Flag, 'type' | 'choices'>) =>
+    type === 'boolean' ? null : [...choices.filter((choice) => PLAIN.test(choice)), ...idsFor(flag)];
   const all = [...Object.entries(flags), ...extra.map((flag) => [flag, COMMON_OPTIONS[flag]] as const)];
   return {
-    words: words.flatMap(({ choices = [] }) => choices),
-    flags: { ...Object.fromEntries(all.map(([flag, form]) => [`--${flag}`, values(form)])), '--help': null },
+    words: words.flatMap(({ name, choices = [] }) => [...choices, ...idsFor(name)]),
+    flags: { ...Object.fromEntries(all.map(([flag, form]) => [`--${flag}`, values(flag, form)])), '--help': null },
   };
 }
 
@@ -87,7 +110,7 @@ function cases(commands: Completions, offer: (words: readonly string[]) => strin
 }
 
 function bash(commands: Completions): string {
-  const offer = (words: readonly string[]) => `words="${words.join(' ')}"`;
+  const offer = (words: readonly string[]) => `words="${inScript(words, ['$(', ')'])}"`;
   return `_divisor() {
   local word="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words=""
   if [ "$word" = "=" ]; then word=""
@@ -105,7 +128,7 @@ complete -o filenames -F _divisor divisor
 
 /** Sourced, or loaded by the first completion, which it then answers. */
 function zsh(commands: Completions): string {
-  const offer = (words: readonly string[]) => `compadd -- ${words.join(' ')}`;
+  const offer = (words: readonly string[]) => `compadd -- ${inScript(words, ['$(', ')'])}`;
   return `#compdef divisor
 _divisor() {
   local command="\${words[2]}" flag="\${words[CURRENT-1]}"
@@ -124,7 +147,7 @@ function fish(commands: Completions): string {
   const isAt = (words: number) => `test (count (commandline -opc)) -eq ${words}`;
   const flagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
-    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${values.join(' ')}"`}`;
+    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${inScript(values, ['(', ')'])}"`}`;
   };
   const lines = [
     line(isAt(1), `-f -a "${firstWords(commands).join(' ')}"`),
@@ -132,7 +155,14 @@ function fish(commands: Completions): string {
       line(`__divisor_is ${family}; and ${isAt(2)}`, `-f -a "${seconds.join(' ')}"`),
     ),
     ...Object.entries(commands).flatMap(([name, { words, flags }]) => [
-      ...(words.length === 0 ? [] : [line(`__divisor_is ${name}; and ${isAt(2)}`, `-f -a "${words.join(' ')}"`)]),
+      ...(words.length === 0
+        ? []
+        : [
+            line(
+              `__divisor_is ${name}; and ${isAt(1 + name.split(' ').length)}`,
+              `-f -a "${inScript(words, ['(', ')'])}"`,
+            ),
+          ]),
       ...Object.entries(flags).map(([flag, values]) => line(`__divisor_is ${name}`, flagLine(flag, values))),
     ]),
   ];

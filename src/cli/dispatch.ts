@@ -97,7 +97,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   completion: {
     summary: 'Print what makes a shell complete commands, flags and values: bash, zsh, fish.',
     help: async () => (await import('./completion.js')).COMPLETION_HELP,
-    run: async (argv) => (await import('./completion.js')).completion(argv, await completions()),
+    run: async (argv, environment) =>
+      argv[0] === 'ids'
+        ? (await import('./completion-ids.js')).completionIds(argv.slice(1), environment)
+        : (await import('./completion.js')).completion(argv, await completions()),
   },
   demo: {
     summary: 'Run the main job end to end on a generated market, and keep serving it.',

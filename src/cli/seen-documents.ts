@@ -10,6 +10,7 @@ import { withClient } from '#store/postgres/open-documents.js';
 
 /** What is looked at of a stored document. */
 export interface SeenDocument {
+  readonly id: string;
   readonly kind: string | undefined;
   readonly isReadable: boolean;
   /** Of a data store. */
@@ -25,8 +26,9 @@ export async function seenDocuments(
   if (reader === undefined) return undefined;
   try {
     const documents: SeenDocument[] = [];
-    for await (const { kind, unreadable, body } of reader.entries())
+    for await (const { kind, id, unreadable, body } of reader.entries())
       documents.push({
+        id,
         kind,
         isReadable: unreadable === undefined,
         dataset: kind === 'store' ? readDataset(body) : undefined,

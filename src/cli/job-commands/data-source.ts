@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, extname, resolve } from 'node:path';
 import { UsageError } from '../usage-error.js';
+import { parquetOfArrow } from './arrow-file.js';
 
 /** Data that a command line names: a place that the service reads, or a file that is sent to it. */
 export type DataSource =
@@ -11,13 +12,22 @@ export type DataSource =
       readonly tables: { readonly market?: string };
       readonly name: string;
     }
-  | { readonly kind: 'content'; readonly format: 'csv' | 'xlsx'; readonly content: string; readonly name: string };
+  | {
+      readonly kind: 'content';
+      readonly format: 'csv' | 'xlsx' | 'parquet';
+      /** In base64. */
+      readonly content: string;
+      readonly name: string;
+    };
 
 /** Single tables that are read where they lie. */
 const TABLE = /\.(parquet|csv|csv\.gz|jsonl|jsonl\.gz|txt|tsv)$/i;
 
 /** Files that are sent to the service. */
-const SENT = /\.(xlsx|zip)$/i;
+const SENT = /\.(xlsx|zip|arrow|feather|ipc)$/i;
+
+/** Those of them that are written as Parquet first. */
+const ARROW = /\.(arrow|feather|ipc)$/i;
 
 /** @throws UsageError for a file of another kind, and for one to send that is not there */
 export async function dataSource(word: string): Promise<DataSource> {
@@ -31,23 +41,16 @@ export async function dataSource(word: string): Promise<DataSource> {
   if (!isFile) return { kind: 'folder', location: path, tables: {}, name: basename(path) };
   if (TABLE.test(path)) return { kind: 'folder', location: dirname(path), tables: { market: basename(path) }, name };
   const format = formatOf(path);
-  return {
-    kind: 'content',
-    format,
-    content: (await readFile(path)).toString('base64'),
-    name: basename(path, extname(path)),
-  };
+  const bytes = await (format === 'parquet' ? parquetOfArrow(path) : readFile(path));
+  return { kind: 'content', format, content: bytes.toString('base64'), name: basename(path, extname(path)) };
 }
 
-function formatOf(path: string): 'csv' | 'xlsx' {
+function formatOf(path: string): 'csv' | 'xlsx' | 'parquet' {
   const extension = extname(path).toLowerCase();
   if (extension === '.zip') return 'csv';
   if (extension === '.xlsx') return 'xlsx';
-  if (/\.(arrow|feather|ipc)$/.test(extension))
-    throw new UsageError(
-      `${path} is an Arrow file: save it as Parquet (DataFrame.to_parquet), or import the frame by the Python client`,
-    );
+  if (ARROW.test(path)) return 'parquet';
   throw new UsageError(
-    `${path} must be a folder, a table (.parquet, .csv, .jsonl, .txt, .tsv), an .xlsx workbook or a .zip of CSV files`,
+    `${path} must be a folder, a table (.parquet, .csv, .jsonl, .txt, .tsv, .arrow, .feather), an .xlsx workbook or a .zip of CSV files`,
   );
 }

@@ -2,6 +2,8 @@ import {
   DivisorError,
   type DataStore,
   type DivisorClient,
+  type ImportRequest,
+  type ImportResult,
   type InspectResult,
   type Mapping,
 } from '#clients/typescript/divisor.js';
@@ -65,7 +67,9 @@ export const importMarket: JobCommand<Imported> = {
     if (source.kind === 'content') {
       const { tables: _none, ...body } = common;
       const { format, content } = source;
-      const { store } = await client.call('importStore', { body: { ...body, format, content }, note });
+      const { store } = await (format === 'parquet'
+        ? uploaded(client, content, { ...body, note })
+        : client.call('importStore', { body: { ...body, format, content }, note }));
       return { result: { ...store, read_as } };
     }
     const { kind, location } = source;
@@ -81,6 +85,21 @@ export const importMarket: JobCommand<Imported> = {
       ...(store.findings === undefined || store.findings.length === 0 ? [] : [findingsTable(store.findings)]),
     ].join('\n'),
 };
+
+type Declared = Pick<ImportRequest, 'name' | 'store_id' | 'adjustment' | 'activate' | 'mapping'> & {
+  readonly currency?: string | undefined;
+};
+
+/** A table as Parquet, with what is declared of it beside it. */
+function uploaded(
+  client: DivisorClient,
+  content: string,
+  { mapping, note, ...declared }: Declared & { readonly note: string | undefined },
+): Promise<ImportResult> {
+  const query = { ...declared, ...(mapping == null ? {} : { mapping: JSON.stringify(mapping) }) };
+  const bytes = new Uint8Array(Buffer.from(content, 'base64'));
+  return client.upload('importStore', 'application/vnd.apache.parquet', bytes, { query, note });
+}
 
 /** Files that a line lists. */
 const FILES_MAX = 10;

@@ -1,14 +1,14 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { MessageReader, type Message } from 'apache-arrow';
+import { CompressionType, MessageReader, type Message } from 'apache-arrow';
 
 /** Bytes read for the first messages of a stream: its schema, and the metadata of a batch. */
 const HEAD_BYTES = 4 << 20;
 
 /**
- * Whether the batches of an Arrow stream are compressed, as its first one says; false where that is not seen in the
- * first 4 MiB.
+ * Whether the batches of an Arrow stream are compressed by what is not read, as its first one says; false where that is
+ * not seen in the first 4 MiB.
  */
-export function isCompressedArrow(path: string): boolean {
+export function isUnreadCompression(path: string): boolean {
   const messages = new MessageReader(headOf(path));
   try {
     for (const message of messages) if (!message.isSchema()) return isCompressed(message);
@@ -19,8 +19,8 @@ export function isCompressedArrow(path: string): boolean {
 }
 
 function isCompressed(message: Message): boolean {
-  if (message.isRecordBatch()) return message.header().compression !== null;
-  return message.isDictionaryBatch() && message.header().data.compression !== null;
+  const batch = message.isRecordBatch() ? message.header() : message.isDictionaryBatch() ? message.header().data : null;
+  return (batch?.compression?.type ?? CompressionType.LZ4_FRAME) !== CompressionType.LZ4_FRAME;
 }
 
 function headOf(path: string): Uint8Array {

@@ -1,9 +1,31 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { DataType, RecordBatchReader, type RecordBatch, type Vector } from 'apache-arrow';
+import {
+  CompressionType,
+  compressionRegistry,
+  DataType,
+  RecordBatchReader,
+  type RecordBatch,
+  type Vector,
+} from 'apache-arrow';
 import type { Problems } from '../content/problems.js';
+import { decodeLz4Frame } from './lz4-frame.js';
 import type { ParquetColumn } from './parquet-columns.js';
 import { assertTimeZone, daysIn } from './time-zones.js';
 import { writeParquet, type RowGroup } from './write-parquet.js';
+
+/** Bytes that the columns of one batch may have once they are decompressed: eight of 16 million doubles. */
+const BATCH_BYTES_MAX = 1 << 30;
+
+/** Bytes of the batch that is read now. */
+let decodedBytes = 0;
+
+compressionRegistry.set(CompressionType.LZ4_FRAME, {
+  decode(frame) {
+    const bytes = decodeLz4Frame(frame, BATCH_BYTES_MAX - decodedBytes);
+    decodedBytes += bytes.length;
+    return bytes;
+  },
+});
 
 const READ_BYTES = 8 << 20;
 
@@ -64,7 +86,7 @@ function* bytesOf(path: string): Generator<Uint8Array> {
 function* rowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
   let waiting: RecordBatch[] = [];
   let rows = 0;
-  for (const batch of batches) {
+  for (const batch of countedFromEach(batches)) {
     waiting.push(batch);
     rows += batch.numRows;
     if (rows < GROUP_ROWS) continue;
@@ -73,6 +95,17 @@ function* rowGroups(batches: Iterable<RecordBatch>): Generator<RowGroup> {
     rows = 0;
   }
   if (waiting.length > 0) yield groupOf(waiting, rows);
+}
+
+/** Batches whose bytes are counted from the beginning of each. */
+function* countedFromEach(batches: Iterable<RecordBatch>): Generator<RecordBatch> {
+  const reading = batches[Symbol.iterator]();
+  for (;;) {
+    decodedBytes = 0;
+    const next = reading.next();
+    if (next.done === true) return;
+    yield next.value;
+  }
 }
 
 function groupOf(batches: readonly RecordBatch[], rows: number): RowGroup {

@@ -16,6 +16,7 @@ const LF = 0x0a;
 const CR = 0x0d;
 const SPACE = 0x20;
 const DELIMITERS = [',', ';', '\t', '|'] as const;
+const HEADING_BYTES_MAX = 1 << 16; // with a delimiter in it, if anywhere: a title above the header has none
 
 /** One record of a CSV file: its cells as ranges of bytes. */
 export interface CsvRecord {
@@ -199,15 +200,15 @@ function afterLine(bytes: Uint8Array, from: number): number {
 
 const startOfText = ([a, b, c]: Uint8Array) => (a === 0xef && b === 0xbb && c === 0xbf ? 3 : 0);
 
-/** The delimiter of the header line: the accepted one it holds most often outside quotes; 0 while the line is incomplete. */
+/** The delimiter of the first line that has one: the accepted one it holds most often outside quotes; 0 while that is not known. */
 function delimiterOf(bytes: Uint8Array, from: number, last: boolean): number {
   const counts = DELIMITERS.map(() => 0);
   let isQuoted = false;
   let position = from;
-  for (; position < bytes.length; position++) {
+  for (; position < Math.min(bytes.length, from + HEADING_BYTES_MAX); position++) {
     const byte = bytes[position]!;
     if (byte === QUOTE) isQuoted = !isQuoted;
-    else if (!isQuoted && (byte === LF || byte === CR)) break;
+    else if (!isQuoted && (byte === LF || byte === CR) && counts.some((count) => count > 0)) break;
     else if (!isQuoted) {
       const which = DELIMITERS.findIndex((text) => text.charCodeAt(0) === byte);
       if (which >= 0) counts[which]! += 1;

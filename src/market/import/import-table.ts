@@ -4,7 +4,7 @@ import { withKeptRows } from '../mapping/kept-rows.js';
 import type { Problems } from '../content/problems.js';
 import { tableAlone } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
-import { isCompressedArrow } from '../formats/arrow-compression.js';
+import { isUnreadCompression } from '../formats/arrow-compression.js';
 import { writeArrowAsParquet } from '../formats/arrow-to-parquet.js';
 import { appended, refuseAppendedAdjustment, type Imported } from './perform-import.js';
 
@@ -27,11 +27,12 @@ export async function importTable(
     return undefined;
   }
   const parquet = format === 'parquet' ? path : `${path}.parquet`;
-  if (format === 'arrow' && isCompressedArrow(path)) {
+  if (format === 'arrow' && isUnreadCompression(path)) {
     problems.error({
       code: 'UNREADABLE_FILE',
       path: dataset,
-      message: 'The Arrow stream is compressed (LZ4 or ZSTD). Uncompressed streams are read, and Parquet files.',
+      message:
+        'The Arrow stream is compressed by ZSTD. Uncompressed streams are read, those of LZ4, and Parquet files.',
     });
     return undefined;
   }

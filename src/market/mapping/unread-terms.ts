@@ -2,9 +2,10 @@ import type { Mapping } from '#domain/documents/mapping.js';
 import type { Problems } from '../content/problems.js';
 
 /** Columns that say something of a name, and are none of a bar: Currency, Exchange, Sector. */
-const TERMS = /^(currency|currencycode|ccy|waehrung|währung|exchange|mic|sector|industry|country)$/;
+const TERMS =
+  /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|moeda|valuta|exchange|mic|sector|industry|country)$/;
 
-const CURRENCY = /^(currency|currencycode|ccy|waehrung|währung)$/;
+const CURRENCY = /^(currency|currencycode|ccy|waehrung|währung|devise|moneda|moeda|valuta)$/;
 
 const plain = (name: string) => name.toLowerCase().replaceAll(/[^\p{L}]/gu, '');
 

@@ -175,7 +175,7 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     if (holder === undefined) return;
     const message =
       kind === 'database'
-        ? `The database with these tables is already registered as the data store ${holder.store_id}.`
+        ? `The database with these tables is already registered as the data store ${holder.store_id}.${OTHERWISE}`
         : registeredText(tables.market, location, holder);
     throw new Refusal('FOLDER_REGISTERED', message, { store_id: holder.store_id });
   }
@@ -292,8 +292,11 @@ function registeredText(
   const what = market === undefined ? `The folder ${location}` : `The file ${market} of ${location}`;
   const part =
     market === held ? '' : held === undefined ? ', which reads the whole folder' : `, whose market is its file ${held}`;
-  return `${what} is already registered as the data store ${storeId}${part}.`;
+  return `${what} is already registered as the data store ${storeId}${part}.${OTHERWISE}`;
 }
+
+/** What is meant, most of the times, by registering a place twice. */
+const OTHERWISE = ' To read it otherwise, change that store (adjustment, mapping) or register a copy.';
 
 function areTwoFiles(a: DatasetDocument['tables'], b: DatasetDocument['tables']): boolean {
   return a.market !== undefined && b.market !== undefined && a.market !== b.market;

@@ -14,6 +14,10 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['inspect ./prices --adjustment s', ['splits']],
   ['inspect ./prices --thousands n', ['none']],
   ['inspect ./prices --encoding utf-16', ['utf-16be', 'utf-16le']],
+  ['backtest EV', ['EVEN']],
+  ['index show O', ['ODD']],
+  ['activate ', ['desk']],
+  ['export weights --index ', ['EVEN', 'ODD']],
   ['completion ', ['bash', 'fish', 'zsh']],
   ['keys re', ['revoke']],
   ['serve --drain', ['--drain-ms']],
@@ -58,7 +62,14 @@ compdef() { :; }
 _files() { :; }
 `;
 
-const BEFORE = { bash: '', zsh: OF_ZSH, fish: '' } as const;
+/** Stands in for the command that tells ids. */
+const TELLS_IDS = `divisor() { if [ "$3" = indices ]; then printf 'EVEN\\nODD\\n'; else echo desk; fi; }`;
+
+const BEFORE = {
+  bash: TELLS_IDS,
+  zsh: OF_ZSH + TELLS_IDS,
+  fish: `function divisor; if test $argv[3] = indices; printf 'EVEN\\nODD\\n'; else; echo desk; end; end`,
+} as const;
 
 const QUESTIONS: Readonly<Record<'bash' | 'zsh' | 'fish', (line: string) => string>> = {
   bash(line) {

@@ -1,3 +1,4 @@
+import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { spawnSync } from 'node:child_process';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
@@ -254,6 +255,21 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(status, err).toBe(0);
     const derived = { derived_actions: { dividends: 1, splits: 0 }, rows: { market: 4, corporate_actions: 1 } };
     expect(linesOf(out).at(-1)).toMatchObject({ result: derived });
+  });
+
+  test('a Feather file is a store by one command, as it is or as an inspection reads it', async () => {
+    const bars = { identifier: ['A', 'A'], date: ['2024-01-02', '2024-01-03'], CLOSE: Float64Array.of(1.5, 2.5) };
+    await writeFile(file('bars.feather'), tableToIPC(tableFromArrays(bars), 'file'));
+    for (const words of [
+      ['--id', 'feather'],
+      ['--id', 'feather-read', '--inspect'],
+    ]) {
+      const { status, out } = await asked(['import', file('bars.feather'), ...words]);
+      expect([status, linesOf(out).at(-1)]).toMatchObject([
+        0,
+        { result: { store_id: words[1], identifiers: 1, start: '2024-01-02', end: '2024-01-03', rows: { market: 2 } } },
+      ]);
+    }
   });
 
   test('a refresh that brings a day of only some names ends with 3 where that is asked for', async () => {

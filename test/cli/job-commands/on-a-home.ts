@@ -33,6 +33,16 @@ export function describeOnAHome(): void {
       expect(result.metrics.total_return).toBeCloseTo(result.level.data.at(-1)! / result.level.data[0]! - 1, 12);
     });
 
+    test('the ids that a shell completes are those of the home', async () => {
+      const asked = async (kind: string) => {
+        const { status, out } = await finishedHere(['completion', 'ids', kind], { DIVISOR_HOME: home });
+        return [status, out.split('\n')];
+      };
+      expect(await asked('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
+      expect(await asked('stores')).toEqual([0, expect.arrayContaining(['desk'])]);
+      expect(await asked('names')).toEqual([64, ['']]);
+    });
+
     test('a backtest that need not run has the stored result at once', async () => {
       const { status, out, err } = await onHome(['backtest', 'EVEN', '--cost-bps', '5', '--if-stale']);
       expect([status, err]).toEqual([0, '']);

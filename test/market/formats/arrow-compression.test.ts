@@ -3,18 +3,25 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tableFromArrays, tableToIPC } from 'apache-arrow';
 import { expect, test } from 'vitest';
+import { decodeLz4Frame } from '#market/formats/lz4-frame.js';
 import { createProblems } from '#market/content/problems.js';
 import { importTable } from '#market/import/import-table.js';
 import { PLAIN_TERMS } from '#market/mapping/mapped-content.js';
 
-/** The stream of a table of one column as pyarrow writes it, in base64. */
+/** Streams as pyarrow writes them, in base64: ten closes of 7.5 of the name A from 2024-01-01 on, and one column. */
 const COMPRESSED = {
   LZ4: [
-    '/////3gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAEAAAAUAAAAEAAUAAgABgAHAAwAAAAQ',
-    'ABAAAAAAAAEDEAAAABwAAAAEAAAAAAAAAAUAAABDTE9TRQAGAAgABgAGAAAAAAACAAAAAAD/////mAAAABQAAAAAAAAADAAYAAYA',
-    'BQAIAAwADAAAAAADBAAcAAAAKAAAAAAAAAAAAAAADAAcABAABAAIAAwADAAAAEgAAAAcAAAAFAAAAAIAAAAAAAAAAAAAAAQABAAE',
-    'AAAAAgAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAACYAAAAAAAAAAAAAAAEAAAACAAAAAAAAAAAAAAAAAAAAEAAAAAAAAAAEIk0Y',
-    'YECCDwAAABEAAQCg+D8AAAAAAAAEQAAAAAAAAP////8AAAAA',
+    '/////9gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAMAAAB0AAAAOAAAAAQAAACo////AAABAxAA',
+    'AAAcAAAABAAAAAAAAAAFAAAAQ0xPU0UABgAIAAYABgAAAAAAAgDY////AAABBRAAAAAYAAAABAAAAAAAAAAEAAAAZGF0ZQAAAADE////',
+    'EAAUAAgABgAHAAwAAAAQABAAAAAAAAEFEAAAACAAAAAEAAAAAAAAAAoAAABpZGVudGlmaWVyAAAEAAQABAAAAAAAAAD/////GAEAABQA',
+    'AAAAAAAADAAYAAYABQAIAAwADAAAAAADBAAcAAAAOAEAAAAAAAAAAAAADAAcABAABAAIAAwADAAAAKgAAAAcAAAAFAAAAAoAAAAAAAAA',
+    'AAAAAAQABAAEAAAACAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEMAAAAAAAAASAAAAAAAAAAhAAAAAAAAAHAAAAAAAAAAAAAAAAAA',
+    'AABwAAAAAAAAAEMAAAAAAAAAuAAAAAAAAABMAAAAAAAAAAgBAAAAAAAAAAAAAAAAAAAIAQAAAAAAACoAAAAAAAAAAAAAAAMAAAAKAAAA',
+    'AAAAAAAAAAAAAAAACgAAAAAAAAAAAAAAAAAAAAoAAAAAAAAAAAAAAAAAAAAsAAAAAAAAAAQiTRhgQIIsAACAAAAAAAEAAAACAAAAAwAA',
+    'AAQAAAAFAAAABgAAAAcAAAAIAAAACQAAAAoAAAAAAAAAAAAAAAAKAAAAAAAAAAQiTRhgQIIKAACAQUFBQUFBQUFBQQAAAAAAAAAAAAAA',
+    'LAAAAAAAAAAEIk0YYECCLAAAgAAAAAAKAAAAFAAAAB4AAAAoAAAAMgAAADwAAABGAAAAUAAAAFoAAABkAAAAAAAAAAAAAAAAZAAAAAAA',
+    'AAAEIk0YYECCNQAAAKUyMDI0LTAxLTAxCgAVMgoAFTMKABU0CgAVNQoAFTYKABU3CgAVOAoAsDkyMDI0LTAxLTEwAAAAAAAAAABQAAAA',
+    'AAAAAAQiTRhgQIITAAAAEQABACEeQAcADwgAK1AAAAAeQAAAAAAAAAAAAAD/////AAAAAA==',
   ].join(''),
   ZSTD: [
     '/////3gAAAAQAAAAAAAKAAwABgAFAAgACgAAAAABBAAMAAAACAAIAAAABAAIAAAABAAAAAEAAAAUAAAAEAAUAAgABgAHAAwAAAAQ',
@@ -25,7 +32,7 @@ const COMPRESSED = {
   ].join(''),
 };
 
-async function findingsOf(bytes: Uint8Array) {
+async function imported(bytes: Uint8Array) {
   const folder = await mkdtemp(join(tmpdir(), 'divisor-arrow-'));
   const path = join(folder, 'market');
   const problems = createProblems();
@@ -33,20 +40,75 @@ async function findingsOf(bytes: Uint8Array) {
     await writeFile(path, bytes);
     const table = { path, dataset: 'market', format: 'arrow' } as const;
     const answer = { folder, held: null, load: false };
-    await importTable({ table, answer, terms: PLAIN_TERMS }, problems, () => {});
-    return problems.findings();
+    const read = await importTable({ table, answer, terms: PLAIN_TERMS }, problems, () => {});
+    return { closes: read && [...read.content.fields.get('CLOSE')!], findings: problems.findings() };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-test.each(['LZ4', 'ZSTD'] as const)('a stream compressed by %s is refused with what is read instead', async (codec) => {
-  const findings = await findingsOf(Buffer.from(COMPRESSED[codec], 'base64'));
+test('a stream compressed by ZSTD is refused with what is read instead', async () => {
+  const { findings } = await imported(Buffer.from(COMPRESSED.ZSTD, 'base64'));
   expect(findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
-  expect(findings[0]!.message).toMatch(/compressed.*Uncompressed.*Parquet/);
+  expect(findings[0]!.message).toMatch(/compressed by ZSTD.*Uncompressed.*Parquet/);
+});
+
+test('a stream compressed by LZ4 is read, and one that is damaged is told', async () => {
+  const bytes = Buffer.from(COMPRESSED.LZ4, 'base64');
+  expect(await imported(bytes)).toEqual({ closes: Array.from({ length: 10 }, () => 7.5), findings: [] });
+  const damaged = Buffer.from(bytes);
+  damaged[bytes.indexOf(Buffer.from([0x04, 0x22, 0x4d, 0x18]))] = 0;
+  expect((await imported(damaged)).findings).toMatchObject([{ code: 'UNREADABLE_FILE', path: 'market' }]);
 });
 
 test('a stream that is not compressed is read', async () => {
   const table = tableFromArrays({ identifier: ['A'], date: ['2024-01-02'], CLOSE: Float64Array.of(1.5) });
-  expect(await findingsOf(tableToIPC(table, 'stream'))).toEqual([]);
+  expect(await imported(tableToIPC(table, 'stream'))).toEqual({ closes: [1.5], findings: [] });
+});
+
+/** A frame of blocks that are of 64 KiB at most. */
+const frameOf = (...blocks: readonly Buffer[]) =>
+  Buffer.concat([
+    Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x40, 0x40, 0]),
+    ...blocks.flatMap((block) => [uint32(block.length), block]),
+    uint32(0),
+  ]);
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
+}
+
+const decoded = (frame: Uint8Array) => decodeLz4Frame(frame, 1000);
+
+/** One literal and a match of nine bytes that overlaps it, then one literal. */
+const OVERLAPPING = Buffer.from([0x15, 0x61, 1, 0, 0x10, 0x62]);
+
+test('a frame is what its sequences say by hand, in later blocks too', () => {
+  const text = `${'a'.repeat(10)}b`;
+  expect(Buffer.from(decoded(frameOf(OVERLAPPING))).toString()).toBe(text);
+  const back = Buffer.from([0x04, 11, 0, 0x10, 0x63]); // eight bytes of the block before, then one literal
+  expect(Buffer.from(decoded(frameOf(OVERLAPPING, back))).toString()).toBe(`${text}${'a'.repeat(8)}c`);
+  const long = Buffer.from([0xff, 3, ...Buffer.from('x'.repeat(18)), 1, 0, 255, 2, 0x00]); // 15 + 3, and 4 + 15 + 255 + 2
+  expect(decoded(frameOf(long))).toEqual(new Uint8Array(18 + 276).fill(0x78));
+});
+
+test.each([
+  ['no frame', Buffer.from('PAR1'), 'no LZ4 frame'],
+  ['cut short', frameOf(OVERLAPPING).subarray(0, 14), 'cut short'],
+  ['a match before the beginning', frameOf(Buffer.from([0x10, 0x61, 9, 0, 0x10, 0x62])), 'damaged'],
+  [
+    'more than is read',
+    frameOf(Buffer.from([0x1f, 0x61, 1, 0, 255, 255, 255, 255, 0, 0x10, 0x62])),
+    'more than is read',
+  ],
+  ['more literals than there are', frameOf(Buffer.from([0x50, 0x61])), 'damaged'],
+  [
+    'a match beyond the room of a block',
+    frameOf(Buffer.from([0x1f, 0x61, 1, 0, ...Buffer.alloc(300, 255), 0])),
+    'damaged',
+  ],
+])('bytes with %s are refused', (_what, bytes, message) => {
+  expect(() => decoded(bytes)).toThrow(message);
 });

@@ -57,3 +57,23 @@ test('a change in percent is no name, nor is what Investing.com writes behind on
   expect(preview.data).toEqual([['AAPL', '2024-01-16', 183.63, 182.16, 184.26, 180.93, 65_080_000]]);
   expect(unsure.filter(({ required }) => required)).toEqual([]);
 });
+
+test.each([
+  [
+    'a title without a delimiter',
+    'ASML.csv',
+    'Historical Data\nNL0010273215\nDate;Open;High;Low;Last;Close;Number of Shares;Turnover\n16/01/2024;650,1;655,2;649,3;652,4;652,5;512345;334000000\n',
+    [650.1, 655.2, 649.3, 652.5, 512_345],
+  ],
+  [
+    'what tells Excel the delimiter',
+    'NDA.csv',
+    'sep=;\nDate;Bid;Opening price;High price;Low price;Closing price;Total volume;Trades;\n2024-01-16;119,1;118,5;119,5;118,1;119,2;1 234 567;4 321;\n',
+    [118.5, 119.5, 118.1, 119.2, 1_234_567],
+  ],
+])('%s above the header is passed over', async (_what, name, text, bar) => {
+  const { preview, unsure } = await inspected(name, text);
+  const value = (field: string) => preview.data[0]![preview.columns.indexOf(field)];
+  expect(['OPEN', 'HIGH', 'LOW', 'CLOSE', 'VOLUME'].map(value)).toEqual(bar);
+  expect(unsure.filter(({ required }) => required)).toEqual([]);
+});

@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { dayFrom, formatDay } from '#domain/days.js';
 import { Mapping } from '#domain/documents/mapping.js';
+import { createProblems } from '#market/content/problems.js';
+import { readImport } from '#market/import/read-import.js';
 import { places, readFolder, writeFiles } from '../store-folder.js';
 import { REAL_SETS, hasRealSets } from '../real-sets.js';
 
@@ -184,4 +186,23 @@ describe.skipIf(!hasRealSets)('real adjusted closes', () => {
       expect(Math.abs((level * first) / of(priced[t]!, 'Adj Close') - 1)).toBeLessThan(1e-6),
     );
   });
+});
+
+test('the answer of an import counts the actions that it derived', async () => {
+  const market = {
+    columns: ['identifier', 'date', 'CLOSE', 'Adj Close'],
+    data: [
+      ['A', '2024-01-02', 100, 98],
+      ['A', '2024-01-03', 98, 98],
+    ],
+  };
+  const mapping = Mapping.parse({ adjusted_close: 'Adj Close' });
+  const read = await readImport({ kind: 'tables', tables: { market } }, createProblems(), {
+    mapping,
+    adjustment: 'splits',
+  });
+  expect([read?.derived, read?.rows]).toMatchObject([
+    { dividends: 1, splits: 0 },
+    { market: 2, corporate_actions: 1 },
+  ]);
 });

@@ -66,7 +66,7 @@ export function describeRegistering(): void {
         expect(error).toMatchObject({ code: 'FOLDER_REGISTERED' });
         expect(error['message']).toContain(`${asked}${location}`);
         expect(error['message']).toMatch(
-          'market' in tables ? /store two-b\.$/ : /store two-[ab], .* file [ab]\.csv\.$/,
+          'market' in tables ? /store two-b\. To / : /store two-[ab], .* file [ab]\.csv\. To /,
         );
       }
     });

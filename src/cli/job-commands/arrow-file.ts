@@ -1,0 +1,32 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { UsageError } from '../usage-error.js';
+
+/** An Arrow file, Feather or stream as the bytes of a Parquet file. @throws UsageError for one that is not read */
+export async function parquetOfArrow(path: string): Promise<Buffer> {
+  const [{ isUnreadCompression }, { writeArrowAsParquet }, { createProblems }] = await Promise.all([
+    import('#market/formats/arrow-compression.js'),
+    import('#market/formats/arrow-to-parquet.js'),
+    import('#market/content/problems.js'),
+  ]);
+  if (isUnreadCompression(path))
+    throw new UsageError(
+      `${path} is compressed by ZSTD; Arrow files are read uncompressed or by LZ4, as are Parquet files`,
+    );
+  const folder = await mkdtemp(join(tmpdir(), 'divisor-arrow-'));
+  try {
+    const problems = createProblems();
+    const to = join(folder, 'market.parquet');
+    if (!(await writeArrowAsParquet(path, to, 'market', problems)))
+      throw new UsageError(
+        `${path}: ${problems
+          .findings()
+          .map(({ message }) => message)
+          .join(' ')}`,
+      );
+    return await readFile(to);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,96 @@
+const MAGIC = 0x184d2204;
+
+/** Blocks of a frame, by the code of its descriptor: 64 KiB, 256 KiB, 1 MiB, 4 MiB. */
+const BLOCK_BYTES: Readonly<Record<number, number>> = { 4: 1 << 16, 5: 1 << 18, 6: 1 << 20, 7: 1 << 22 };
+
+const MATCH_MIN = 4;
+
+/** A frame that is damaged, or larger than is read. */
+export class Lz4Fault extends Error {
+  override readonly name = 'Lz4Fault';
+}
+
+/** What is decoded so far, with room for a block. */
+interface Output {
+  bytes: Uint8Array<ArrayBuffer>;
+  length: number;
+}
+
+/**
+ * The bytes of an LZ4 frame. Checksums are not compared: what carries the frame has those of its own.
+ * @param bytesMax most bytes that it may hold
+ * @throws Lz4Fault
+ * @source LZ4 Frame Format 1.6.4, LZ4 Block Format
+ */
+export function decodeLz4Frame(frame: Uint8Array, bytesMax: number): Uint8Array<ArrayBuffer> {
+  const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+  const u32 = (at: number) => {
+    if (at + 4 > frame.length) throw new Lz4Fault('the LZ4 frame is cut short');
+    return view.getUint32(at, true);
+  };
+  if (u32(0) !== MAGIC) throw new Lz4Fault('the bytes are no LZ4 frame');
+  const [flags, blocks] = [frame[4]!, frame[5]!];
+  const blockMax = BLOCK_BYTES[(blocks >> 4) & 7];
+  if (flags >> 6 !== 1 || blockMax === undefined) throw new Lz4Fault('the LZ4 frame is of another version');
+  const hasBlockSums = (flags & 0x10) !== 0;
+  let at = 7 + ((flags & 0x08) === 0 ? 0 : 8) + ((flags & 0x01) === 0 ? 0 : 4);
+  const output: Output = { bytes: new Uint8Array(blockMax), length: 0 };
+  for (;;) {
+    const size = u32(at);
+    at += 4;
+    if (output.length > bytesMax)
+      throw new Lz4Fault(`the LZ4 frames hold more than is read: at most ${bytesMax} bytes more`);
+    if (size === 0) return output.bytes.subarray(0, output.length);
+    const end = at + (size & 0x7fffffff);
+    if (end > frame.length) throw new Lz4Fault('the LZ4 frame is cut short');
+    makeRoom(output, blockMax);
+    const block = frame.subarray(at, end);
+    if (size >>> 31 === 0) decodeBlock(block, output, output.length + blockMax);
+    else {
+      if (block.length > blockMax) throw new Lz4Fault('a block of the LZ4 frame is too long');
+      output.bytes.set(block, output.length);
+      output.length += block.length;
+    }
+    at = end + (hasBlockSums ? 4 : 0);
+  }
+}
+
+function makeRoom(output: Output, blockMax: number): void {
+  const needed = output.length + blockMax;
+  if (needed <= output.bytes.length) return;
+  const bytes = new Uint8Array(Math.max(needed, 2 * output.bytes.length));
+  bytes.set(output.bytes.subarray(0, output.length));
+  output.bytes = bytes;
+}
+
+/** Decodes a block behind what is there, which its matches may lie in. @param end of the room for it */
+function decodeBlock(block: Uint8Array, output: Output, end: number): void {
+  const { bytes } = output;
+  let from = 0;
+  let to = output.length;
+  /** A length of four bits, with the bytes that go on with it. */
+  const lengthOf = (bits: number): number => {
+    let length = bits;
+    for (let more = bits === 15 ? 255 : 0; more === 255; length += more) {
+      if (from >= block.length) throw new Lz4Fault('a block of the LZ4 frame is cut short');
+      more = block[from++]!;
+    }
+    return length;
+  };
+  while (from < block.length) {
+    const token = block[from++]!;
+    const literals = lengthOf(token >> 4);
+    if (from + literals > block.length || to + literals > end)
+      throw new Lz4Fault('a block of the LZ4 frame is damaged');
+    bytes.set(block.subarray(from, from + literals), to);
+    from += literals;
+    to += literals;
+    if (from === block.length) break; // the last sequence has no match
+    const offset = block[from]! | (block[from + 1]! << 8);
+    from += 2;
+    const length = lengthOf(token & 15) + MATCH_MIN;
+    if (offset === 0 || offset > to || to + length > end) throw new Lz4Fault('a block of the LZ4 frame is damaged');
+    for (let i = 0; i < length; i++, to++) bytes[to] = bytes[to - offset]!; // a match may overlap what it writes
+  }
+  output.length = to;
+}

@@ -247,6 +247,7 @@ export function describePages(desk: () => Desk): void {
     }
     /** What colours and widths decide. */
     async function narrowDark(address: string, isFirst: boolean): Promise<void> {
+      await page.evaluate('scrollTo(0, 0)'); // The bar at the top covers what it is scrolled over.
       note(`${address} dark narrow`, await violations(page, { rules: OF_WIDTHS, isFirst }));
       const width = await page.evaluate<number>('document.documentElement.scrollWidth');
       if (width > NARROW.width) note(`${address} overflow`, [`${width} pixels wide`]);

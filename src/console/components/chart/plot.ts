@@ -41,7 +41,8 @@ export function createPlot(into: HTMLElement, options: PlotOptions): uPlot {
       width: into.clientWidth,
       height: options.height,
       legend: { show: false },
-      padding: [8, 8, 0, 18],
+      // Half of a date stands left of the first one.
+      padding: [8, 8, 0, 32],
       tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
       cursor: cursorOf(options),
       scales: { x: { time: true }, y: { distr: options.isLog ? 3 : 1, range: rangeOf(options) } },

@@ -1,6 +1,7 @@
 import type { CompareView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
+import { Banner } from '../../components/banner.js';
 import { Chart } from '../../components/chart/chart.js';
 import { colourOf, within, type Line } from '../../components/chart/series.js';
 import { Choice } from '../../components/choice.js';
@@ -21,6 +22,7 @@ import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
+import { returnText } from '../../words/returns.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import '../designer/designer.css';
 import './compare.css';
@@ -200,6 +202,7 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
     <Answered resource={figures} what="the figures">
       {([compared, all]) => (
         <>
+          <Unlike ids={ids} performances={all} />
           <Section title="Figures" aside={`${compared.start} to ${compared.end}`}>
             <Table
               label="figures of the runs compared"
@@ -216,9 +219,33 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
   );
 }
 
+interface UnlikeProps {
+  readonly ids: readonly string[];
+  readonly performances: readonly PerformanceView[];
+}
+
+/** Said where runs are not in one return or currency: their figures are not alike. */
+function Unlike({ ids, performances }: UnlikeProps) {
+  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
+  const currencies = new Map((indices.data?.indices ?? []).map(({ id, currency }) => [id, currency]));
+  const kinds = new Map<string, string[]>();
+  for (const [at, id] of ids.entries()) {
+    const performance = performances[at];
+    if (performance === undefined) continue;
+    const words = [returnText(performance.return_variant), currencies.get(id)].filter(Boolean).join(' in ');
+    kinds.set(words, [...(kinds.get(words) ?? []), id]);
+  }
+  if (kinds.size < 2) return null;
+  return (
+    <Banner kind="warning" title="These runs are not of one return and currency">
+      {[...kinds].map(([words, named]) => `${words}: ${named.join(', ')}`).join('; ')}.
+    </Banner>
+  );
+}
+
 function Correlations({ view: { entries, correlations, observations } }: { readonly view: CompareView }) {
   return (
-    <Section title="Correlations" aside={`of ${count(observations)} daily returns`}>
+    <Section title="Correlations" aside={`of daily returns on ${count(observations)} dates`}>
       <div class="compare-correlations" tabIndex={0} role="region" aria-label="Correlations of returns">
         <table>
           <thead>

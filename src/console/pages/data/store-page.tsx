@@ -16,6 +16,7 @@ import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { NameTable } from '../names/name-table.js';
 import { Coverage } from './coverage.js';
+import { DataVersions } from './data-versions.js';
 import { Doubts } from './doubts.js';
 import { activateStore } from '../../state/actions.js';
 import { deleteStore, refreshStore } from './store-acts.js';
@@ -28,6 +29,7 @@ const TABS: readonly Tab[] = [
   { id: 'doubts', text: 'Doubts' },
   { id: 'coverage', text: 'Coverage' },
   { id: 'names', text: 'Names' },
+  { id: 'versions', text: 'Versions' },
 ];
 
 /** Everything about one store. */
@@ -87,6 +89,8 @@ function Part({ store, tab }: { readonly store: DataStore; readonly tab: string 
       return store.active ? <Coverage store={store} /> : <NotServed what="Its coverage through time" store={store} />;
     case 'names':
       return store.active ? <NameTable /> : <NotServed what="Its names with their prices" store={store} />;
+    case 'versions':
+      return <DataVersions store={store} />;
     default:
       return <StoreOverview store={store} />;
   }

@@ -92,7 +92,7 @@ function Designer({ opened, types, onReload }: DesignerProps) {
   const report = useOneAtATime(JSON.stringify(document), () =>
     service.value.call('validateIndex', { body: bodyOf(document) }),
   );
-  const isValid = report.data?.valid === true && !report.isBehind;
+  const isValid = report.data?.valid === true && !report.isBehind && draft.unread.value === null;
   const [note, setNote] = useState('');
   const saving = useSaving({ draft, opened, onReload });
   useWarning(isChanged);

@@ -1,4 +1,4 @@
-import { signal, type ReadonlySignal } from '@preact/signals';
+import { signal, type ReadonlySignal, type Signal } from '@preact/signals';
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import { monthsBefore } from '../../words/dates.js';
@@ -18,6 +18,8 @@ import {
 /** A definition while it is written. */
 export interface Draft {
   readonly document: ReadonlySignal<JsonObject>;
+  /** Why what stands in the JSON cannot be read: it is in no form, and would be lost; null where it can. */
+  readonly unread: Signal<string | null>;
   at(path: Path): Json | undefined;
   set(path: Path, value: Json | undefined): void;
   replace(document: JsonObject): void;
@@ -31,6 +33,7 @@ export function createDraft(first: JsonObject, onChange: (document: JsonObject) 
   };
   return {
     document,
+    unread: signal<string | null>(null),
     at: (path) => valueAt(document.value, path),
     // The document is an object, and stays one with another value somewhere in it.
     set: (path, value) => change(withValue(document.value, path, value) as JsonObject),

@@ -7,7 +7,12 @@ export function JsonEditor() {
   const { draft } = useWorkshop();
   const written = JSON.stringify(draft.document.value, null, 2);
   const [text, setText] = useState(written);
-  const [problem, setProblem] = useState<string | null>(null);
+  const problem = draft.unread.value;
+  const setProblem = (trouble: string | null) => {
+    draft.unread.value = trouble;
+  };
+  // Who leaves the editor goes on with what the forms have.
+  useEffect(() => () => setProblem(null), []);
   useEffect(() => {
     if (readJson(text).json !== written) {
       setText(written);

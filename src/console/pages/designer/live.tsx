@@ -74,7 +74,7 @@ export function Live({ findings, isValid, start, end }: LiveProps) {
           </label>
         )}
       </div>
-      {findings.length > 0 && view !== 'json' && <Findings findings={findings} shown={4} />}
+      {findings.length > 0 && <Findings findings={findings} shown={4} />}
       {asOf === null && view !== 'json' && <p class="quiet">No data is served: there is nothing to preview on.</p>}
       {isOverlay && view !== 'json' && (
         <p class="quiet">

@@ -23,7 +23,8 @@ export function Overlay() {
     const { source_index_id: beneath, ...others } = draft.document.value;
     const parts =
       chosen === 'blend' && typeof beneath === 'string' ? { parts: [{ index_id: beneath, weight: 1 }] } : {};
-    const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? known.indices[0] };
+    const first = draft.at([...OVERLAY, 'parts', 0, 'index_id']);
+    const source = chosen === 'blend' ? {} : { source_index_id: beneath ?? first ?? known.indices[0] };
     const proposed = isStored ? {} : renamed(others, { from: String(type), to: chosen });
     draft.replace({ ...others, ...proposed, ...source, overlay: { type: chosen, ...parts } });
   };

@@ -97,6 +97,7 @@ function Held({ id, view, open }: HeldProps) {
             value: percent(concentration.largest),
             note: cap === null ? 'no cap' : `cap ${percent(cap)}`,
           },
+          ...cashOf(view.weights),
           { term: 'Largest ten', value: percent(top['10']) },
           {
             term: 'Volatility, ex ante',
@@ -127,6 +128,17 @@ function Held({ id, view, open }: HeldProps) {
       />
     </>
   );
+}
+
+/** Half of the last digit of a percentage. */
+const SHOWN_MIN = 5e-5;
+
+/** What is in no name: cash, or borrowed where names have more than everything. */
+function cashOf(weights: readonly ConstituentRow[]) {
+  const cash = 1 - weights.reduce((sum, { weight }) => sum + weight, 0);
+  return Math.abs(cash) < SHOWN_MIN
+    ? []
+    : [{ term: cash > 0 ? 'Cash' : 'Borrowed', value: percent(Math.abs(cash)), help: 'Of the value, in no name' }];
 }
 
 const COLUMNS: readonly Column<Row>[] = [

@@ -1,0 +1,133 @@
+import type { DataStore, DataVersions as Versions } from '#clients/typescript/divisor.js';
+import { Badge } from '../../components/badge.js';
+import { Section } from '../../components/page.js';
+import { Table } from '../../components/table/table.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { WrittenTable } from '../../components/versions/change-table.js';
+import { Answered } from '../../components/wait.js';
+import { parameter, setParameters } from '../../state/place.js';
+import { useResource } from '../../state/resource.js';
+import { service } from '../../state/service.js';
+import { moment } from '../../words/dates.js';
+import { count, counted } from '../../words/numbers.js';
+
+type Version = Versions['versions'][number];
+
+/** Contents of a store that were served: what made each, and what it changed of the one before. */
+export function DataVersions({ store: { store_id: id, active: isServed } }: { readonly store: DataStore }) {
+  const list = useResource(`data versions ${id}`, (signal) =>
+    service.value.call('listDataVersions', { params: { store_id: id }, signal }),
+  );
+  return (
+    <Answered resource={list} what="the versions of the data">
+      {({ versions, total }) => {
+        const open = versions.find(({ version }) => String(version) === parameter('version'));
+        return (
+          <>
+            <Table
+              label={`versions of the data of ${id}`}
+              columns={COLUMNS}
+              rows={versions}
+              keyOf={({ version }) => String(version)}
+              openKey={open === undefined ? null : String(open.version)}
+              onOpen={({ version }) => setParameters({ version: String(version) })}
+              height={360}
+              empty="No content was served yet."
+            />
+            {total > versions.length && (
+              <p class="quiet">
+                The newest {count(versions.length)} of {count(total)}.
+              </p>
+            )}
+            {open === undefined ? (
+              <p class="quiet">Choose a version to see which values it changed.</p>
+            ) : (
+              <Difference id={id} version={open} isServed={isServed} />
+            )}
+          </>
+        );
+      }}
+    </Answered>
+  );
+}
+
+interface DifferenceProps {
+  readonly id: string;
+  readonly version: Version;
+  readonly isServed: boolean;
+}
+
+/** What a version changed of the one before it. */
+function Difference({ id, version: { version, note }, isServed }: DifferenceProps) {
+  const isCompared = isServed && version > 1;
+  const difference = useResource(isCompared ? `data difference ${id} ${version}` : null, (signal) =>
+    service.value.call('diffDataVersions', {
+      params: { store_id: id },
+      query: { from: version - 1, to: version },
+      signal,
+    }),
+  );
+  return (
+    <Section title={`Version ${version}`} aside={version > 1 && `since version ${version - 1}`}>
+      {note !== null && <p>{note}</p>}
+      {version === 1 && <p class="quiet">The first content: there is none before it.</p>}
+      {version > 1 && !isServed && <p class="quiet">Values are compared while the store is served.</p>}
+      <Answered resource={difference} what="the values that changed">
+        {({ cells, changes, appended }) => (
+          <>
+            <p class="quiet">
+              {cells === 0 ? 'No value of earlier rows changed.' : `${counted(cells, 'value')} changed`}
+              {cells > changes.length && `, the first ${count(changes.length)} here`}
+              {appended !== null &&
+                ` Appended: ${counted(appended.sessions, 'session')}, ${appended.start} to ${appended.end}.`}
+            </p>
+            {changes.length > 0 && (
+              <WrittenTable label="Values that changed" heads={['Name', 'Date', 'Field', 'Before', 'After', 'Table']}>
+                {changes.map(({ table, identifier, date, field, before, after }) => (
+                  <tr key={`${table} ${identifier} ${date} ${field}`}>
+                    <th scope="row">{identifier}</th>
+                    <td class="whole">{date ?? 'always'}</td>
+                    <td>{field}</td>
+                    <td>{before === null ? '–' : String(before)}</td>
+                    <td>{after === null ? '–' : String(after)}</td>
+                    <td>{table}</td>
+                  </tr>
+                ))}
+              </WrittenTable>
+            )}
+          </>
+        )}
+      </Answered>
+    </Section>
+  );
+}
+
+const rows = (title: string, of: (version: Version) => number): Column<Version> =>
+  numeric({ id: title, title, help: 'Rows, against the version before', width: 84, priority: 4, of, write: count });
+
+const COLUMNS: readonly Column<Version>[] = [
+  {
+    id: 'version',
+    title: 'Version',
+    width: 76,
+    align: 'right',
+    value: ({ version }) => version,
+    show: ({ version }) => <strong>{version}</strong>,
+  },
+  { id: 'source', title: 'Made by', width: 96, value: ({ source }) => source.replaceAll('_', ' ') },
+  { id: 'at', title: 'Served from', width: 172, value: (row) => row.known_at, show: (row) => moment(row.known_at) },
+  rows('Added', (row) => row.rows_added),
+  rows('Changed', (row) => row.rows_changed),
+  rows('Removed', (row) => row.rows_removed),
+  { id: 'author', title: 'Who', width: 100, priority: 5, value: ({ author }) => author },
+  {
+    id: 'readable',
+    title: 'Can be had',
+    help: 'Whether runs and questions can be made on it again, as known on its day',
+    width: 96,
+    priority: 3,
+    value: ({ readable }) => Number(readable),
+    show: ({ readable }) => (readable ? <Badge kind="good">yes</Badge> : <Badge>no</Badge>),
+  },
+  { id: 'note', title: 'Why', width: 100, grow: 2, priority: 6, value: ({ note }) => note },
+];

@@ -1,4 +1,5 @@
 import type { Finding } from '#clients/typescript/divisor.js';
+import { messageAt } from '../../words/findings.js';
 import { isObject, pathText, type Json, type JsonObject, type Path } from '../../words/paths.js';
 import { Button } from '../button.js';
 import { Icon } from '../icon.js';
@@ -34,9 +35,9 @@ export function AnyField(props: AnyFieldProps) {
       {spec.help != null && <p class="field-help">{coded(spec.help)}</p>}
       {own
         .filter(({ path: one }) => one === text)
-        .map(({ code, message }) => (
-          <p key={code} class="down">
-            {message}
+        .map((finding) => (
+          <p key={finding.code} class="down">
+            {messageAt(finding, spec.name, spec.label)}
           </p>
         ))}
       {spec.kind === 'rows' ? <Rows {...props} findings={own} /> : <Members {...props} findings={own} />}

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { fc } from '../fast-check.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { IS_SOAK } from '../soak.js';
 import { type LiveService, liveService } from './live.js';
 import { UNPRICEABLE } from './unpriceable.js';
 
@@ -10,7 +11,7 @@ const hasPython = spawnSync('python3', ['--version']).status === 0;
 if (!hasPython) console.log('skipped: prices against Python, as there is no python3 on this machine');
 
 const fixture = JSON.parse(readFileSync('test/golden/backtest/four-names.json', 'utf8'));
-const REQUESTS = 150;
+const REQUESTS = IS_SOAK ? 1000 : 60;
 
 let service: LiveService;
 beforeAll(async () => {

@@ -195,7 +195,8 @@ test('what is wrong is told where it is, and nothing of it stays', async () => {
     ['MALFORMED_REQUEST'],
     ['MALFORMED_REQUEST'],
   ]);
-  expect(held()).toEqual(before);
+  // What stores had before may still be on its way out.
+  expect(held().filter((name) => !before.includes(name))).toEqual([]);
 });
 
 /** What the service answers to headers and the first bytes of a body that goes on or breaks off. */

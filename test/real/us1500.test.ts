@@ -12,7 +12,7 @@ const hasData = existsSync(CLOSES);
 if (!hasData) console.log(`skipped: ${CLOSES} is not on this machine`);
 
 /** All 3,201 days of some of the names are read in `test/market/content/real-sets`; of all of them, in the soak. */
-const DAYS = IS_SOAK ? Infinity : 300;
+const DAYS = IS_SOAK ? Infinity : 120;
 
 /** 1,500 fully adjusted names over their last days, as Parquet by another library than the one that reads it. */
 describe.skipIf(!hasData)('1,500 real names as Parquet', () => {

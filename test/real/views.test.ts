@@ -75,10 +75,10 @@ const ragged: Omit<Market, 'variant'> = {
 const sp500: Omit<Market, 'variant'> = {
   baseDate: '2011-10-03',
   rebalance: QUARTERLY,
-  own: 50,
+  own: 30,
   other: 14,
   groups: 3,
-  names: 45,
+  names: 27,
   async serve(service) {
     const location = join(service.folder, 'sp500');
     await writeSp500Folder(location);

@@ -1,12 +1,13 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { pino } from 'pino';
 import type { Health } from '#contract/health.js';
 import { routes } from '#contract/route.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { createApp } from '#http/app.js';
 import { createServedMarkets } from '#market/serving/served-markets.js';
+import { pauseReaders } from '../../market/process/reading-processes.js';
 import { runService, type RunningService } from '../running-service.js';
 
 describe('after a restart', () => {
@@ -24,10 +25,10 @@ describe('after a restart', () => {
   afterEach(() => service.close());
 
   test('the service is not ready before its data is, and requests that come too early are answered from that data', async () => {
+    const goOn = pauseReaders();
+    onTestFinished(goOn);
     await service.restart();
-    const early = await Promise.all([
-      service.ask<{ error: ErrorDetail }>('GET', '/health/ready'),
-      service.ask<Health>('GET', '/health'),
+    const early = [
       service.ask('GET', '/data/prices/A'),
       service.ask('GET', '/data/reference?identifiers=A&fields=CLOSE'),
       service.ask('GET', '/data/source'),
@@ -42,8 +43,12 @@ describe('after a restart', () => {
         universe: { kind: 'named', id: 'NONE' },
         pipeline: { weighting: { type: 'EqualWeight' } },
       }),
-    ] as const);
-    const [ready, health, prices, reference, source, coverage, estimate, watchlist, validation] = early;
+    ] as const;
+    const [ready, health] = await Promise.all([
+      service.ask<{ error: ErrorDetail }>('GET', '/health/ready'),
+      service.ask<Health>('GET', '/health'),
+    ]).finally(goOn);
+    const [prices, reference, source, coverage, estimate, watchlist, validation] = await Promise.all(early);
     expect([ready.status, ready.body.error.code]).toEqual([503, 'STORE_UNAVAILABLE']);
     expect(health.body.checks.find(({ name }) => name === 'data')).toEqual({
       name: 'data',

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { ImportResult } from '#contract/stores/import.js';
 import type { DataStore, DataStoreCollection } from '#contract/stores/store.js';
 import type { Finding } from '#domain/findings.js';
 import type { JobStatus } from '#jobs/status.js';
+import { pauseReaders } from '../../market/process/reading-processes.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
@@ -11,7 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const LARGE = { assets: 100, start: '2020-01-02', end: '2024-12-31', activate: false };
 const SMALL = { assets: 3, start: '2020-01-02', end: '2020-06-30', activate: false };
 
 describe('a request for synthetic data that is under way', () => {
@@ -19,12 +19,15 @@ describe('a request for synthetic data that is under way', () => {
     ['with an id', { store_id: 'twice' }],
     ['without one', { seed: 77 }],
   ])('%s answers the same request with its job', async (_what, named) => {
-    const body = { ...LARGE, ...named };
+    const goOn = pauseReaders();
+    onTestFinished(goOn);
+    const body = { ...SMALL, ...named };
     const [first, second] = await Promise.all([
       service.ask<JobStatus>('POST', '/data/synthetic', body),
       service.ask<JobStatus>('POST', '/data/synthetic', body),
     ]);
     const third = await service.ask<JobStatus>('POST', '/data/synthetic', body);
+    goOn();
     expect([first.status, second.status, third.status]).toEqual([202, 202, 202]);
     expect(new Set([first.body.job_id, second.body.job_id, third.body.job_id]).size).toBe(1);
     expect((await service.finished(first.body.job_id)).status).toBe('succeeded');
@@ -34,13 +37,16 @@ describe('a request for synthetic data that is under way', () => {
   });
 
   test('refuses another one under its id', async () => {
-    const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...LARGE, store_id: 'other' });
-    expect(await service.refusal('POST', '/data/synthetic', { ...LARGE, store_id: 'other', seed: 1 })).toMatchObject({
+    const goOn = pauseReaders();
+    onTestFinished(goOn);
+    const { body } = await service.ask<JobStatus>('POST', '/data/synthetic', { ...SMALL, store_id: 'other' });
+    expect(await service.refusal('POST', '/data/synthetic', { ...SMALL, store_id: 'other', seed: 1 })).toMatchObject({
       status: 409,
       code: 'STORE_EXISTS',
     });
+    goOn();
     await service.finished(body.job_id);
-    expect(await service.refusal('POST', '/data/synthetic', { ...LARGE, store_id: 'other' })).toMatchObject({
+    expect(await service.refusal('POST', '/data/synthetic', { ...SMALL, store_id: 'other' })).toMatchObject({
       status: 409,
       code: 'STORE_EXISTS',
     });

@@ -172,7 +172,7 @@ export function describeRefreshing(): void {
       await service.restart();
       await expect.poll(active).toBe('kept');
       expect((await service.ask('GET', '/data/prices/KEPT')).status).toBe(200);
-      expect(existsSync(lost)).toBe(false);
+      await expect.poll(() => existsSync(lost)).toBe(false);
     });
 
     test('a store that cannot be read again says why and nothing is served', async () => {

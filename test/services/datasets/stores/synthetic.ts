@@ -1,6 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { DataStoreCollection } from '#contract/stores/store.js';
 import type { JobStatus } from '#jobs/status.js';
+import { pauseReaders } from '../../../market/process/reading-processes.js';
 import { service, store, active, findingsOf } from './set-up.js';
 
 export function describeSynthetic(): void {
@@ -8,9 +9,12 @@ export function describeSynthetic(): void {
     const small = { assets: 5, start: '2020-01-01', end: '2020-12-31' };
 
     test('is listed while it is written, then served', async () => {
+      const goOn = pauseReaders();
+      onTestFinished(goOn);
       const { status, body } = await service.ask<JobStatus>('POST', '/data/synthetic', { store_id: 'made', ...small });
       expect([status, body.job_id]).toEqual([202, 'generate:made']);
       expect(await store('made')).toMatchObject({ kind: 'synthetic', managed: true, active: false });
+      goOn();
       expect(await service.finished('generate:made')).toMatchObject({
         status: 'succeeded',
         result: { store_id: 'made', status: 'ready', active: true, start: '2020-01-02', end: '2020-12-31' },

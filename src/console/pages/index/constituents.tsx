@@ -149,7 +149,7 @@ const COLUMNS: readonly Column<Row>[] = [
     value: ({ identifier }) => identifier,
     show: ({ identifier }) => <strong>{identifier}</strong>,
   },
-  { id: 'name', title: 'Company', width: 120, grow: 2, priority: 4, value: ({ facts }) => facts?.name ?? null },
+  { id: 'name', title: 'Company', width: 120, grow: 1, priority: 4, value: ({ facts }) => facts?.name ?? null },
   { id: 'sector', title: 'Sector', width: 110, grow: 1, priority: 3, value: ({ facts }) => facts?.sector ?? null },
   numeric({ id: 'weight', title: 'Weight', width: 80, of: ({ weight }) => weight, write: percent }),
   numeric({

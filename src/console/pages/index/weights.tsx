@@ -90,9 +90,21 @@ const linesOf = (view: ExposuresView): readonly Line[] =>
     colour: group === 'OTHERS' ? COLOURS : (k % GROUPS_MAX) + 1,
   }));
 
+/** Half of the last digit of a percentage. */
+const SHOWN_MIN = 5e-5;
+
+/** What is in no name, where that is something: cash. */
+function cashOf({ dates, groups }: ExposuresView): readonly Line[] {
+  const held = dates.map((_, t) => groups.reduce((sum, { weights }) => sum + (weights[t] ?? 0), 0));
+  const cash = held.map((sum) => (sum === 0 ? 0 : 1 - sum)); // Nothing is held before the first composition.
+  return cash.some((value) => value > SHOWN_MIN)
+    ? [{ id: 'cash', label: 'Cash', values: cash.map((value) => Math.max(0, value)), colour: COLOURS - 1 }]
+    : [];
+}
+
 /** Grounds on each other; lines where a group is short and a ground would tell nothing. */
 function Stack({ view, label }: { readonly view: ExposuresView; readonly label: string }) {
-  const lines = useMemo(() => linesOf(view), [view]);
+  const lines = useMemo(() => [...linesOf(view), ...cashOf(view)], [view]);
   const isShort = view.groups.some(({ weights }) => weights.some((weight) => weight < 0));
   return (
     <Chart

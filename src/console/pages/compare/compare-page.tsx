@@ -1,7 +1,6 @@
 import type { CompareView, PerformanceView } from '#clients/typescript/divisor.js';
 import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
-import { Banner } from '../../components/banner.js';
 import { Chart } from '../../components/chart/chart.js';
 import { colourOf, within, type Line } from '../../components/chart/series.js';
 import { Choice } from '../../components/choice.js';
@@ -22,7 +21,7 @@ import { useResource, world } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { indexAddress } from '../../words/addresses.js';
 import { signed } from '../../components/signed.js';
-import { returnText } from '../../words/returns.js';
+import { returnText, withReturn } from '../../words/returns.js';
 import { count, decimal, percent } from '../../words/numbers.js';
 import '../designer/designer.css';
 import './compare.css';
@@ -133,11 +132,11 @@ function Levels({ view }: { readonly view: CompareView }) {
   const dates = view.entries[0]?.level.index ?? [];
   const lines = useMemo(() => {
     const [first] = within(dates, range);
-    return view.entries.map(({ index_id: id, level }, k): Line => {
+    return view.entries.map(({ index_id: id, level, return_variant: variant }, k): Line => {
       const base = level.data[first] ?? null;
       const values =
         base === null ? level.data : level.data.map((value) => (value === null ? null : (100 * value) / base));
-      return { id: String(k), label: id, values, colour: k + 1 };
+      return { id: String(k), label: withReturn(id, variant), values, colour: k + 1 };
     });
   }, [view, range?.from, range?.to]);
   return (
@@ -202,7 +201,6 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
     <Answered resource={figures} what="the figures">
       {([compared, all]) => (
         <>
-          <Unlike ids={ids} performances={all} />
           <Section title="Figures" aside={`${compared.start} to ${compared.end}`}>
             <Table
               label="figures of the runs compared"
@@ -219,33 +217,9 @@ function Figures({ ids, benchmark, view }: FiguresProps) {
   );
 }
 
-interface UnlikeProps {
-  readonly ids: readonly string[];
-  readonly performances: readonly PerformanceView[];
-}
-
-/** Said where runs are not in one return or currency: their figures are not alike. */
-function Unlike({ ids, performances }: UnlikeProps) {
-  const indices = useResource('indices', (signal) => service.value.call('listIndices', { signal }));
-  const currencies = new Map((indices.data?.indices ?? []).map(({ id, currency }) => [id, currency]));
-  const kinds = new Map<string, string[]>();
-  for (const [at, id] of ids.entries()) {
-    const performance = performances[at];
-    if (performance === undefined) continue;
-    const words = [returnText(performance.return_variant), currencies.get(id)].filter(Boolean).join(' in ');
-    kinds.set(words, [...(kinds.get(words) ?? []), id]);
-  }
-  if (kinds.size < 2) return null;
-  return (
-    <Banner kind="warning" title="These runs are not of one return and currency">
-      {[...kinds].map(([words, named]) => `${words}: ${named.join(', ')}`).join('; ')}.
-    </Banner>
-  );
-}
-
 function Correlations({ view: { entries, correlations, observations } }: { readonly view: CompareView }) {
   return (
-    <Section title="Correlations" aside={`of daily returns on ${count(observations)} dates`}>
+    <Section title="Correlations" aside={`of ${count(observations - 1)} daily returns`}>
       <div class="compare-correlations" tabIndex={0} role="region" aria-label="Correlations of returns">
         <table>
           <thead>
@@ -276,6 +250,9 @@ function Correlations({ view: { entries, correlations, observations } }: { reado
   );
 }
 
+/** `total return, USD`. */
+const kindOf = ({ return_variant: variant, currency }: Entry): string => `${returnText(variant)}, ${currency}`;
+
 const COLUMNS: readonly Column<Row>[] = [
   {
     id: 'id',
@@ -296,6 +273,14 @@ const COLUMNS: readonly Column<Row>[] = [
         {entry.stale !== null && <Badge kind="warning">stale</Badge>}
       </>
     ),
+  },
+  {
+    id: 'variant',
+    title: 'In',
+    help: 'Return and currency of its levels: others are not alike',
+    width: 150,
+    priority: 2,
+    value: ({ entry }) => kindOf(entry),
   },
   numeric({
     id: 'total',

@@ -117,6 +117,8 @@ function answerInto<T>({ key, ask, data, trouble, isLoading, again }: Answering<
       if (given.signal.aborted) return;
       isLoading.value = false;
       const told = askedAgain(troubleOf(thrown));
+      // Under a refusal there are no numbers of another question.
+      if (told.retrySeconds === null && !seen.has(key)) data.value = undefined;
       // An unreachable service is reported once, above the page; what was loaded stays.
       if (isReached.peek() || data.peek() === undefined) trouble.value = told;
       if (told.retrySeconds !== null) timer = setTimeout(again, told.retrySeconds * 1000);

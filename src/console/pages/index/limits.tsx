@@ -11,13 +11,13 @@ import { RangeBar } from '../../components/range-bar.js';
 import { Table } from '../../components/table/table.js';
 import type { Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
-import { parameter, setParameters } from '../../state/place.js';
+import { addressOf, parameter, setParameters } from '../../state/place.js';
 import { chooseRange, chosenRange } from '../../state/range.js';
 import { useResource } from '../../state/resource.js';
 import { service } from '../../state/service.js';
 import { ofShownRun, runKey, shownRun } from '../../state/shown-run.js';
 import { useSchemas } from '../../state/schemas.js';
-import { nameAddress, rebalanceAddress } from '../../words/addresses.js';
+import { indexAddress, nameAddress, rebalanceAddress } from '../../words/addresses.js';
 import { change, count, figure, percent } from '../../words/numbers.js';
 
 interface LimitsProps {
@@ -155,7 +155,11 @@ function Watched({ id, view }: { readonly id: string; readonly view: LimitsView 
           columns={breachColumns(rows)}
           rows={breaches}
           keyOf={({ row, begin }) => `${row} ${begin}`}
-          addressOf={({ begin }) => ofShownRun(rebalanceAddress(id, begin))}
+          addressOf={({ begin, cause }) =>
+            cause === 'rebalance'
+              ? ofShownRun(rebalanceAddress(id, begin))
+              : addressOf(indexAddress(id), { tab: 'constituents', on: begin, run_id: parameter('run_id') })
+          }
           sort={{ column: 'begin', direction: 'desc' }}
           height={360}
           empty="No row was beyond its bound."

@@ -16,8 +16,10 @@ export const PREAMBLE_MAX = 20;
 export const MOST = 0.6;
 
 /** Whether a cell is a number in any way of writing one; a text for a missing one is none. */
-export const isNumber = (written: Cell | undefined) => {
-  const cell = unitsIn(written)?.number ?? written;
+export const isNumber = (written: Cell | undefined) => isPlainNumber(unitsIn(written)?.number ?? written);
+
+/** The same without signs and units: 3M is a company, too. */
+export const isPlainNumber = (cell: Cell | undefined) => {
   const value = anyThousandsNumberIn(cell) ?? commaNumberIn(cell);
   return value !== undefined && !Number.isNaN(value);
 };

@@ -20,10 +20,16 @@ const COMMAS_MIN = 0.1;
  * The marks of decimals and thousands, as the numbers themselves tell them: 7,5 or 1.234,5 has a decimal comma, 7.5 or
  * 1,234.5 a decimal point. Where only such as 1,234 or only such as 1.234 are seen the delimiter decides, a comma
  * between cells leaving the point for decimals; with another delimiter it is asked.
+ * @param ofBars those of bars, which may have signs and units
  */
-export function numberMarks(draft: Draft, cells: readonly (Cell | undefined)[], { delimiter }: Sample): void {
-  const written = cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
-  readUnits(draft, written);
+export function numberMarks(
+  draft: Draft,
+  cells: readonly (Cell | undefined)[],
+  { delimiter }: Sample,
+  ofBars: readonly (Cell | undefined)[] = cells,
+): void {
+  const written = numbersIn(cells);
+  readUnits(draft, numbersIn(ofBars));
   const texts = written.map((text) => unitsIn(text)?.number ?? text);
   const either = (mark: ',' | '.') => texts.filter((text) => EITHER[mark].test(text));
   const [commas, points] = [either(','), either('.')];
@@ -56,6 +62,9 @@ export function numberMarks(draft: Draft, cells: readonly (Cell | undefined)[], 
   });
 }
 
+const numbersIn = (cells: readonly (Cell | undefined)[]) =>
+  cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
+
 /** Reads signs of money and units, and says so: what a sign says of the currency is declared elsewhere. */
 function readUnits(draft: Draft, texts: readonly string[]): void {
   const first = texts.find((text) => unitsIn(text) !== undefined);
@@ -85,7 +94,7 @@ export function unitsQuestion(text: string): Question {
  */
 export function countMarks(draft: Draft, cells: readonly (Cell | undefined)[]): void {
   if (draft.mapping.decimal === ',' || (draft.mapping.thousands ?? null) !== null) return;
-  const texts = cells.flatMap((cell) => (typeof cell === 'string' && /\d/.test(cell) ? [cell.trim()] : []));
+  const texts = numbersIn(cells);
   const grouped = texts.filter((text) => isGroupedCount(text, '.'));
   const isGrouped = texts.every((text) => isGroupedCount(text, '.') || /^[+-]?\d{1,3}$/.test(text));
   if (grouped.length === 0 || !isGrouped) return;

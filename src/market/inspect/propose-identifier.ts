@@ -1,7 +1,7 @@
 import { isAssetIdentifier } from '#domain/shape.js';
 import { textIn, type Cell } from '../formats/cells.js';
 import { identifierOfFile, valueBeside } from '../mapping/market-tables.js';
-import { ask, isNumber, textsOf, type Draft } from './draft.js';
+import { ask, isPlainNumber, textsOf, type Draft } from './draft.js';
 import { roleOf } from './roles.js';
 import type { NamedBy, Sample } from './sample.js';
 
@@ -70,7 +70,7 @@ function identifierFromTexts(draft: Draft, { header, date, column, samples }: Ta
 
 /** Whether a column holds texts and no number. */
 export const isWorded = (cells: readonly (Cell | undefined)[]) =>
-  cells.some((cell) => textIn(cell) !== null) && !cells.some(isNumber);
+  cells.some((cell) => textIn(cell) !== null) && !cells.some(isPlainNumber);
 
 /** Whether a column called like an identifier holds none: the company's name beside a file a name. */
 const isKeptByFile = (name: string, cells: readonly (Cell | undefined)[], samples: readonly Sample[]) =>

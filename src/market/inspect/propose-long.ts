@@ -68,6 +68,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
     draft,
     body.flatMap((row) => row.filter((_, i) => !unread.has(header[i]!))),
     sample,
+    header.filter((name) => isOfBar(draft.mapping, name) && !unread.has(name)).flatMap(column),
   );
   const counts = header.filter((name) =>
     Object.entries(draft.mapping.columns!).some(([field, from]) => COUNTS.has(field) && from === name),
@@ -76,6 +77,10 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   if (draft.recognisedAs === null) draft.confidence = 'likely';
   return true;
 }
+
+/** Whether a mapping takes a field of bars from a column. */
+const isOfBar = ({ columns = {}, adjusted_close: adjusted }: Draft['mapping'], name: string) =>
+  name === adjusted || Object.values(columns).includes(name);
 
 /** Takes adjusted closes for dividends, and says so where the vendor has a column of its own for those. */
 function adjustedBeside(draft: Draft, adjusted: string, own: string | undefined): void {

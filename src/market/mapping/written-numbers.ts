@@ -1,5 +1,7 @@
 import type { Mapping } from '#domain/documents/mapping.js';
+import { isKnownColumn } from '../content/table-kinds.js';
 import { numberIn, type Cell } from '../formats/cells.js';
+import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
 /** What is written between thousands; an apostrophe and a space are several characters. */
 const THOUSANDS = { ',': ',', '.': '.', "'": "'\u2019", ' ': ' \u00a0\u2009\u202f' } as const;
@@ -98,10 +100,14 @@ function withUnits(read: ReadNumber): ReadNumber {
   };
 }
 
-/** How the numbers of a field are read by a mapping. */
-export function numberReader({ decimal, thousands, units }: Mapping, field: string): ReadNumber {
+/**
+ * How the numbers of a field are read by a mapping: units in the fields of a bar and those that it names, for 3M may be a
+ * company elsewhere.
+ */
+export function numberReader({ decimal, thousands, units, columns }: Mapping, field: string): ReadNumber {
   const read = plainReader(decimal, thousands, COUNTS.has(field));
-  return units === 'read' ? withUnits(read) : read;
+  const isNamed = isKnownColumn('market', field) || field === ADJUSTED_CLOSE || Object.hasOwn(columns, field);
+  return units === 'read' && isNamed ? withUnits(read) : read;
 }
 
 function plainReader(decimal: Mapping['decimal'], thousands: Mapping['thousands'], isCount: boolean): ReadNumber {

@@ -115,6 +115,12 @@ test.each([
   },
 );
 
+test('a company called 3M is no number of three million', async () => {
+  const columns = { Close: ['90', '91'], Volume: ['1K', '2K'], Company: ['3M', 'Apple'] };
+  expect(await readAs(';', columns)).toEqual([[90, 1000, 91, 2000], []]);
+  expect(await readAs(';', { Close: ['90'], Company: ['3M'] }, { units: 'read' })).toEqual([[90], []]);
+});
+
 test('a count of shares with a comma below what is looked at first is a whole number, and asked', async () => {
   const rows = Array.from({ length: 80 }, (_, i) => i);
   const Volume = rows.map((i) => (i === 79 ? '1,250' : '900'));

@@ -128,6 +128,39 @@ test('exported groups are those of the exposures, date by date', async () => {
   ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
+test('groups, datapoints and concentration as CSV and Arrow are those of the JSON, date by date', async () => {
+  const query = { fields: ['DIVIDEND_YIELD', 'BETA'], benchmark: 'TOP', interval: 'monthly' } as const;
+  const view = await client.call('getExposures', { params, query });
+  const read = async (table: string | null, format: string): Promise<Response> => {
+    const asked = { ...query, fields: query.fields.join(','), format, ...(table === null ? {} : { table }) };
+    const response = await service.download(`/analytics/TOP/exposures?${new URLSearchParams(asked).toString()}`, {});
+    expect(response.status).toBe(200);
+    return response;
+  };
+  const numbersOf = async (table: string, column: string): Promise<(number | null)[]> => {
+    const arrow = tableFromIPC(await (await read(table, 'arrow')).arrayBuffer());
+    const [head, ...lines] = (await (await read(table, 'csv')).text()).trimEnd().split('\r\n');
+    const at = head!.split(',').indexOf(column);
+    const [found, written] = [
+      [...arrow.getChild(column)!] as (number | null)[],
+      lines.map((line) => (line.split(',')[at] === '' ? null : Number(line.split(',')[at]))),
+    ];
+    expect(written).toEqual(found);
+    return found;
+  };
+  const byDate = <T>(of: (t: number) => T[]): T[] => view.dates.flatMap((_, t) => of(t));
+  expect(await numbersOf('groups', 'weight')).toEqual(byDate((t) => view.groups.map(({ weights }) => weights[t]!)));
+  expect(await numbersOf('fields', 'p75')).toEqual(
+    byDate((t) => view.fields.map(({ percentiles }) => percentiles.p75[t]!)),
+  );
+  expect(await numbersOf('fields', 'benchmark_mean')).toEqual(
+    byDate((t) => view.fields.map(({ benchmark }) => benchmark!.mean[t]!)),
+  );
+  expect(await numbersOf('concentration', 'effective')).toEqual(view.concentration.effective);
+  expect(await numbersOf('concentration', 'active_share')).toEqual(view.active_share);
+  expect((await (await read(null, 'csv')).text()).startsWith('date,field,mean,coverage')).toBe(true);
+});
+
 test('exported limits and breaches are those that are watched, rule by rule', async () => {
   const rows = await exported('limits');
   const breaches = await exported('breaches');

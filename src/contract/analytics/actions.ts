@@ -21,7 +21,10 @@ export const ActionsView = z
           .strictObject({
             ex_date: z.string(),
             identifier: z.string(),
-            type: z.enum(ACTION_TYPES),
+            type: z.enum([...ACTION_TYPES, 'SILENT_DELISTING']).meta({
+              description:
+                'Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.',
+            }),
             value: z.number(),
             related: z
               .string()

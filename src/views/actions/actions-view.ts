@@ -16,7 +16,7 @@ import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/search.js';
 import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
-import { divisors } from '../exports/tables/events.js';
+import { divisors, freeTrades } from '../exports/tables/events.js';
 import type { HeldName } from './pro-forma-rows.js';
 
 /** Most actions that are listed: the latest. */
@@ -47,9 +47,9 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
       (exDay <= last || announcedDay === null || announcedDay <= last),
   );
   const toRow = rowMaker(columns, days, { ...input, offers: offersOf(wanted) });
-  const rows = wanted
-    .flatMap((action) => toRow(action) ?? [])
-    .toSorted((a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier));
+  const rows = [...wanted.flatMap((action) => toRow(action) ?? []), ...silentExits(columns, days, input)].toSorted(
+    (a, b) => compareText(a.ex_date, b.ex_date) || compareText(a.identifier, b.identifier),
+  );
   return {
     index_id: columns.header.run_id,
     as_of: formatDay(last),
@@ -61,6 +61,52 @@ export function actionsView(columns: RunColumns, input: ActionsInput): ActionsVi
 interface RowInput extends ActionsInput {
   /** By the actions that are their sides. */
   readonly offers: ReadonlyMap<CorporateAction, Offer>;
+}
+
+/** Actions after which a name is gone. */
+const ENDINGS: ReadonlySet<string> = new Set(['MERGER', 'ACQUISITION', 'DELISTING', 'TICKER_CHANGE']);
+
+/**
+ * Names that left without an action: they had no price for as long as the treatment waits.
+ * @cost reads [2 x H] weights for each name that left
+ */
+function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, to }: ActionsInput): Row[] {
+  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId } = columns.header;
+  const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
+  const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const ended = new Set(
+    sm.actions.all
+      .filter(({ action }) => ENDINGS.has(action.type))
+      .map(({ session, column }) => `${session} ${column}`),
+  );
+  return freeTrades(columns).flatMap(({ at, name, notional }): Row[] => {
+    const day = days[at]!;
+    const column = sm.columnOf(names[name]!);
+    if (at === 0 || column < 0 || (from !== null && day < from) || (to !== null && day > to)) return [];
+    const session = sm.sessionAt(day);
+    const weight = weightAt(at - 1, name);
+    // A sale of what was held long, or a purchase of what was short, that leaves nothing.
+    if (weight * notional >= 0 || weightAt(at, name) !== 0 || ended.has(`${session} ${column}`)) return [];
+    return [
+      {
+        ex_date: formatDay(day),
+        identifier: names[name]!,
+        type: 'SILENT_DELISTING',
+        value: sm.carriedClose(session, column),
+        related: null,
+        announced: null,
+        state: 'effective',
+        awaits_decision: false,
+        choices: [],
+        weight_before: weight,
+        weight_after: 0,
+        shares_before: sharesAt(at - 1, column, weight),
+        shares_after: 0,
+        divisor_before: divisor?.[at - 1] ?? null,
+        divisor_after: divisor?.[at] ?? null,
+      },
+    ];
+  });
 }
 
 /** What the index of a run holds at its last close. @cost reads [H] weights */

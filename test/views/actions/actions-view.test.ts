@@ -93,3 +93,23 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
   expect(shares['C']!.shares_after).toBeCloseTo(shares['C']!.shares_before + 2 * shares['A']!.shares_before, 12);
   expect(shares['B']!.shares_after).toBe(shares['B']!.shares_before);
 });
+
+test('a name that leaves without an action is told with its last price, when it goes', () => {
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09', '2024-01-10'];
+  const flat = (close: number) => dates.map(() => close);
+  const market = buildMarket({
+    dates,
+    close: { A: [50, 52, ...dates.slice(2).map(() => null)], B: flat(100), C: flat(20) },
+  });
+  const document = documentOf(dates[0]!);
+  const treatment = { ...document.pipeline!.treatment, max_stale_sessions: 3 };
+  const stale = { ...document, pipeline: { ...document.pipeline!, treatment } };
+  const columns = opened(runToColumns(runOn(calendars, market, stale), { contentHash: 's' }));
+  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const { actions } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
+  expect(actions).toHaveLength(1);
+  // The third session without a price is the 8th.
+  expect(actions[0]).toMatchObject({ ex_date: '2024-01-08', identifier: 'A', type: 'SILENT_DELISTING', value: 52 });
+  expect(actions[0]!.weight_before).toBeCloseTo(52 / 50 / (52 / 50 + 2), 12);
+  expect([actions[0]!.weight_after, actions[0]!.shares_after, actions[0]!.state]).toEqual([0, 0, 'effective']);
+});

@@ -165,7 +165,7 @@ function growthSteps(columns: RunColumns): (row: RunEffect) => Omit<ActionStep, 
   };
 }
 
-interface FreeTrade {
+export interface FreeTrade {
   readonly at: number;
   readonly name: number;
   /** Bought, or sold below 0. */
@@ -173,7 +173,7 @@ interface FreeTrade {
 }
 
 /** Trades without cost: of names that left at a close, and of those that took their place. */
-function freeTrades(columns: RunColumns): FreeTrade[] {
+export function freeTrades(columns: RunColumns): FreeTrade[] {
   if (!columns.has('record')) return [];
   const { identifiers, transactions } = recordParts(columns);
   const places = new Map(columns.header.names.map((name, place) => [name, place]));

@@ -7,8 +7,9 @@ import type { Listening } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 import { createSuite } from './suite.js';
 
-/** The small form of it, with one worker, is among the tests of workers that stop. */
+/** Fewer than fail a job. */
 const KILLS = 2;
+/** The small form of it, with one worker, is among the tests of workers that stop. */
 const LARGE = { ...MARKET, assets: 200, start: '2018-01-02' };
 
 async function embeddedWith(threads: number) {

@@ -21,6 +21,7 @@ import { requireIndex } from '../indices/stored-indices.js';
 import { markPublished } from '../runs/kept-runs.js';
 import { requireRun } from '../runs/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
+import { latestTime } from '#store/timestamp.js';
 import type { RunStates } from '../runs/run-states.js';
 import { currentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
@@ -80,12 +81,14 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
   async function readLog(indexId: string): Promise<Log> {
     const head = await logHead(documents, indexId);
     const standing = new Map<string, PublicationEntry>();
-    if (head === undefined) return { head, standing };
+    let lastAt: string | undefined;
+    if (head === undefined) return { head, standing, lastAt };
     for await (const batch of logBatches(documents, indexId, head)) {
       for (const entry of batch) standing.set(entry.date, entry);
+      lastAt = batch.at(-1)!.at; // Its shape has one at least.
       await setImmediate(); // Others have their turn.
     }
-    return { head, standing };
+    return { head, standing, lastAt };
   }
 
   async function closesOf(run: RunDocument, { through, calendar, signal }: ClosesTerms): Promise<PublishableCloses> {
@@ -158,9 +161,8 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const disagreements = disagreementsOf(closes, log.standing);
         assertAllowed(disagreements, request, (refused) => sizesOf(refused, closes, log.standing));
         const key = await signingKeys.current(by);
-        const now = timestamp();
-        // A key signs nothing from before its making, whatever the clock does.
-        const at = now > key.valid_from ? now : key.valid_from;
+        // A key signs nothing from before its making, nor a log before its last entry, whatever the clock does.
+        const at = latestTime(timestamp(), key.valid_from, log.lastAt);
         const statements = statementsOf(closes, { run, log, disagreements, request, by, at });
         assertWhole(statements, closes.partial, request);
         const published = statements.filter(({ kind }) => kind === 'close').length;
@@ -197,6 +199,8 @@ interface Log {
   readonly head: PublicationHead | undefined;
   /** What stands of each published date: its last entry. */
   readonly standing: ReadonlyMap<string, PublicationEntry>;
+  /** Time of the last entry. */
+  readonly lastAt: string | undefined;
 }
 
 /** Closes to be published, and which of all that the run has are partial. */

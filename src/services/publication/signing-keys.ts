@@ -1,8 +1,10 @@
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
-import { sealAudit } from '#store/audit/seals.js';
+import { lastSealedAt, sealAudit } from '#store/audit/seals.js';
+import { timeAfterLogs } from '#store/publication/log.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import type { DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
+import { latestTime } from '#store/timestamp.js';
 
 /** The keys that sign publications: one is in use, those before it stay known for what they signed. */
 export interface SigningKeys {
@@ -12,7 +14,7 @@ export interface SigningKeys {
   isCurrent(reader: Pick<DocumentReader, 'get'>, keyId: string): Promise<boolean>;
   /** Public keys, oldest first. */
   list(): Promise<PublicKey[]>;
-  /** Puts a new key in place of the one in use. */
+  /** Puts a new key in place of the one in use, at no time before its last signature, whatever the clock does. */
   rotate(by: Authorship): Promise<PublicKey>;
 }
 
@@ -32,8 +34,9 @@ export function createSigningKeys({
     return undefined;
   }
 
-  async function replaced(tx: DocumentTransaction, at: string): Promise<SigningKey> {
+  async function replaced(tx: DocumentTransaction, now: string): Promise<SigningKey> {
     const before = await inUse(tx);
+    const at = latestTime(await timeAfterLogs(tx, now), before?.valid_from, await lastSealedAt(tx));
     if (before !== undefined) {
       await sealAudit(tx, before, at); // What was written until now is signed by the key of its time.
       await tx.put('signing-key', before.key_id, { ...before, valid_until: at } satisfies SigningKey);
@@ -53,10 +56,16 @@ export function createSigningKeys({
     },
     async list() {
       const { documents: keys } = await documents.list('signing-key', readKey);
-      return keys.map(publicPart).toSorted((a, b) => (a.valid_from < b.valid_from ? -1 : 1));
+      return keys.map(publicPart).toSorted(byAge);
     },
     rotate: async (by) => publicPart(await documents.transaction((tx) => replaced(tx, timestamp()), { by })),
   };
+}
+
+/** Of keys that were made at one time, which a clock that stepped back can cause, the one in use is last. */
+function byAge(a: PublicKey, b: PublicKey): number {
+  if (a.valid_from !== b.valid_from) return a.valid_from < b.valid_from ? -1 : 1;
+  return Number(a.valid_until === null) - Number(b.valid_until === null);
 }
 
 const readKey = (body: unknown): SigningKey | undefined => SigningKey.safeParse(body).data;

@@ -2,15 +2,28 @@ import { AuditSeal } from '#domain/documents/audit-document.js';
 import type { SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { hashOf, signHash } from '../publication/signing.js';
+import { latestTime } from '../timestamp.js';
 import { auditHead, entryId } from './log.js';
 
-/** Signs the log as far as it goes, unless that is done. @param at time, ISO-8601 UTC @cost 0.2 ms */
-export async function sealAudit(tx: DocumentTransaction, key: SigningKey, at: string): Promise<void> {
+/**
+ * Signs the log as far as it goes, unless that is done, at no time before the last signature or the making of the key.
+ * @param now time, ISO-8601 UTC
+ * @cost 0.2 ms
+ */
+export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: string): Promise<void> {
   const { seq, hash: entry_hash } = await auditHead(tx);
   if (seq === 0 || (await tx.get('audit-seal', entryId(seq))) !== undefined) return;
+  const at = latestTime(now, key.valid_from, await lastSealedAt(tx));
   const stated = { seq, entry_hash, at, key_id: key.key_id };
   const hash = hashOf(stated);
   await tx.put('audit-seal', entryId(seq), { ...stated, hash, signature: signHash(key, hash) } satisfies AuditSeal);
+}
+
+/** Time of the last signature of the log; undefined where there is none that can be read. @cost lists all of them */
+export async function lastSealedAt(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<string | undefined> {
+  const id = (await reader.ids('audit-seal')).at(-1);
+  const stored = id === undefined ? undefined : await reader.get('audit-seal', id);
+  return stored === undefined || 'unreadable' in stored ? undefined : AuditSeal.safeParse(stored.body).data?.at;
 }
 
 /** Whether the last entry is signed, or there is none. */

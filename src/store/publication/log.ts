@@ -7,6 +7,7 @@ import {
 import { Refusal } from '#domain/refusal.js';
 import { numberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
+import { latestTime } from '../timestamp.js';
 
 /**
  * Where the log of an index ends; undefined where nothing was published.
@@ -30,12 +31,36 @@ export async function* logBatches(
   { batches }: PublicationHead,
 ): AsyncGenerator<readonly PublicationEntry[]> {
   for (let batch = 1; batch <= batches; batch++) {
-    const stored = await reader.get('publication', numberedId(indexId, batch));
-    const body = stored === undefined || 'unreadable' in stored ? undefined : stored.body;
-    const read = PublicationBatch.safeParse(body).data;
+    const read = await batchOf(reader, indexId, batch);
     if (read === undefined) throw unreadable(indexId);
     yield read.entries;
   }
+}
+
+async function batchOf(
+  reader: Pick<DocumentReader, 'get'>,
+  indexId: string,
+  batch: number,
+): Promise<PublicationBatch | undefined> {
+  const stored = await reader.get('publication', numberedId(indexId, batch));
+  return stored === undefined || 'unreadable' in stored ? undefined : PublicationBatch.safeParse(stored.body).data;
+}
+
+/**
+ * The latest of a time and of those of the last entries of all logs, which no entry of a log is after. A log that cannot
+ * be read says nothing.
+ * @cost two reads a log
+ */
+export async function timeAfterLogs(reader: Pick<DocumentReader, 'get' | 'ids'>, now: string): Promise<string> {
+  let latest = now;
+  for (const indexId of await reader.ids('publication-head')) {
+    const stored = await reader.get('publication-head', indexId);
+    const head =
+      stored === undefined || 'unreadable' in stored ? undefined : PublicationHead.safeParse(stored.body).data;
+    const last = head === undefined ? undefined : await batchOf(reader, indexId, head.batches);
+    latest = latestTime(latest, last?.entries.at(-1)?.at);
+  }
+  return latest;
 }
 
 /** Adds entries, which follow the last one, to the end of a log. */

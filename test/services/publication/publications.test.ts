@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { z } from 'zod';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { Scope } from '#contract/route.js';
 import type { AuditLog } from '#contract/audit.js';
@@ -13,6 +13,7 @@ import type { AuditEntry } from '#domain/documents/audit-document.js';
 import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { verifyPublished } from '#cli/verify-published.js';
 import { verifyAudit } from '#store/audit/verify-audit.js';
+import { verifyLog } from '#store/publication/verify-log.js';
 import type { LevelChange } from '#services/publication/disagreements.js';
 import { issueKey } from '#services/operations/keys.js';
 import { finishedHere } from '../../cli/process.js';
@@ -168,10 +169,18 @@ test('a new key signs from then on, and the log tells which signed what', async 
     (await ask<{ readonly keys: PublicKey[] }>('GET', '/analytics/PUB/published/keys')).body.keys;
   const [old] = await keysOf();
   expect((await ask('POST', '/publication/keys', undefined, 'desk')).status).toBe(403);
-  expect((await ask('POST', '/publication/keys')).status).toBe(200);
   const before = (await entriesOf()).length;
+  await ask('GET', '/audit'); // The log of writes is signed by the old key, too.
+  // The clock steps back before all that the old key signed last; what it signed stays valid.
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.parse((await entriesOf()).at(-1)!.at) - 10_000);
+  expect((await ask('POST', '/publication/keys')).status).toBe(200);
   await publish({ restate: true, reason: 'The rest' });
+  const { head, seals, entries: writes } = (await ask<z.infer<typeof AuditLog>>('GET', '/audit')).body;
+  clock.mockRestore();
   const entries = await entriesOf();
+  const signing = new Map((await keysOf()).map((key) => [key.key_id, key]));
+  expect(verifyLog(entries, { head: null, keys: signing })).toMatchObject({ entries: entries.length });
+  expect(verifyAudit(writes, { head: head.hash, seals, keys: signing })).toEqual({ ...head, sealed: head.seq });
   const [first, second] = await keysOf();
   expect(first).toEqual({ ...old, valid_until: second!.valid_from });
   expect(second!.valid_until).toBeNull();

@@ -49,6 +49,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   const { queue, kinds, artifacts, pool, clock, limits, log } = dependencies;
   const places = createPlaces(limits);
   const running = new Map<Lease, Running>();
+  /** Claims from their start to the end of what they began. */
+  const performing = new Set<Promise<void>>();
   /** Claims that have not become attempts yet. */
   const arriving = new Set<Promise<Running | undefined>>();
   const asking = { heavy: false, light: false };
@@ -92,7 +94,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
         return taken !== undefined;
       },
     });
-    void perform(claimed).finally(() => {
+    const performed = perform(claimed).finally(() => {
+      performing.delete(performed);
       if (taken !== undefined) {
         places.giveBack(taken, lane);
         fillAll();
@@ -101,6 +104,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
         if (news[lane]) fill(lane);
       }
     });
+    performing.add(performed);
     isReturned = true;
     return taken !== undefined;
   }
@@ -234,6 +238,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     async stop() {
       isOpen = false;
       await Promise.allSettled([...arriving, ...[...running.values()].map(giveBack)]);
+      // What was given back may still read documents, which are closed next.
+      await Promise.allSettled(performing);
     },
   };
 }

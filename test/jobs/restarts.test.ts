@@ -97,6 +97,26 @@ describe('a restart', () => {
     await reach(after.engine, 'backtest:open', 'succeeded');
   });
 
+  test('waits for the end of work that was given back, which may read documents until then', async () => {
+    let read: unknown;
+    const last: JobKind<Payload> = {
+      ...backtest,
+      async run(payload, attempt) {
+        await attempt.compute('backtest', payload as never).catch(() => {});
+        for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+        read = await world.store.documents.get('job', 'backtest:a');
+        throw attempt.signal.reason;
+      },
+    };
+    const world = await openOn(await newHome(), {}, [last]);
+    await world.engine.submit(submission('a', { kind: last }));
+    await started(world, 1);
+    await world.engine.stop();
+    await closeWorld(world);
+    expect(read).toMatchObject({ body: { status: 'pending' } });
+    expect(world.logged.filter((line) => line.includes('could not be written'))).toEqual([]);
+  });
+
   test('fails jobs of a kind that this build does not run', async () => {
     const path = await newHome();
     const sweep: JobKind<Payload> = { ...backtest, kind: 'sweep' };

@@ -59,7 +59,7 @@ export const VersionDocument = z.strictObject({
   note: z.string().nullable(),
   action: z.enum(VERSION_ACTIONS),
   request_id: z.string(),
-  /** JSON, deflated, in base64; null for a deletion. */
+  /** JSON, or where that is long, JSON deflated, in base64; null for a deletion. */
   content: z.string().nullable(),
 });
 export type VersionDocument = z.infer<typeof VersionDocument>;

@@ -4,10 +4,10 @@ import {
   type DataSource,
   type DataVersionDocument,
 } from '#domain/documents/data-version-document.js';
-import { NO_REQUEST } from '#domain/documents/version-document.js';
+import { NO_REQUEST, type Authorship } from '#domain/documents/version-document.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
-import { numberedId } from '#store/document-id.js';
-import type { ArtifactRef, DocumentReader, DocumentTransaction } from '#store/port.js';
+import { numberedId, ownerOf } from '#store/document-id.js';
+import type { ArtifactRef, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
 
@@ -85,12 +85,56 @@ export async function recordCopy(
   return true;
 }
 
-/** Forgets the contents of a store that is deleted. */
-export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<void> {
-  const head = await historyOf(tx, datasetId);
-  for (let version = 1; version <= (head?.latest ?? 0); version++)
-    await tx.delete('data-version', numberedId(datasetId, version));
+/** Versions that one transaction forgets: some ten milliseconds. */
+export const FORGOTTEN_AT_ONCE = 256;
+
+/** Forgets the contents of a store that is deleted. @returns number of the last version that `forgetLeft` has to forget */
+export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
+  const last = (await historyOf(tx, datasetId))?.latest ?? 0;
   await tx.delete('data-history', datasetId);
+  return forgetLeft(tx, datasetId, last);
+}
+
+/**
+ * Forgets the latest of the versions that a deleted store left. One of a store that has its id by now stays: its
+ * versions begin at 1 again.
+ * @param last the last one that may be left @returns the last one that is left then; 0 where none is
+ */
+export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
+  const first = await firstLeft(tx, datasetId);
+  const until = Math.max(first - 1, last - FORGOTTEN_AT_ONCE);
+  for (let version = last; version > until; version--) await tx.delete('data-version', numberedId(datasetId, version));
+  return until >= first ? until : 0;
+}
+
+/** Number of the first version that no store has; none where it cannot be known. */
+async function firstLeft(tx: DocumentTransaction, datasetId: string): Promise<number> {
+  if ((await tx.get('data-history', datasetId)) === undefined) return 1;
+  return ((await historyOf(tx, datasetId))?.latest ?? Infinity) + 1;
+}
+
+/** Forgets what deleted stores left, where a deletion was cut off. @cost a listing of the ids of all versions */
+export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
+  const last = new Map<string, number>();
+  for (const id of await documents.ids('data-version')) {
+    const datasetId = ownerOf(id);
+    last.set(datasetId, Number(id.slice(datasetId.length + 1))); // Ids are in the order of their numbers.
+  }
+  for (const [datasetId, number] of last)
+    if (((await historyOf(documents, datasetId))?.latest ?? 0) < number) await forgetAll(documents, datasetId, number);
+}
+
+/** Forgets what is left of a deleted store, in as many transactions as that takes. */
+export async function forgetAll(
+  documents: DocumentStore,
+  datasetId: string,
+  last: number,
+  by?: Authorship,
+): Promise<void> {
+  for (let left = last; left > 0;) {
+    const until = left;
+    left = await documents.transaction((tx) => forgetLeft(tx, datasetId, until), { by });
+  }
 }
 
 /** The last version of a store; undefined where it has none. */

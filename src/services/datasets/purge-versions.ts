@@ -3,29 +3,33 @@ import { PublicationBatch } from '#domain/documents/publication-document.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentKind, DocumentTransaction } from '#store/port.js';
 import { readRun } from '../runs/run-documents.js';
-import { historyOf } from './data-history.js';
+import { FORGOTTEN_AT_ONCE, historyOf } from './data-history.js';
 import { readDataset } from './documents.js';
 
 /**
  * Forgets the contents of a store beyond those it is to keep: how they are made again goes, what is known of them stays.
- * From the oldest that a stored run or a published close refers to on, all stay: each is made from the one after it.
+ * From the oldest that a stored run or a published close refers to on, all stay: each is made from the one after it. The
+ * oldest go first, `FORGOTTEN_AT_ONCE` of them.
+ * @returns whether there are more
  * @cost of a look at every stored run and published close, where there is something to forget
  */
-export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<void> {
+export async function purgeDataVersions(tx: DocumentTransaction, datasetId: string): Promise<boolean> {
   const stored = await tx.get('store', datasetId);
   const dataset = stored === undefined || 'unreadable' in stored ? undefined : readDataset(stored.body);
   const head = await historyOf(tx, datasetId);
-  if (head === undefined || dataset?.versions_kept == null) return;
+  if (head === undefined || dataset?.versions_kept == null) return false;
   const wanted = head.latest - dataset.versions_kept + 1;
-  if (wanted <= head.readable_from) return;
-  const first = await firstReferred(tx, { datasetId, head, before: wanted });
-  if (first <= head.readable_from) return;
+  if (wanted <= head.readable_from) return false;
+  const last = await firstReferred(tx, { datasetId, head, before: wanted });
+  if (last <= head.readable_from) return false;
+  const first = Math.min(last, head.readable_from + FORGOTTEN_AT_ONCE);
   for (let version = head.readable_from + 1; version <= first; version++) {
     const document = await versionOf(tx, datasetId, version);
     if (document !== undefined)
       await tx.put('data-version', numberedId(datasetId, version), { ...document, change: null });
   }
   await tx.put('data-history', datasetId, { ...head, readable_from: first } satisfies DataHistoryDocument);
+  return first < last;
 }
 
 interface Span {

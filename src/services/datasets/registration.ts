@@ -27,7 +27,7 @@ import {
   withoutPassword,
 } from './documents.js';
 import { purgeDataVersions } from './purge-versions.js';
-import { forgetDataVersions } from './data-history.js';
+import { forgetAll, forgetDataVersions } from './data-history.js';
 import type { DataVersions } from './data-versions.js';
 import { activateIn } from './activate.js';
 import type { Activations } from './activations.js';
@@ -208,10 +208,11 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
       const { adjustment, currency } = changed;
       await activations.declare(tx, { datasetId, adjustment, currency });
       const etag = await tx.put('store', datasetId, changed);
-      if (request.versions_kept !== undefined) await purgeDataVersions(tx, datasetId);
       return { after: changed, etag };
     };
     const { after, etag } = await documents.transaction(write, { by });
+    if (request.versions_kept !== undefined)
+      while (await documents.transaction((tx) => purgeDataVersions(tx, datasetId), { by }));
     return { store: await activity.view(after), etag };
   }
 
@@ -240,14 +241,14 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     await assertPrecondition(documents, 'store', datasetId, ifMatch);
     const deleted = { of: 'dataset', ids: [datasetId] } as const;
     await cancelJobsAbout(jobs, deleted); // What has come since.
-    const forget = async (tx: DocumentTransaction): Promise<void> => {
+    const forget = async (tx: DocumentTransaction): Promise<number> => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
       await tx.delete('store', datasetId);
       publishReplaced(tx, document);
-      await forgetDataVersions(tx, datasetId);
       await forgetJobsAbout(tx, jobs, deleted);
+      return forgetDataVersions(tx, datasetId);
     };
-    await documents.transaction(forget, { by });
+    await forgetAll(documents, datasetId, await documents.transaction(forget, { by }), by);
     // The store is forgotten: a folder that cannot be removed is no failure of that, and goes at the next start.
     if (document?.managed === true && document.location !== null)
       await folders.remove(document.location, datasetId).catch(() => false);

@@ -7,6 +7,7 @@ import type { FailedLoad, ServedMarkets } from '#market/serving/served-markets.j
 import type { DocumentStore } from '#store/port.js';
 import { hasGrown, resumedFields } from './served-content.js';
 import type { Activations } from './activations.js';
+import { forgetLeftovers } from './data-history.js';
 import type { DataVersions } from './data-versions.js';
 import type { DatasetActivity } from './activity.js';
 import { allDatasets, requireDataset } from './documents.js';
@@ -51,6 +52,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
       await sweepSharedFolders();
       for (const { store_id, writing } of await allDatasets(documents))
         if (writing && !(await jobs.isLive(`generate:${store_id}`))) await forgetUnwritten(documents, store_id);
+      await forgetLeftovers(documents);
       const named = await allDatasets(documents);
       // A damaged document may name a folder that nothing else names: with one of those nothing is removed.
       if (named.length === (await documents.ids('store')).length)

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as hashOnce } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { AuditEntry, AuditHead, AUDITED_KINDS, NO_AUDIT, type AuditedKind } from '#domain/documents/audit-document.js';
 import { Refusal } from '#domain/refusal.js';
@@ -62,7 +62,7 @@ async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
 
 /** SHA-256 of the canonical JSON of an entry without its hash. */
 export function auditHash({ hash: _hash, ...stated }: Partial<AuditEntry>): string {
-  return createHash('sha256').update(canonicalJson(stated)).digest('hex');
+  return hashOnce('sha256', canonicalJson(stated), 'hex');
 }
 
 function unreadable(part: string): Refusal {

@@ -24,6 +24,8 @@ const dataOf = (datasetId: string): string => `data ${datasetId}`;
 export function createHistoryCheck(): HistoryCheck {
   const heads = new Map<string, number>();
   const counts = new Map<string, number>();
+  /** Numbers of the versions of data. Those after the last are of a deleted store, and go at the next start. */
+  const numbers = new Map<string, number[]>();
   return {
     look({ kind, id, body }) {
       if (kind === 'history') {
@@ -37,8 +39,10 @@ export function createHistoryCheck(): HistoryCheck {
         heads.set(dataOf(id), head.latest);
       }
       if (kind === 'data-version') {
-        const store = dataOf(ownerOf(id));
-        counts.set(store, (counts.get(store) ?? 0) + 1);
+        const store = ownerOf(id);
+        const known = numbers.get(dataOf(store)) ?? [];
+        numbers.set(dataOf(store), known);
+        known.push(Number(id.slice(store.length + 1)));
         return DataVersionDocument.safeParse(body).success ? undefined : 'it is no version of data';
       }
       if (kind !== 'version') return undefined;
@@ -48,7 +52,7 @@ export function createHistoryCheck(): HistoryCheck {
     },
     gaps: () =>
       [...heads].flatMap(([name, latest]) => {
-        const found = counts.get(name) ?? 0;
+        const found = numbers.get(name)?.filter((number) => number <= latest).length ?? counts.get(name) ?? 0;
         return found === latest ? [] : [{ name, reason: `it has ${found} versions; ${latest} were written` }];
       }),
   };

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { declaredOf } from '#domain/documents/dataset-document.js';
 import {
@@ -12,7 +12,7 @@ import {
 } from '#domain/documents/version-document.js';
 import { numberedId } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction, FoundDocument } from '../port.js';
-import { inflateContent, deflateContent } from './version-content.js';
+import { unpackContent, packContent } from './version-content.js';
 
 /** A version with its content as text; null for a deletion. */
 export interface Version extends Omit<VersionDocument, 'content'> {
@@ -67,7 +67,7 @@ export async function versionOf(
 export function readVersion(body: unknown): Version | undefined {
   const document = VersionDocument.safeParse(body).data;
   if (document === undefined) return undefined;
-  const content = document.content === null ? null : inflateContent(document.content);
+  const content = document.content === null ? null : unpackContent(document.content);
   if (content === undefined || (content !== null && etagOf(content) !== document.etag)) return undefined;
   return { ...document, content };
 }
@@ -188,7 +188,7 @@ async function append(
     note,
     action,
     request_id: requestId,
-    content: content === null ? null : await deflateContent(content),
+    content: content === null ? null : await packContent(content),
   } satisfies VersionDocument);
   const next: HistoryDocument = { ...head, latest: version, etag: action === 'deleted' ? null : etag };
   await tx.put('history', historyId(subject), next);
@@ -211,4 +211,4 @@ function etagOf(text: string): string | undefined {
   }
 }
 
-const etagOfCanonical = (text: string): string => createHash('sha256').update(text).digest('hex');
+const etagOfCanonical = (text: string): string => hash('sha256', text, 'hex');

@@ -24,16 +24,42 @@ const AT_ONCE_MAX = 32 * 1024;
 /** Bytes of output that memory is taken for at a time: most versions are shorter, and taking more is half their cost. */
 const CHUNK_BYTES = 2048;
 
-const SETTINGS = { level: LEVEL, memLevel: MEMORY_LEVEL, chunkSize: CHUNK_BYTES };
+/** Least and greatest window of the compressor, 2^n bytes. */
+const [WINDOW_BITS_MIN, WINDOW_BITS_MAX] = [10, 15];
 
-/** A text deflated, in base64. @cost about 20 us for a definition of 2 KB; of a long one that of another thread */
-export async function deflateContent(text: string): Promise<string> {
-  const bytes = text.length <= AT_ONCE_MAX ? deflateRawSync(text, SETTINGS) : await deflateRaw(text, SETTINGS);
+/**
+ * Settings for a text of so many characters. A window that is longer than the text finds nothing more, and the memory
+ * for it takes longer than deflating a definition.
+ */
+function settingsFor(length: number): ZlibOptions {
+  const bits = Math.ceil(Math.log2(Math.max(1, length)));
+  const windowBits = Math.min(Math.max(bits, WINDOW_BITS_MIN), WINDOW_BITS_MAX);
+  return { level: LEVEL, memLevel: MEMORY_LEVEL, chunkSize: CHUNK_BYTES, windowBits };
+}
+
+/**
+ * Longest text that is kept as it is, in characters. Deflating a definition of 100 names, of 1.1 KB, saves half a
+ * kilobyte and takes as long as all else of its version together: docs/decisions/versions.md.
+ */
+const PLAIN_MAX = 2048;
+
+/** What no text in base64 begins with, and every document as JSON does. */
+const PLAIN_START = '{';
+
+/**
+ * JSON of a document as a version keeps it: a short one as it is, a longer one deflated, in base64.
+ * @cost about 25 us for a definition of 4 KB; of a long one that of another thread
+ */
+export async function packContent(text: string): Promise<string> {
+  if (text.length <= PLAIN_MAX && text.startsWith(PLAIN_START)) return text;
+  const settings = settingsFor(text.length);
+  const bytes = text.length <= AT_ONCE_MAX ? deflateRawSync(text, settings) : await deflateRaw(text, settings);
   return bytes.toString('base64');
 }
 
 /** The text again; undefined when it cannot be. */
-export function inflateContent(content: string): string | undefined {
+export function unpackContent(content: string): string | undefined {
+  if (content.startsWith(PLAIN_START)) return content;
   try {
     return inflateRawSync(Buffer.from(content, 'base64'), { maxOutputLength: CONTENT_BYTES_MAX }).toString('utf8');
   } catch {

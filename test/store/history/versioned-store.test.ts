@@ -246,10 +246,10 @@ test('a damaged version is refused alone, and a damaged head loses no number', a
   await store.close();
 });
 
-test('a version of a definition takes less room than the definition', async () => {
+test('a version of a long definition takes less room than the definition', async () => {
   const store = await opened(await newFolder());
   const rule = { type: 'TopN', params: { field: 'MARKET_CAP', count: 100, buffer_in: 90, buffer_out: 110 } };
-  const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 12 }, () => rule) } };
+  const body = { id: 'EQ', name: 'Large hundred', pipeline: { selection: Array.from({ length: 40 }, () => rule) } };
   await store.transaction((tx) => tx.put('index', 'EQ', body));
   const stored = await store.get('version', 'index/EQ/0000000001');
   expect(JSON.stringify(stored).length).toBeLessThan(canonicalJson(body).length);

@@ -107,9 +107,10 @@ export async function forgetLeft(tx: DocumentTransaction, datasetId: string, las
   return until >= first ? until : 0;
 }
 
-/** Number of the first version that no store has; none where it cannot be known. */
+/** Number of the first version that no store has; none where it cannot be known: the head of a store is lost. */
 async function firstLeft(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  if ((await tx.get('data-history', datasetId)) === undefined) return 1;
+  if ((await tx.get('data-history', datasetId)) === undefined)
+    return (await tx.get('store', datasetId)) === undefined ? 1 : Infinity;
   return ((await historyOf(tx, datasetId))?.latest ?? Infinity) + 1;
 }
 

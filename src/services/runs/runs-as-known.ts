@@ -30,9 +30,9 @@ export async function requireRunOn(
 function wasMadeOn(run: RunDocument, { served, version }: KnownMarket): boolean {
   const { datasetId, contentHash } = served.identity;
   if (run.store_id !== undefined && run.store_id !== datasetId) return false;
-  return version === null || run.store_version == null
-    ? run.store_content_hash === contentHash
-    : run.store_version === version;
+  // A store that is deleted and made again begins with version 1 again, of another content.
+  if (run.store_content_hash !== contentHash) return false;
+  return version === null || run.store_version == null || run.store_version === version;
 }
 
 function otherContent(run: RunDocument, { version }: KnownMarket): Refusal {

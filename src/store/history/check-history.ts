@@ -26,8 +26,10 @@ export function createHistoryCheck(): HistoryCheck {
   const counts = new Map<string, number>();
   /** Numbers of the versions of data. Those after the last are of a deleted store, and go at the next start. */
   const numbers = new Map<string, number[]>();
+  const stores = new Set<string>();
   return {
     look({ kind, id, body }) {
+      if (kind === 'store') stores.add(dataOf(id));
       if (kind === 'history') {
         const head = HistoryDocument.safeParse(body).data;
         if (head === undefined) return 'it is no head of a history';
@@ -50,10 +52,16 @@ export function createHistoryCheck(): HistoryCheck {
       counts.set(subject, (counts.get(subject) ?? 0) + 1);
       return readVersion(body) === undefined ? 'its content is not what its ETag says' : undefined;
     },
-    gaps: () =>
-      [...heads].flatMap(([name, latest]) => {
+    gaps: () => [
+      ...[...numbers.keys()].flatMap((name) =>
+        stores.has(name) && !heads.has(name)
+          ? [{ name, reason: 'it has versions, and the head of them is missing' }]
+          : [],
+      ),
+      ...[...heads].flatMap(([name, latest]) => {
         const found = numbers.get(name)?.filter((number) => number <= latest).length ?? counts.get(name) ?? 0;
         return found === latest ? [] : [{ name, reason: `it has ${found} versions; ${latest} were written` }];
       }),
+    ],
   };
 }

@@ -39,10 +39,16 @@ test('what a deletion that was cut off left goes at the next start, and nothing 
   expect(await documents.ids('data-version')).toEqual([1, 2, 3].map((version) => numberedId('m', version)));
 });
 
-test('nothing is forgotten of a store whose head cannot be read', async () => {
+test('nothing is forgotten of a store whose head cannot be read, or is lost', async () => {
   const documents = createMemoryEngine().open();
   await written(documents, 3);
   await documents.transaction(async (tx) => void (await tx.put('data-history', 'm', { latest: 'damaged' })));
+  await forgetLeftovers(documents);
+  expect(await left(documents)).toBe(3);
+  await documents.transaction(async (tx) => {
+    await tx.delete('data-history', 'm');
+    await tx.put('store', 'm', {});
+  });
   await forgetLeftovers(documents);
   expect(await left(documents)).toBe(3);
 });

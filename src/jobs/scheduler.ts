@@ -51,8 +51,6 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   const running = new Map<Lease, Running>();
   /** Claims from their start to the end of what they began. */
   const performing = new Set<Promise<void>>();
-  /** Claims that have not become attempts yet. */
-  const arriving = new Set<Promise<Running | undefined>>();
   const asking = { heavy: false, light: false };
   const news = { heavy: false, light: false };
   let isOpen = false;
@@ -111,17 +109,13 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
 
   /** One claim from its start to the end of the attempt. Never rejects. */
   async function perform(claimed: Promise<Claim | undefined>): Promise<void> {
-    const arrival = begin(claimed);
-    arriving.add(arrival);
     let entry: Running | undefined;
     try {
-      entry = await arrival;
-      arriving.delete(arrival);
+      entry = await begin(claimed);
       if (entry !== undefined) await Promise.race([settle(entry), graceAfterEnd(entry.attempt)]);
     } catch (thrown) {
       log.error({ ...(entry && traced(entry.job)), err: thrown }, 'a change of a job could not be written');
     } finally {
-      arriving.delete(arrival);
       if (entry !== undefined) running.delete(entry.lease);
     }
   }
@@ -237,9 +231,8 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     },
     async stop() {
       isOpen = false;
-      await Promise.allSettled([...arriving, ...[...running.values()].map(giveBack)]);
-      // What was given back may still read documents, which are closed next.
-      await Promise.allSettled(performing);
+      // What is given back may read documents until its end; they are closed next.
+      await Promise.allSettled([...performing, ...[...running.values()].map(giveBack)]);
     },
   };
 }

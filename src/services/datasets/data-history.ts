@@ -102,6 +102,7 @@ export async function forgetDataVersions(tx: DocumentTransaction, datasetId: str
  */
 export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
   const first = await firstLeft(tx, datasetId);
+  if (first > last) return 0;
   const until = Math.max(first - 1, last - FORGOTTEN_AT_ONCE);
   for (let version = last; version > until; version--) await tx.delete('data-version', numberedId(datasetId, version));
   return until >= first ? until : 0;

@@ -118,9 +118,15 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
 
   test('is told of by its node, which answers nothing else', async () => {
     const url = workers.find(({ child }) => child.exitCode === null)!.url;
-    expect(await (await fetch(`${url}/metrics`)).text()).toContain('divisor_lane_busy_ratio{lane="heavy"} 0');
+    // A worker is free a moment after the end of its job is told.
+    await expect
+      .poll(async () => (await fetch(`${url}/metrics`)).text())
+      .toContain('divisor_lane_busy_ratio{lane="heavy"} 0');
     expect((await fetch(`${url}/indices`)).status).toBe(404);
-    const { body } = await cluster.front.ask<{ jobs: { lanes: Record<string, unknown> } }>('GET', '/health');
-    expect(body.jobs.lanes['heavy']).toMatchObject({ waiting: 0, running: 0, oldest_wait_seconds: null });
+    const lanes = async () =>
+      (await cluster.front.ask<{ jobs: { lanes: Record<string, unknown> } }>('GET', '/health')).body.jobs.lanes;
+    await expect
+      .poll(async () => (await lanes())['heavy'])
+      .toMatchObject({ waiting: 0, running: 0, oldest_wait_seconds: null });
   });
 });

@@ -44,6 +44,11 @@ export function describeAgainstAService(): void {
       testFilesAndData(() => ({ DIVISOR_URL: service.url, DIVISOR_API_KEY: all }));
     });
 
+    test('a home that a service has is left to it, in one sentence', async () => {
+      const { status, err } = await finishedHere(['backtest', 'EVEN', '--home', home]);
+      expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
+    });
+
     test('work is done there, with the key of the environment', async () => {
       const { status, out, err } = await asked(['backtest', 'EVEN']);
       expect([status, err, linesOf(out).at(-1)?.event]).toEqual([0, '', 'result']);
@@ -87,24 +92,6 @@ export function describeAgainstAService(): void {
     test('a job that fails ends with 1 and its own code', async () => {
       const { status, err } = await asked(['risk', 'short', '--identifiers', 'A,B', '--start', '2022-12-28']);
       expect([status, err]).toEqual([1, expect.stringMatching(/^divisor: RISK_INSUFFICIENT_DATA: /)]);
-    });
-
-    test('a job of the same id with another request ends with 75', async () => {
-      await writeFile(
-        file('slow.json'),
-        JSON.stringify({ '/request/transaction_cost_bps': Array.from({ length: 1500 }, (_, i) => i / 10) }),
-      );
-      const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
-        DIVISOR_URL: service.url,
-        DIVISOR_API_KEY: key,
-      });
-      await new Promise<void>((running) =>
-        slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()),
-      );
-      const { status, err } = await asked(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
-      expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
-      slow.child.kill('SIGINT');
-      expect(await slow.ended).toBe(130);
     });
 
     test('a folder outside the allowed ones is refused without a path, and where to see them is said', async () => {
@@ -252,7 +239,6 @@ divisor() { '${process.execPath}' '${resolve('dist/src/main.js')}' "$@"; }
 divisor refresh desk > /dev/null
 divisor backtests EVEN,ODD --if-stale --csv --out runs.csv > /dev/null
 divisor export levels --index EVEN --out levels.csv > /dev/null
-divisor weights EVEN --csv --out weights.csv > /dev/null
 `,
       );
       const environment = { PATH: process.env['PATH'], DIVISOR_URL: service.url, DIVISOR_API_KEY: key };
@@ -274,20 +260,23 @@ divisor weights EVEN --csv --out weights.csv > /dev/null
       ]);
     });
 
-    test('Ctrl-C cancels the job and ends with 130', async () => {
+    test('a job of the same id with another request ends with 75; Ctrl-C cancels the job and ends with 130', async () => {
       const costs = Array.from({ length: 1500 }, (_, i) => i / 10);
-      await writeFile(file('many.json'), JSON.stringify({ '/request/transaction_cost_bps': costs }));
-      const run = divisor(['sweep', file('many.json'), '--index', 'EVEN', '--id', 'many'], {
+      const grid = { '/document/rebalance/frequency': ['daily'], '/request/transaction_cost_bps': costs };
+      await writeFile(file('slow.json'), JSON.stringify(grid));
+      const slow = divisor(['sweep', file('slow.json'), '--index', 'EVEN', '--id', 'slow'], {
         DIVISOR_URL: service.url,
         DIVISOR_API_KEY: key,
       });
       await new Promise<void>((running) =>
-        run.child.stdout.on('data', () => run.out().includes('"running"') && running()),
+        slow.child.stdout.on('data', () => slow.out().includes('"running"') && running()),
       );
-      run.child.kill('SIGINT');
-      expect([await run.ended, run.err()]).toEqual([130, '']);
+      const { status, err } = await asked(['sweep', file('grid.json'), '--index', 'EVEN', '--id', 'slow']);
+      expect([status, err]).toEqual([75, 'divisor: JOB_RUNNING: The job sweep:slow runs with a different request.\n']);
+      slow.child.kill('SIGINT');
+      expect([await slow.ended, slow.err()]).toEqual([130, '']);
       const job = (await (
-        await fetch(`${service.url}/jobs/sweep:many`, { headers: { authorization: `Bearer ${key}` } })
+        await fetch(`${service.url}/jobs/sweep:slow`, { headers: { authorization: `Bearer ${key}` } })
       ).json()) as { status: string };
       expect(job.status).toBe('cancelled');
     });

@@ -2,9 +2,21 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { generatedWork, type WorkTiming } from '#cli/bench/work.js';
+import { createDivisorClient } from '#clients/typescript/divisor.js';
 import { IS_SOAK } from '../../soak.js';
-import { finishedHere, serving } from '../process.js';
+import { finishedHere, servingHere } from '../process.js';
 import { folder, home, file, linesOf, onHome } from './set-up.js';
+
+const GENERATED_WORK = [
+  'generate a market',
+  'backtest',
+  'sweep',
+  'backtest, stored with its record',
+  'risk model',
+  'optimisation',
+  'factsheet',
+];
 
 export function describeOnAHome(): void {
   describe('on a pipe and a home', () => {
@@ -149,34 +161,24 @@ export function describeOnAHome(): void {
       }
     });
 
-    test('a home that a service has is left to it, in one sentence', async () => {
-      const service = await serving(home, ['--log-level', 'error', '--workers', '1', '--drain-ms', '0'], {
-        DIVISOR_DATA_ROOTS: folder,
-      });
-      try {
-        const { status, err } = await finishedHere(['backtest', 'EVEN', '--home', home]);
-        expect([status, err]).toEqual([75, expect.stringContaining(`in use by process ${service.child.pid}`)]);
-      } finally {
-        service.child.kill('SIGTERM');
-        await service.ended;
-      }
-    });
-
-    test('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
+    // It times the kernels at sizes of their own, for seconds.
+    test.runIf(IS_SOAK)('a benchmark of the machine says its limits, its kernels and its jobs', async () => {
       const { status, out, err } = await finishedHere(['bench', '--assets', '20', '--years', '2']);
       expect([status, err]).toEqual([0, '']);
       const lines = linesOf(out);
       expect([...new Set(lines.map(({ event }) => event))]).toEqual(['machine', 'kernel', 'work', 'result']);
-      expect(lines.filter(({ event }) => event === 'work').map(({ work }) => work)).toEqual([
-        'generate a market',
-        'backtest',
-        'sweep',
-        'backtest, stored with its record',
-        'risk model',
-        'optimisation',
-        'factsheet',
-      ]);
+      expect(lines.filter(({ event }) => event === 'work').map(({ work }) => work)).toEqual(GENERATED_WORK);
       for (const { rate } of lines.filter(({ event }) => event === 'kernel')) expect(rate).toBeGreaterThan(0);
+    });
+
+    test('the work of a benchmark is done on an empty home, each piece with its time', async () => {
+      const timings: WorkTiming[] = [];
+      const watch = { begin: () => {}, progress: () => {}, end: (timing: WorkTiming) => void timings.push(timing) };
+      const { url, stop } = await servingHere(file('bench'));
+      await generatedWork(createDivisorClient({ url }), { assets: 20, years: 2 }, watch);
+      await stop();
+      expect(timings.map(({ work }) => work)).toEqual(GENERATED_WORK);
+      for (const { seconds } of timings) expect(seconds).toBeGreaterThan(0);
     });
   });
 

@@ -27,13 +27,17 @@ async function* listed(batches: Batches, head: string): AsyncGenerator<string> {
   yield ']}';
 }
 
+/** A stream of bytes: where it fails on the way, the connection is cut, and no reader takes a part for the whole. */
 function textStream(pieces: AsyncGenerator<string>): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   return new ReadableStream({
+    type: 'bytes',
     async pull(controller) {
-      const { done, value } = await pieces.next();
-      if (done === true) controller.close();
-      else controller.enqueue(encoder.encode(value));
+      let piece = await pieces.next();
+      while (piece.value === '') piece = await pieces.next(); // A stream of bytes has no empty part.
+      if (piece.done !== true) return controller.enqueue(encoder.encode(piece.value));
+      controller.close();
+      controller.byobRequest?.respond(0); // Whoever waits with a room gets it back.
     },
     async cancel() {
       await pieces.return(undefined);

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { logLines } from '#http/log-stream.js';
 import { sendStream } from '#http/send-stream.js';
 
 let server: Server | undefined;
@@ -99,4 +100,21 @@ test('a stream that fails breaks the answer off', async () => {
 test('a stream that is not one of bytes is left to others', () => {
   const outgoing = {} as Parameters<typeof sendStream>[1]; // Never touched.
   expect(sendStream({ status: 200, headers: {}, stream: new ReadableStream<Uint8Array>() }, outgoing)).toBeUndefined();
+});
+
+async function* batches(failure?: Error): AsyncGenerator<readonly object[]> {
+  yield [{ seq: 1 }];
+  yield []; // No entry of the window.
+  if (failure !== undefined) throw failure;
+  yield [{ seq: 2 }];
+}
+
+test('a log is cut where it cannot be read further, and never ends like a whole one', async () => {
+  expect(Buffer.concat(await (await serve(logLines(batches()))).toArray()).toString()).toBe('{"seq":1}\n{"seq":2}\n');
+  server!.close();
+  const answer = await serve(logLines(batches(new Error('lost'))));
+  const parts: Buffer[] = [];
+  answer.on('data', (part: Buffer) => parts.push(part));
+  await expect(once(answer, 'end')).rejects.toThrow('aborted');
+  expect(Buffer.concat(parts).toString()).toBe('{"seq":1}\n');
 });

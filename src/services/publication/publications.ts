@@ -14,7 +14,7 @@ import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import { appendEntries, logBatches, logHead } from '#store/publication/log.js';
+import { appendEntries, assertReadable, logBatches, logHead } from '#store/publication/log.js';
 import { hashOf, hashSigner } from '#store/publication/signing.js';
 import type { DocumentStore } from '#store/port.js';
 import { requireIndex } from '../indices/stored-indices.js';
@@ -179,6 +179,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       if (start !== undefined && end !== undefined && start > end)
         throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       const head = await requireLog(indexId);
+      await assertReadable(documents, indexId, head); // What is refused is refused before the first byte is out.
       return filtered(logBatches(documents, indexId, head), window);
     },
     async keys(indexId) {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import {
   BATCH_ENTRIES_MAX,
   PublicationBatch,
@@ -34,6 +35,18 @@ export async function* logBatches(
     const read = await batchOf(reader, indexId, batch);
     if (read === undefined) throw unreadable(indexId);
     yield read.entries;
+  }
+}
+
+/** @throws Refusal DOCUMENT_UNREADABLE for a log of which any batch is missing or damaged @cost a reading of the log */
+export async function assertReadable(
+  reader: Pick<DocumentReader, 'get'>,
+  indexId: string,
+  { batches }: PublicationHead,
+): Promise<void> {
+  for (let batch = 1; batch <= batches; batch++) {
+    if ((await batchOf(reader, indexId, batch)) === undefined) throw unreadable(indexId);
+    await setImmediate(); // Others have their turn.
   }
 }
 

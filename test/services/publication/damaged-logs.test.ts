@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { NO_HASH, type PublicationEntry } from '#domain/documents/publication-document.js';
+import { createPublications, type PublicationsDependencies } from '#services/publication/publications.js';
+import { numberedId } from '#store/document-id.js';
+import type { FoundDocument } from '#store/port.js';
+
+const entry = (seq: number): PublicationEntry => ({
+  seq,
+  index_id: 'EQ',
+  date: `2024-03-0${seq}`,
+  kind: 'close',
+  price: 100,
+  total: 100,
+  net: 100,
+  divisor: 1,
+  composition_hash: NO_HASH,
+  data_hash: null,
+  index_version: null,
+  engine: null,
+  reason: null,
+  at: '2024-04-01T00:00:00.000000+00:00',
+  author: 'desk',
+  previous: NO_HASH,
+  hash: NO_HASH,
+  key_id: 'key',
+  signature: '',
+});
+
+/** The published log of three batches, as a store that lost some has it. */
+function logWithout(...lost: readonly number[]) {
+  const bodies = new Map<string, unknown>([['publication-head EQ', { seq: 3, hash: NO_HASH, batches: 3 }]]);
+  for (const batch of [1, 2, 3].filter((one) => !lost.includes(one)))
+    bodies.set(`publication ${numberedId('EQ', batch)}`, { entries: [entry(batch)] });
+  const get = (kind: string, id: string): Promise<FoundDocument> => {
+    const body = bodies.get(`${kind} ${id}`);
+    return Promise.resolve(body === undefined ? undefined : { id, body, etag: '', updatedAt: '' });
+  };
+  const { entries } = createPublications({ documents: { get } } as unknown as PublicationsDependencies);
+  return entries('EQ', {});
+}
+
+test.each([1, 2, 3])('a log that lost its batch %i is refused before any of it is answered', async (batch) => {
+  await expect(logWithout(batch)).rejects.toMatchObject({ code: 'DOCUMENT_UNREADABLE' });
+  const seqs: number[] = [];
+  for await (const entries of await logWithout()) seqs.push(...entries.map(({ seq }) => seq));
+  expect(seqs).toEqual([1, 2, 3]);
+});

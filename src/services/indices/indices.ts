@@ -236,11 +236,11 @@ async function removeIn(
   { jobsForgotten, all }: { readonly jobsForgotten: number; readonly all: boolean | undefined },
 ): Promise<IndexDeletion['deleted'][number]> {
   await tx.delete('index', id);
-  const hadRecord = await forgetRuns(tx, id, { all });
+  const runsForgotten = await forgetRuns(tx, id, { all });
   return {
     index_id: id,
-    backtest_record_deleted: hadRecord,
-    backtest_results_deleted: Number(hadRecord) + jobsForgotten,
+    backtest_record_deleted: runsForgotten > 0,
+    backtest_results_deleted: runsForgotten + jobsForgotten,
     derived_from: derivedFrom,
   };
 }

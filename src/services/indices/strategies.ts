@@ -139,12 +139,12 @@ export function createStrategies({ documents, jobs, markets }: StrategiesDepende
         await requireStored(tx, strategyId);
         await assertPrecondition(tx, 'strategy', strategyId, ofDocument(ifMatch));
         await tx.delete('strategy', strategyId);
-        const hadRecord = await forgetRuns(tx, strategyId, { all: by?.purges });
+        const runsForgotten = await forgetRuns(tx, strategyId, { all: by?.purges });
         const jobsForgotten = (await forgetJobsAbout(tx, jobs, deleted)).get(strategyId) ?? 0;
         return {
           strategy_id: strategyId,
-          backtest_record_deleted: hadRecord,
-          backtest_results_deleted: Number(hadRecord) + jobsForgotten,
+          backtest_record_deleted: runsForgotten > 0,
+          backtest_results_deleted: runsForgotten + jobsForgotten,
         };
       };
       return documents.transaction(forget, { by });

@@ -51,16 +51,19 @@ export async function markPublished(tx: DocumentTransaction, run: RunDocument): 
 
 /**
  * Forgets the runs of a subject. Those that were published stay, unless all are to go.
- * @returns whether there was a newest one
+ * @returns how many went
  */
 export async function forgetRuns(
   tx: DocumentTransaction,
   subject: string,
   { all = false }: { readonly all?: boolean | undefined } = {},
-): Promise<boolean> {
-  const list = await withNewest(tx, subject, await runListOf(tx, subject));
-  await keepOnly(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
-  return tx.delete('run', subject);
+): Promise<number> {
+  const before = await runListOf(tx, subject);
+  const list = await withNewest(tx, subject, before);
+  const hadNewest = await tx.delete('run', subject);
+  const isUnreadable = hadNewest && list === before;
+  const forgotten = await keepOnly(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
+  return forgotten + Number(isUnreadable);
 }
 
 /** Writes the newest run among the earlier ones; one that cannot be read is not kept. */
@@ -78,10 +81,12 @@ interface Keeping {
   stays(id: string): boolean;
 }
 
-async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: Keeping): Promise<void> {
+/** @returns how many runs went */
+async function keepOnly(tx: DocumentTransaction, subject: string, { list, stays }: Keeping): Promise<number> {
   const earlier = list.earlier.filter(stays);
   for (const id of list.earlier) if (!stays(id)) await tx.delete('kept-run', keptRunId(subject, id));
   const next: RunListDocument = { earlier, published: list.published.filter(stays) };
   if (next.earlier.length + next.published.length === 0) await tx.delete('run-list', subject);
   else await tx.put('run-list', subject, next);
+  return list.earlier.length - earlier.length;
 }

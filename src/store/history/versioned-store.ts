@@ -64,6 +64,15 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
     return true;
   }
 
+  /** A run is gone when it is kept no longer, also where it was the newest before. */
+  async function deleteKept(id: string): Promise<boolean> {
+    const subject = ownerOf(id);
+    const existed = await tx.delete('kept-run', id);
+    const names = { version: null, run_id: id.slice(subject.length + 1) };
+    if (existed) await log('run', subject, { action: 'deleted', ...names, etag: null });
+    return existed;
+  }
+
   return {
     ...tx,
     authorship: author,
@@ -85,11 +94,13 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
     },
     async delete(kind, id) {
       if (isVersioned(kind)) return deleteVersioned({ kind, id });
+      if (kind === 'kept-run') return deleteKept(id);
       if (!isAudited(kind)) return tx.delete(kind, id);
       const before = await tx.get(kind, id);
-      const names = before === undefined || 'unreadable' in before ? { version: null } : namesOf(kind, before.body);
+      const names = before === undefined || 'unreadable' in before ? NO_NAMES : namesOf(kind, before.body);
       const existed = await tx.delete(kind, id);
-      if (existed) await log(kind, id, { action: 'deleted', ...names, etag: null });
+      const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
+      if (existed && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
       return existed;
     },
   };
@@ -98,8 +109,11 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
 /** What became of a document. */
 type Written = Pick<AuditEntry, 'action' | 'version' | 'etag' | 'run_id'>;
 
+type Names = Pick<AuditEntry, 'version' | 'run_id'>;
+const NO_NAMES: Names = { version: null };
+
 /** How an entry names what was written beside its id. */
-function namesOf(kind: AuditedKind, body: unknown): Pick<AuditEntry, 'version' | 'run_id'> {
+function namesOf(kind: AuditedKind, body: unknown): Names {
   if (kind === 'data-version') return { version: (body as Pick<DataVersionDocument, 'version'>).version };
   if (kind !== 'run') return { version: null };
   const { run_id, artifacts } = body as Partial<RunDocument>;

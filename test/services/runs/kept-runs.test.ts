@@ -2,6 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
+import type { AuditEntry } from '#domain/documents/audit-document.js';
 import type { Route } from '#contract/route.js';
 import type { CompareView } from '#contract/analytics/compare.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
@@ -193,8 +194,15 @@ test('a replay of an earlier run is of its own definition', async () => {
 
 test('with its record an index forgets its runs, but for the published', async () => {
   const by = { 'x-change-note': 'Made on wrong data', 'x-request-id': 'removal-1' };
+  const unpublished = (await listed()).runs.filter(({ published }) => !published).map(({ run_id: id }) => id);
   expect((await service.ask('DELETE', '/analytics/KEPT/record', undefined, by)).status).toBe(204);
-  const { entries } = (await service.ask<{ readonly entries: readonly object[] }>('GET', '/audit?kind=run')).body;
+  const removed = async () =>
+    (await service.ask<{ readonly entries: AuditEntry[] }>('GET', '/audit?kind=run')).body.entries.filter(
+      ({ action }) => action === 'deleted',
+    );
+  const entries = await removed();
+  const asked = entries.filter(({ request_id: request }) => request === 'removal-1');
+  expect(asked.map(({ run_id: id }) => id).toSorted()).toEqual(unpublished.toSorted());
   expect(entries.at(-1)).toMatchObject({
     action: 'deleted',
     id: 'KEPT',
@@ -217,7 +225,11 @@ test('with its record an index forgets its runs, but for the published', async (
     'INDEX_NOT_FOUND',
   );
   await service.ask('POST', '/indices/KEPT/versions/1/restore');
-  expect((await service.ask('DELETE', '/indices/KEPT?purge=true')).status).toBe(200);
+  expect(await removed()).toEqual(entries);
+  expect((await service.ask('DELETE', '/indices/KEPT?purge=true')).body).toMatchObject({
+    deleted: [{ backtest_record_deleted: true, backtest_results_deleted: 1 }],
+  });
+  expect((await removed()).slice(entries.length)).toMatchObject([{ id: 'KEPT', run_id: published }]);
   expect((await service.refusal('GET', ofRun('overview', published))).code).toBe('INDEX_NOT_FOUND');
   await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
   expect(await listed()).toEqual({ runs: [], total: 0 });

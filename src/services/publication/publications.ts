@@ -160,6 +160,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const log = await readLog(indexId);
         const disagreements = disagreementsOf(closes, log.standing);
         assertAllowed(disagreements, request, (refused) => sizesOf(refused, closes, log.standing));
+        assertContinues(closes, disagreements, log);
         const key = await signingKeys.current(by);
         // A key signs nothing from before its making, nor a log before its last entry, whatever the clock does.
         const at = latestTime(timestamp(), key.valid_from, log.lastAt);
@@ -300,6 +301,27 @@ function assertAllowed(
     ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
     : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. What is published stands, unless it is restated with a reason.`;
   throw new Refusal('RESTATEMENT', message, { dates, total: refused.length, ...sizes(refused) });
+}
+
+/**
+ * Refuses a run that begins after the first published close, unless it says the same where both are: between the closes
+ * before it and its own the log would have a jump that no index had.
+ * @throws Refusal RESTATEMENT
+ */
+function assertContinues(closes: Closes, disagreements: readonly Disagreement[], log: Log): void {
+  const begin = closes.dates[0]!; // A run has a close.
+  const before = [...log.standing.keys()].filter((date) => date < begin).toSorted();
+  const isApart = before.length === log.standing.size;
+  if (before.length === 0 || (disagreements.length === 0 && !isApart)) return;
+  throw new Refusal(
+    'RESTATEMENT',
+    `The run begins on ${begin}, the published log on ${before[0]!}: its closes do not continue the ${before.length} before them. Run the index from ${before[0]!} on.`,
+    {
+      dates: before.slice(0, NAMED_DATES_MAX),
+      total: before.length,
+      ...sizesOf(disagreements, closes, log.standing),
+    },
+  );
 }
 
 async function* filtered(

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { API } from '#contract/api.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
 import type { Route } from '#contract/route.js';
 import type { CompareView } from '#contract/analytics/compare.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
@@ -233,4 +234,26 @@ test('with its record an index forgets its runs, but for the published', async (
   expect((await service.refusal('GET', ofRun('overview', published))).code).toBe('INDEX_NOT_FOUND');
   await service.ask('PUT', '/indices/KEPT', definition({ type: 'EqualWeight' }));
   expect(await listed()).toEqual({ runs: [], total: 0 });
+});
+
+test('a run that begins later than what is published neither restates nor continues it', async () => {
+  const later = { ...definition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
+  const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
+    'GET',
+    '/analytics/KEPT/published',
+  );
+  const dates = body.entries.map(({ date }) => date).filter((date) => date < later.base_date);
+  expect(dates[0]).toBe('2023-01-03');
+  for (const base_date of [later.base_date, '2023-06-01']) {
+    await service.ask('PUT', '/indices/KEPT', { ...later, base_date });
+    await ran('/analytics/KEPT/backtest', {});
+    const request = { restate: true, reason: 'Another base date' };
+    expect(await service.refusal('POST', '/analytics/KEPT/publish', request), base_date).toMatchObject({
+      status: 409,
+      code: 'RESTATEMENT',
+      ...(base_date === later.base_date ? { detail: { dates, total: dates.length } } : {}),
+    });
+  }
+  const after = await service.ask('GET', '/analytics/KEPT/published');
+  expect(after.body).toEqual(body);
 });

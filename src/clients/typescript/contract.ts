@@ -1307,7 +1307,7 @@ export interface DataDifference {
   readonly from: number;
   /** The later version. */
   readonly to: number;
-  /** Values of rows of the first version that the other has otherwise or not at all. */
+  /** Values up to the last date of the first version that only one has, or has otherwise. */
   readonly cells: number;
   /** Rows that are new. */
   readonly rows_added: number;

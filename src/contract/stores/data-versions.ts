@@ -66,7 +66,7 @@ export const DataDifference = z
     from: z.int().meta({ description: 'The earlier version.' }),
     to: z.int().meta({ description: 'The later version.' }),
     cells: z.int().min(0).meta({
-      description: 'Values of rows of the first version that the other has otherwise or not at all.',
+      description: 'Values up to the last date of the first version that only one has, or has otherwise.',
     }),
     ...rowCounts,
     appended: AppendedBars,

@@ -14,6 +14,8 @@ export interface Compared {
   readonly columns?: readonly string[];
   /** Last day that is compared; all unless given. */
   readonly to?: Day;
+  /** Last day on which values of bars that came are told, too; none unless given. */
+  readonly lateTo?: Day;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface Compared {
 export function compareBars(
   before: Panels,
   after: Panels,
-  { columns: wanted, to = Infinity }: Compared = {},
+  { columns: wanted, to = Infinity, lateTo = -Infinity }: Compared = {},
 ): MarketChanges {
   const names = (wanted ?? [...new Set([...before.fields.keys(), ...after.fields.keys()])]).toSorted(compareText);
   const identifiers = [...new Set([...before.identifiers, ...after.identifiers])].sort(compareText);
@@ -31,6 +33,23 @@ export function compareBars(
   const restated = createRestatements();
   const gained = new Set<string>();
   const counts = { added: 0, changed: 0, removed: 0 };
+  const tellCells = (day: Day, i: number, [was, is]: readonly [number, number]): boolean => {
+    let isChanged = false;
+    for (let f = 0; f < names.length; f++) {
+      const [x, y] = [old.valueAt(f, was), now.valueAt(f, is)];
+      if (x === y || (x !== x && y !== y)) continue;
+      isChanged = true;
+      restated.add(() => ({
+        dataset: 'market',
+        identifier: identifiers[i]!,
+        date: formatDay(day),
+        column: names[f]!,
+        before: x === x ? x : null,
+        after: y === y ? y : null,
+      }));
+    }
+    return isChanged;
+  };
   for (const day of [...new Set([...before.dates, ...after.dates])].sort((a, b) => a - b)) {
     if (day > to) break;
     for (let i = 0; i < identifiers.length; i++) {
@@ -40,22 +59,10 @@ export function compareBars(
         if (!isHeld) continue;
         counts.added += 1;
         gained.add(identifiers[i]!);
+        if (day <= lateTo) tellCells(day, i, [was, is]);
         continue;
       }
-      let isChanged = false;
-      for (let f = 0; f < names.length; f++) {
-        const [x, y] = [old.valueAt(f, was), now.valueAt(f, is)];
-        if (x === y || (x !== x && y !== y)) continue;
-        isChanged = true;
-        restated.add(() => ({
-          dataset: 'market',
-          identifier: identifiers[i]!,
-          date: formatDay(day),
-          column: names[f]!,
-          before: x === x ? x : null,
-          after: y === y ? y : null,
-        }));
-      }
+      const isChanged = tellCells(day, i, [was, is]);
       if (!isHeld) counts.removed += 1;
       else if (isChanged) counts.changed += 1;
     }

@@ -6,9 +6,14 @@ import { createRestatements, type TableChanges } from './restatements.js';
 /**
  * One version of the series against another. Values behind the last day of a series, and those of a new one, are no
  * history.
+ * @param isLiteral whether values that came late, for days up to the last one held, are told, too
  * @cost one pass over the values of both
  */
-export function compareSeries(before: SeriesTable | undefined, after: SeriesTable | undefined): TableChanges {
+export function compareSeries(
+  before: SeriesTable | undefined,
+  after: SeriesTable | undefined,
+  isLiteral: boolean,
+): TableChanges {
   const restated = createRestatements();
   const counts = { added: 0, changed: 0, removed: 0 };
   const history = { added: 0, changed: 0, removed: 0 };
@@ -31,7 +36,8 @@ export function compareSeries(before: SeriesTable | undefined, after: SeriesTabl
       const what = was !== was ? 'added' : is !== is ? 'removed' : 'changed';
       counts[what] += 1;
       if (day <= lastHeld) history[what] += 1;
-      if (what !== 'added') restate(identifier, formatDay(day), 'CLOSE', [was, is === is ? is : null]);
+      if (what !== 'added' || (isLiteral && day <= lastHeld))
+        restate(identifier, formatDay(day), 'CLOSE', [was === was ? was : null, is === is ? is : null]);
     }
   }
   return { ...counts, history, ...restated.made() };

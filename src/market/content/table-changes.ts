@@ -36,7 +36,7 @@ export interface HeldBars {
   readonly identifiers: readonly string[];
   /** Last day of them. */
   readonly lastDay: Day;
-  /** What happened since is a change as any other. */
+  /** What happened since is a change as any other, and values of rows that came late are told, too. */
   readonly isLiteral?: true;
 }
 
@@ -50,11 +50,12 @@ export function compareTables(
   held: HeldBars,
 ): Record<SideTable, TableChanges> {
   const names = new Set(held.identifiers);
+  const isLiteral = held.isLiteral === true;
   const rules: Rules = {
     isHistory: (rows) => names.has(rows[0]!.identifier) && firstDay(rows) <= held.lastDay,
+    isTold: (is) => isLiteral && firstDay([is]) <= held.lastDay,
     isContinued: (was, is) =>
-      held.isLiteral !== true &&
-      ((was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is)),
+      !isLiteral && ((was.end === Infinity && is.end !== undefined && is.end > held.lastDay) || isPaidSince(was, is)),
   };
   const changesOf = (table: RowTable): TableChanges =>
     compareRows(table, ROWS[table](before), ROWS[table](after), rules);
@@ -62,7 +63,7 @@ export function compareTables(
     reference: before.reference === after.reference ? NO_CHANGES : changesOf('reference'),
     corporate_actions: before.actions === after.actions ? NO_CHANGES : changesOf('corporate_actions'),
     universes: before.universes === after.universes ? NO_CHANGES : changesOf('universes'),
-    series: before.series === after.series ? NO_CHANGES : compareSeries(before.series, after.series),
+    series: before.series === after.series ? NO_CHANGES : compareSeries(before.series, after.series, isLiteral),
   };
 }
 
@@ -93,6 +94,8 @@ interface Rules {
   isHistory(rows: readonly TableRow[]): boolean;
   /** Whether a row differs only by what happened since: an open membership has ended, an announced action is paid. */
   isContinued(was: TableRow, is: TableRow): boolean;
+  /** Whether the values of a row that came are told. */
+  isTold(is: TableRow): boolean;
 }
 
 function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): TableChanges {
@@ -103,14 +106,15 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
     counts[what] += 1;
     if (rules.isHistory(rows)) history[what] += 1;
   };
-  const restate = (was: TableRow, is: TableRow | undefined) => {
-    for (const column of new Set([...was.values.keys(), ...(is?.values.keys() ?? [])])) {
-      const [x, y] = [was.values.get(column) ?? null, is?.values.get(column) ?? null];
+  const restate = (was: TableRow | undefined, is: TableRow | undefined) => {
+    const { identifier, day } = was ?? is!; // one of them is given
+    for (const column of new Set([...(was?.values.keys() ?? []), ...(is?.values.keys() ?? [])])) {
+      const [x, y] = [was?.values.get(column) ?? null, is?.values.get(column) ?? null];
       if (x !== y)
         restated.add(() => ({
           dataset: table,
-          identifier: was.identifier,
-          date: was.day === null ? null : formatDay(was.day),
+          identifier,
+          date: day === null ? null : formatDay(day),
           column,
           before: x,
           after: y,
@@ -119,7 +123,10 @@ function compareRows(table: RowTable, before: Rows, after: Rows, rules: Rules): 
   };
   for (const key of [...new Set([...before.keys(), ...after.keys()])].toSorted(compareText)) {
     const [old, now] = unequal(before.get(key) ?? [], after.get(key) ?? []);
-    for (const is of now.slice(old.length)) count('added', [is]);
+    for (const is of now.slice(old.length)) {
+      count('added', [is]);
+      if (rules.isTold(is)) restate(undefined, is);
+    }
     old.forEach((was, i) => {
       const is = now[i];
       if (is !== undefined && rules.isContinued(was, is)) counts.added += 1;

@@ -17,7 +17,7 @@ export interface CellDifference {
 }
 
 export interface DataDifference {
-  /** Values of rows that the first content has, and the second otherwise or not at all. */
+  /** Values up to the last day of the first content that only one has, or has otherwise. */
   readonly cells: number;
   readonly rows: RowCounts;
   /** The first of those values; then, where they are asked for, those of the bars that were appended. */
@@ -53,7 +53,7 @@ export function differenceOf(
 ): DataDifference {
   const held = { identifiers: before.identifiers, lastDay: before.dates.at(-1) ?? -Infinity, isLiteral: true } as const;
   const compared: readonly RowChanges[] = [
-    compareBars(before, after),
+    compareBars(before, after, { lateTo: held.lastDay }),
     ...Object.values(compareTables(before, after, held)),
   ];
   const total = (of: (changes: RowChanges) => number): number =>

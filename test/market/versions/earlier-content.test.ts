@@ -152,6 +152,32 @@ test('a change costs what has changed: a day its place, a correction its cell', 
   expect(bytesOf({ ...market, fields: new Map([['CLOSE', cell]]) })).toBeLessThan(400);
 });
 
+test('what came late is told: a bar that was missing, a dividend of a past day; what is of later days is appended', () => {
+  const missing = new Map([...FIRST.fields.get('CLOSE')!].filter(([at]) => at !== key(101, 'B')));
+  const before = contentOf({ ...FIRST, fields: new Map([['CLOSE', missing]]), actions: [] });
+  const after = contentOf({ ...FIRST, actions: [dividend('A', 101, 0.6), dividend('A', 500, 9)] });
+  const late = differenceOf(before, after, { limit: 9, isAppendedListed: false });
+  expect(late.rows).toEqual({ added: 3, changed: 0, removed: 0 });
+  const isLate = { date: '1970-04-12', before: null };
+  expect(late.changes).toEqual(
+    expect.arrayContaining([
+      {
+        ...isLate,
+        table: 'market',
+        identifier: 'B',
+        field: 'CLOSE',
+        after: FIRST.fields.get('CLOSE')!.get(key(101, 'B')),
+      },
+      { ...isLate, table: 'corporate_actions', identifier: 'A', field: 'DIVIDEND.value', after: 0.6 },
+    ]),
+  );
+  expect(late.changes.every(({ date }) => date === isLate.date)).toBe(true);
+  // The other way round the same values go, and those of the day that is still to come.
+  const gone = differenceOf(after, before, { limit: 99, isAppendedListed: false }).changes;
+  const turned = late.changes.map((cell) => ({ ...cell, before: cell.after, after: null }));
+  expect(gone.filter(({ date }) => date === isLate.date)).toEqual(turned);
+});
+
 test('rows are counted as added, changed and removed, and cells are told with both values', () => {
   const before = contentOf(FIRST);
   const closes = new Map([

@@ -15,8 +15,9 @@ const RESTARTS = IS_SOAK ? 10 : 2;
 /** Twenty requests a second, as an index desk with its dashboards sends them. */
 const EVERY_MS = 50;
 const PROBE_MS = 20;
-/** Long beside the look of a balancer that has to wait for a processor. */
 const DRAIN_MS = 3000;
+/** A balancer that has not looked for so long, as its machine had no processor for it, sends nothing before it has. */
+const LOOK_MS_MAX = DRAIN_MS / 3;
 
 interface Answer {
   readonly status: number;
@@ -73,6 +74,7 @@ test(
     let service = await serving(home, words);
     /** Where the balancer sends requests; undefined while none is ready. */
     let ready: string | undefined;
+    let lookedAt = 0;
     const state = { isOver: false, answered: 0 };
     const lost: string[] = [];
     const accepted = new Set<string>();
@@ -81,19 +83,21 @@ test(
     const balancer = async (): Promise<void> => {
       while (!state.isOver) {
         const { url } = service;
+        const began = performance.now();
         ready = (await ask(url, 'GET', '/health/ready').then(
           ({ status }) => status === 200,
           () => false,
         ))
           ? url
           : undefined;
+        lookedAt = began;
         await pause(PROBE_MS);
       }
     };
 
     async function send(turn: number): Promise<void> {
       const url = ready;
-      if (url === undefined) return;
+      if (url === undefined || performance.now() - lookedAt > LOOK_MS_MAX) return;
       const asked: readonly [string, string, unknown?] =
         turn % 4 === 0
           ? ['POST', `/risk-models/m${turn % 40}/estimate`, { identifiers: ['A', 'B'], start: '2023-01-03' }]

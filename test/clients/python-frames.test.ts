@@ -204,11 +204,16 @@ state = tables(answers["getLimits"])["state"]
 groups = tables(answers["getExposures"])["groups.weights"]
 shocks = tables(answers["runScenarios"])["scenarios.by_name"]
 months = tables(answers["getPerformance"])["monthly_returns"]
-print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns)], [list(groups.columns) == [one["group"] for one in answers["getExposures"]["groups"]], len(groups)],
+print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(state["move"].dtype), [one is None or isinstance(one, str) for one in state["nearest"]][:3]], [list(groups.columns) == [one["group"] for one in answers["getExposures"]["groups"]], len(groups)],
     list(shocks.columns[:2]), str(months.dtype)]))`)) as [Record<string, number>, ...unknown[]];
     const [rows, ...others] = said;
     expect(expected.filter(([place, length]) => rows[place] !== length)).toEqual([]);
-    expect(others).toEqual([['datetime64', ['headroom']], [true, 3], ['scenarios.name', 'weight'], 'float64']);
+    expect(others).toEqual([
+      ['datetime64', ['headroom', 'nearest', 'move'], 'float64', [true, true, true]],
+      [true, 3],
+      ['scenarios.name', 'weight'],
+      'float64',
+    ]);
   });
 
   test('hands over series and tables as pandas objects, and takes frames', async () => {

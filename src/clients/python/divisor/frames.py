@@ -102,9 +102,12 @@ def _tables(value: Any, place: str, dates: List[str]) -> "Iterator[Tuple[str, An
         yield place, _dated(pandas.Series(dict(value), dtype="float64"))
     else:
         dates = value.get("dates", dates)
-        by_date = {name: member for name, member in value.items() if _is_by_date(member, dates)}
+        numbers = {name: _numbers(member) for name, member in value.items() if _is_by_date(member, dates)}
+        # Texts beside numbers by date are by date, too; alone they may be names that happen to be as many.
+        texts = {name for name, member in value.items() if numbers and _is_named_by_date(member, dates)}
+        by_date = {name: numbers.get(name, member) for name, member in value.items() if name in {*numbers, *texts}}
         if by_date:
-            yield place, pandas.DataFrame(by_date, index=pandas.to_datetime(dates), dtype="float64")
+            yield place, pandas.DataFrame(by_date, index=pandas.to_datetime(dates))
         for name, member in value.items():
             if name != "dates" and name not in by_date:
                 yield from _tables(member, f"{place}.{name}" if place else name, dates)
@@ -139,6 +142,16 @@ _KEYS = ("identifier", "index_id", "group", "field", "name", "date", "type", "ro
 
 def _is_by_date(value: Any, dates: List[str]) -> bool:
     return bool(dates) and isinstance(value, list) and len(value) == len(dates) and all(map(_is_number, value))
+
+
+def _is_named_by_date(value: Any, dates: List[str]) -> bool:
+    if not isinstance(value, list) or value is dates or len(value) != len(dates) or all(map(_is_number, value)):
+        return False
+    return all(one is None or isinstance(one, str) for one in value)
+
+
+def _numbers(values: List[Any]) -> Any:
+    return pandas.Series(values, dtype="float64").to_numpy()
 
 
 def _is_number(value: Any) -> bool:

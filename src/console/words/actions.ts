@@ -1,7 +1,14 @@
 import type { IndexAction } from '#clients/typescript/divisor.js';
 import { atMost, figure, inMoney } from './numbers.js';
 
-const CASH: ReadonlySet<string> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND', 'RETURN_OF_CAPITAL']);
+const CASH: ReadonlySet<string> = new Set([
+  'DIVIDEND',
+  'SPECIAL_DIVIDEND',
+  'RETURN_OF_CAPITAL',
+  'DELISTING',
+  'SILENT_DELISTING',
+  'ACQUISITION',
+]);
 const SHARES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
 /** Decimals of amounts and ratios, as data has them. */

@@ -120,4 +120,6 @@ test('a dividend is money a share, a split is shares for one', () => {
     '0.25 new for 1',
     '0.250000',
   ]);
+  expect(actionValue('SILENT_DELISTING', 77.4, 'EUR')).toBe('77.4 EUR a share');
+  expect(actionValue('ACQUISITION', 12.5)).toBe('12.5 a share');
 });

@@ -135,6 +135,8 @@ const headroomOf = (limits: PreviewResponse['limits'], before?: PreviewResponse[
 
 const CALLS = { schedule: 'the schedule', breach: 'a breach' } as const;
 
+const callOf = (cause: keyof typeof CALLS | null): string => (cause === null ? 'nothing' : CALLS[cause]);
+
 function Preview({ preview }: { readonly preview: PreviewResponse }) {
   const { draft } = useWorkshop();
   const {
@@ -200,14 +202,16 @@ function WhatIf({
             value: decimal(after.effective_assets, 1),
             note: `before ${decimal(before.effective_assets, 1)}`,
           },
-          {
-            term: 'Called for by',
-            value: after.cause === null ? 'nothing' : CALLS[after.cause],
-            help: 'What calls for a rebalance that is decided on this date',
-            ...(before.cause === after.cause
-              ? {}
-              : { note: `before ${before.cause === null ? 'nothing' : CALLS[before.cause]}` }),
-          },
+          ...(before.cause === null && after.cause === null
+            ? []
+            : [
+                {
+                  term: 'Called for by',
+                  value: callOf(after.cause),
+                  help: 'What calls for a rebalance that is decided on this date',
+                  ...(before.cause === after.cause ? {} : { note: `before ${callOf(before.cause)}` }),
+                },
+              ]),
           ...headroomOf(after.limits, before.limits),
         ]}
       />

@@ -1,4 +1,5 @@
 import type { ActionsView, DividendPointsView, IndexAction, OverviewView } from '#clients/typescript/divisor.js';
+import { useMemo } from 'preact/hooks';
 import { Badge } from '../../components/badge.js';
 import { Bars } from '../../components/bars.js';
 import { ExportMenu } from '../../components/export-menu.js';
@@ -72,6 +73,9 @@ function ActionTable({
   readonly view: ActionsView;
 }) {
   const coming = actions.filter(({ state }) => state === 'coming').length;
+  const names = useMemo(() => [...new Set(actions.map(({ identifier }) => identifier))], [actions]);
+  const facts = useNames(names, asOf);
+  const columns = useMemo(() => columnsOf((name) => facts.get(name)?.currency ?? null), [facts]);
   return (
     <Section
       title="Corporate actions"
@@ -91,7 +95,7 @@ function ActionTable({
       <Table
         label={`corporate actions of ${id}`}
         name="actions"
-        columns={COLUMNS}
+        columns={columns}
         rows={actions}
         keyOf={({ ex_date: date, identifier, type }) => `${date} ${identifier} ${type}`}
         addressOf={({ identifier }) => nameAddress(identifier)}
@@ -200,7 +204,7 @@ function Points({ view: { trailing, announced, years, as_of: asOf } }: { readonl
   );
 }
 
-const COLUMNS: readonly Column<IndexAction>[] = [
+const WHAT: readonly Column<IndexAction>[] = [
   {
     id: 'date',
     title: 'Ex-date',
@@ -222,16 +226,9 @@ const COLUMNS: readonly Column<IndexAction>[] = [
       </>
     ),
   },
-  {
-    id: 'value',
-    title: 'Value',
-    help: 'Cash in the currency of the name, shares for one held, or a ratio, by the action',
-    width: 132,
-    priority: 3,
-    align: 'right',
-    value: ({ value }) => value,
-    show: ({ type, value }) => actionValue(type, value),
-  },
+];
+
+const EFFECTS: readonly Column<IndexAction>[] = [
   {
     id: 'announced',
     title: 'Announced',
@@ -277,4 +274,19 @@ const COLUMNS: readonly Column<IndexAction>[] = [
     value: (row) => row.divisor_after,
     show: (row) => `${figure(row.divisor_before)} → ${figure(row.divisor_after)}`,
   },
+];
+
+const columnsOf = (currencyOf: (identifier: string) => string | null): readonly Column<IndexAction>[] => [
+  ...WHAT,
+  {
+    id: 'value',
+    title: 'Value',
+    help: 'Cash in the currency of the name, shares for one held, or a ratio, by the action',
+    width: 132,
+    priority: 3,
+    align: 'right',
+    value: ({ value }) => value,
+    show: ({ identifier, type, value }) => actionValue(type, value, currencyOf(identifier)),
+  },
+  ...EFFECTS,
 ];

@@ -170,6 +170,15 @@ function columnsOf(pointers: readonly string[], told: Told): readonly Column<Swe
     ...varied,
     ...METRICS,
     {
+      id: 'variant',
+      title: 'Variant',
+      help: 'Number of the variant in the grid, from 0',
+      width: 68,
+      priority: 5,
+      align: 'right',
+      value: ({ variant }) => variant,
+    },
+    {
       id: 'error',
       title: 'Refused',
       width: 90,

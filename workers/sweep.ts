@@ -44,13 +44,14 @@ function variantOf(base: SweepBase, patch: Patch): Variant {
 
 /** A SweepView of all variants as JSON. */
 export const sumSweep: Task<'sum-sweep'> = (
-  { sweepId, indexId, rankBy, partitions, patches, outcomes, market, engineVersion, outputs },
+  { sweepId, indexId, rankBy, partitions, folds, patches, outcomes, market, engineVersion, outputs },
   control,
 ) => {
   const table = sweepTable({
     outcomes,
     rankBy,
     partitions,
+    folds,
     tick: (fraction) => control.report(fraction, 'weighing the choice'),
   });
   const json = createJsonWriter();

@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { FOLD_RANKINGS, type FoldRanking } from '#domain/sweeps/fold-terms.js';
 import { RANKINGS, SweepRequest, type RankingName } from '#domain/sweeps/sweep-request.js';
 import { BacktestMetrics } from './analytics/metrics.js';
 import { ErrorDetail } from './common.js';
 import { jobStatus } from './jobs.js';
+import { Distribution } from './simulations.js';
 import { routes } from './route.js';
 import { asKnownErrors } from './stores/data-versions.js';
 
@@ -67,6 +69,61 @@ export const SweepOverfitting = z
     description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
   });
 
+const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
+  annualised_return: value,
+  max_drawdown: value,
+  sharpe_ratio: value,
+  total_return: value,
+  volatility: value,
+});
+
+export const SweepFoldChoice = z
+  .strictObject({
+    train: z.array(z.int()).meta({ description: 'Groups that chose, by position.' }),
+    test: z.array(z.int()).meta({ description: 'Groups that tested.' }),
+    variant: z.int().meta({ description: 'The variant chosen, by position.' }),
+    in_sample: z.number().meta({ description: 'Its metric on the groups that chose.' }),
+    out_of_sample: z.number().meta({ description: 'The same on those that tested.' }),
+    rank: z.int().min(1).meta({
+      description: 'Of the variant among all trials on the test, 1 for the best; trials alike share the better rank.',
+    }),
+  })
+  .meta({ id: 'SweepFoldChoice' });
+
+export const SweepFoldsView = z
+  .strictObject({
+    method: z.enum(['combinatorial', 'walk_forward']).meta({ description: 'How time was cut.' }),
+    select_by: z
+      .enum(Object.keys(FOLD_RANKINGS) as [FoldRanking, ...FoldRanking[]])
+      .meta({ description: 'Metric that chose.' }),
+    groups: z
+      .array(z.strictObject({ start: z.string(), end: z.string() }))
+      .meta({ description: 'First and last date with a return, by group.' }),
+    observations: z.int().meta({
+      description: 'Returns of a variant that take part; the oldest are left out so that the groups are equal.',
+    }),
+    left_before: z.int().meta({ description: 'Sessions of the sample left out before a test.' }),
+    left_after: z
+      .int()
+      .meta({ description: 'Sessions of the sample left out after a test: the embargo is among them.' }),
+    choices: z.array(SweepFoldChoice).meta({ description: 'One a split.' }),
+    chosen: z
+      .array(z.strictObject({ variant: z.int(), splits: z.int().meta({ description: 'Splits that chose it.' }) }))
+      .meta({ description: 'Variants that some split chose, those chosen most often first.' }),
+    in_sample: Distribution.meta({ description: 'Metric of what was chosen, over the splits, on their samples.' }),
+    out_of_sample: Distribution.meta({ description: 'The same on their tests.' }),
+    paths: z.array(z.strictObject(pathMetrics(z.number()))).meta({
+      description: 'Metrics of the returns out of sample joined over time, each group tested once.',
+    }),
+    over_paths: z.strictObject(pathMetrics(Distribution)).meta({ description: 'Each metric over the paths.' }),
+    probability_of_loss: probability('Share of the paths that lose.'),
+  })
+  .meta({
+    id: 'SweepFoldsView',
+    description:
+      'Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths.',
+  });
+
 export const SweepView = z
   .strictObject({
     sweep_id: z.string(),
@@ -78,6 +135,10 @@ export const SweepView = z
     selection: SweepSelection.nullable().meta({ description: 'Null when every variant was refused.' }),
     overfitting: SweepOverfitting.nullable().meta({
       description: 'Null with fewer than two trials, or fewer than two returns a block.',
+    }),
+    folds: SweepFoldsView.nullable().optional().meta({
+      description:
+        'What choosing the best is worth out of sample. Null unless the request has `folds`, and where the variants have too few returns, as the verdict then says; absent in sweeps of earlier versions.',
     }),
     identical_variants: z
       .array(z.array(z.int().min(0)))
@@ -118,6 +179,7 @@ export const sweepRoutes = routes({
           '/document/rebalance/frequency': ['monthly', 'quarterly'],
         },
         partitions: 8,
+        folds: { method: 'combinatorial', groups: 8 },
       },
     },
     success: { status: 202, description: 'The job; see Location.', schema: SweepJobStatus },

@@ -69,6 +69,7 @@ export const LIMIT_SPECS = {
   MAX_SIMULATION_SESSIONS: { value: 2520, help: 'Sessions of a simulated path: ten years.' },
   MAX_SIMULATION_PATHS: { value: 1_000_000, help: 'Paths of a simulation: four numbers of each are kept.' },
   MAX_SWEEP_VARIANTS: { value: 2000, help: 'Variants of a sweep: twice what is measured to fit in a minute.' },
+  MAX_SWEEP_SPLITS: { value: 1000, help: 'Splits of time that a choice among variants is tested by.' },
   MAX_JOB_CALLBACKS: { value: 10, help: 'Callbacks of one job: so many clients may ask for the same work.' },
   MAX_WAITING_CALLBACKS: {
     value: 10_000,

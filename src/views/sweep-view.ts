@@ -2,6 +2,7 @@ import type { SweepView } from '#contract/sweeps.js';
 import { formatDay } from '#domain/days.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { SweepTable } from '#domain/sweeps/sweep-table.js';
+import { foldsView } from './sweep-folds-view.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';
 import type { Patch } from '#domain/sweeps/variants.js';
 
@@ -25,7 +26,7 @@ export function sweepView({
   storeContentHash,
   engineVersion,
 }: SweepViewInput): SweepView {
-  const { rows, selection, overfitting, identical } = table;
+  const { rows, selection, overfitting, folds, identical } = table;
   return {
     sweep_id: sweepId,
     index_id: indexId,
@@ -62,6 +63,7 @@ export function sweepView({
       partitions: overfitting.partitions,
       observations: overfitting.observations,
     },
+    folds: folds?.kind === 'chosen' ? foldsView(folds) : null,
     identical_variants: identical.map((group) => [...group]),
     verdict: verdictOf(table),
     store_content_hash: storeContentHash,

@@ -173,6 +173,42 @@ describe('sweeps over HTTP', () => {
     expect(byVariant[1]!.metrics!.volatility).toBeLessThan(byVariant[0]!.metrics!.volatility);
   });
 
+  test('a choice by folds is told by dates and variants; folds too short for the run are told, not left out', async () => {
+    const body = {
+      index_id: 'TEN',
+      // The first two are one trial: what is chosen is told by its position among the variants.
+      patches: [{}, { '/request/transaction_cost_bps': 0 }, { '/strategy/exposure': 0.4 }],
+    };
+    const folds = { method: 'walk_forward', groups: 4, select_by: 'volatility', purge: 2 };
+    const { result } = await service.job<SweepView>('/analytics/sweeps', { ...body, sweep_id: 'folds', folds });
+    const found = result.folds!;
+    expect(found.choices.map(({ train, test: tested, variant, rank }) => [train, tested, variant, rank])).toEqual([
+      [[0], [1], 2, 1],
+      [[0, 1], [2], 2, 1],
+      [[0, 1, 2], [3], 2, 1],
+    ]);
+    expect(found.chosen).toEqual([{ variant: 2, splits: 3 }]);
+    expect([found.left_before, found.left_after, found.paths.length]).toEqual([2, 0, 1]);
+    expect(found.groups.at(-1)!.end).toBe(result.rows[0]!.end);
+    expect(result.verdict!.at(-1)).toMatch(/^Chosen by volatility over 3 splits, the best shows .* out of sample\.$/);
+
+    const short = await service.job<SweepView>('/analytics/sweeps', {
+      ...body,
+      sweep_id: 'short',
+      folds: { method: 'combinatorial', groups: 16, purge: 60 },
+    });
+    expect(short.result.folds).toBeNull();
+    expect(short.result.verdict!.at(-1)).toMatch(
+      /^The choice was not tested by folds: all variants have \d+ returns, and the folds take \d+\.$/,
+    );
+
+    const refused = await refusal({ ...body, folds: { method: 'combinatorial', groups: 4, test_groups: 4 } });
+    expect([refused.status, refused.findings]).toEqual([
+      422,
+      [expect.objectContaining({ code: 'OUT_OF_RANGE', path: 'folds.test_groups' })],
+    ]);
+  });
+
   test('variants of one plan count as one trial, are named, and have one figure', async () => {
     const cap = { '/document/pipeline/weighting/cap': 0.15 };
     const patches = [

@@ -29,6 +29,11 @@ export const sweep: JobCommand<SweepView> = {
       help: 'sharpe_ratio unless given; total_return, annualised_return, max_drawdown, volatility, tracking_error, tracking_difference.',
     },
     partitions: { type: 'number', value: 'N', help: 'Blocks of time of the estimate of overfitting, even, 2 to 16.' },
+    folds: {
+      type: 'string',
+      value: 'METHOD',
+      help: 'Test the choice on data it has not seen: combinatorial or walk_forward. Terms go into FILE.',
+    },
     rows: {
       type: 'number',
       value: 'N',
@@ -56,6 +61,7 @@ async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest>
     flags.text('id'),
     flags.text('rank-by'),
   ];
+  const folds = flags.text('folds');
   const [cost, partitions] = [flags.number('cost-bps'), flags.number('partitions')];
   const terms = {
     ...given.request,
@@ -72,6 +78,8 @@ async function requestOf(file: string, flags: FlagValues): Promise<SweepRequest>
     // The service says which metrics there are.
     ...(rankBy !== undefined && { rank_by: rankBy as NonNullable<SweepRequest['rank_by']> }),
     ...(partitions !== undefined && { partitions }),
+    // Terms of the file hold for the method that they were written for.
+    ...(folds !== undefined && folds !== given.folds?.method && { folds: { method: folds } as SweepRequest['folds'] }),
   };
 }
 

@@ -867,6 +867,21 @@ export interface ChartBlockInput {
   readonly height?: number | undefined;
 }
 
+/** Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths. */
+export interface CombinatorialFolds {
+  readonly method: 'combinatorial';
+  /** Groups of equal length that time is cut into. */
+  readonly groups?: number | undefined;
+  /** Metric that chooses a variant in sample; of several best the first is chosen. */
+  readonly select_by?: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility' | undefined;
+  /** Sessions of the sample left out beside every test: closes of one day are not of one moment. */
+  readonly purge?: number | undefined;
+  /** Further sessions of the sample left out after every test; null leaves out 1 % of all, rounded up. */
+  readonly embargo?: number | null | undefined;
+  /** Groups of every test: each choice of so many is a split, the other groups are its sample. */
+  readonly test_groups?: number | undefined;
+}
+
 export interface CompareEntry {
   /** Version of the index or strategy that was run; null of runs from before there were versions. */
   readonly index_version: number | null;
@@ -3569,6 +3584,8 @@ export interface Limits {
   readonly MAX_SIMULATION_PATHS: number;
   /** Variants of a sweep: twice what is measured to fit in a minute. */
   readonly MAX_SWEEP_VARIANTS: number;
+  /** Splits of time that a choice among variants is tested by. */
+  readonly MAX_SWEEP_SPLITS: number;
   /** Callbacks of one job: so many clients may ask for the same work. */
   readonly MAX_JOB_CALLBACKS: number;
   /** Messages of callbacks that wait to be delivered: one for each job that may wait. */
@@ -6835,6 +6852,79 @@ export interface StrategyDocumentInput {
   readonly exposure?: number | undefined;
 }
 
+export interface SweepFoldChoice {
+  /** Groups that chose, by position. */
+  readonly train: readonly number[];
+  /** Groups that tested. */
+  readonly test: readonly number[];
+  /** The variant chosen, by position. */
+  readonly variant: number;
+  /** Its metric on the groups that chose. */
+  readonly in_sample: number;
+  /** The same on those that tested. */
+  readonly out_of_sample: number;
+  /** Of the variant among all trials on the test, 1 for the best; trials alike share the better rank. */
+  readonly rank: number;
+}
+
+export type SweepFolds = CombinatorialFolds | WalkForwardFolds;
+
+/** Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths. */
+export interface SweepFoldsView {
+  /** How time was cut. */
+  readonly method: 'combinatorial' | 'walk_forward';
+  /** Metric that chose. */
+  readonly select_by: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility';
+  /** First and last date with a return, by group. */
+  readonly groups: readonly {
+    /** First date. */
+    readonly start: string;
+    /** Last date. */
+    readonly end: string;
+  }[];
+  /** Returns of a variant that take part; the oldest are left out so that the groups are equal. */
+  readonly observations: number;
+  /** Sessions of the sample left out before a test. */
+  readonly left_before: number;
+  /** Sessions of the sample left out after a test: the embargo is among them. */
+  readonly left_after: number;
+  /** One a split. */
+  readonly choices: readonly SweepFoldChoice[];
+  /** Variants that some split chose, those chosen most often first. */
+  readonly chosen: readonly {
+    /** Return variant. */
+    readonly variant: number;
+    /** Splits that chose it. */
+    readonly splits: number;
+  }[];
+  /** Metric of what was chosen, over the splits, on their samples. */
+  readonly in_sample: Distribution;
+  /** The same on their tests. */
+  readonly out_of_sample: Distribution;
+  /** Metrics of the returns out of sample joined over time, each group tested once. */
+  readonly paths: readonly {
+    readonly annualised_return: number;
+    readonly max_drawdown: number;
+    readonly sharpe_ratio: number;
+    /** Last level over the first, less 1. */
+    readonly total_return: number;
+    /** Annualised standard deviation of returns. */
+    readonly volatility: number;
+  }[];
+  /** Each metric over the paths. */
+  readonly over_paths: {
+    readonly annualised_return: Distribution;
+    readonly max_drawdown: Distribution;
+    readonly sharpe_ratio: Distribution;
+    /** Last level over the first, less 1. */
+    readonly total_return: Distribution;
+    /** Annualised standard deviation of returns. */
+    readonly volatility: Distribution;
+  };
+  /** Share of the paths that lose. */
+  readonly probability_of_loss: number;
+}
+
 export interface SweepJobStatus {
   /** {kind}:{id}, for example backtest:GOLD4. */
   readonly job_id: string;
@@ -6909,6 +6999,8 @@ export interface SweepRequest {
   readonly rank_by?: 'sharpe_ratio' | 'total_return' | 'annualised_return' | 'max_drawdown' | 'volatility' | 'tracking_error' | 'tracking_difference' | undefined;
   /** Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once. */
   readonly partitions?: number | undefined;
+  /** How time is cut to test the choice among the variants on data it has not seen; null tests nothing. */
+  readonly folds?: SweepFolds | null | undefined;
 }
 
 export interface SweepRow {
@@ -6992,6 +7084,8 @@ export interface SweepView {
   readonly selection: SweepSelection | null;
   /** Null with fewer than two trials, or fewer than two returns a block. */
   readonly overfitting: SweepOverfitting | null;
+  /** What choosing the best is worth out of sample. Null unless the request has `folds`, and where the variants have too few returns, as the verdict then says; absent in sweeps of earlier versions. */
+  readonly folds?: SweepFoldsView | null | undefined;
   /** Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions. */
   readonly identical_variants?: readonly (readonly number[])[] | undefined;
   /** Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions. */
@@ -7673,6 +7767,21 @@ export interface WaitingOrder {
   readonly target_weight: number;
   /** Why. */
   readonly reason: 'no_price' | 'stale_price' | 'delisted';
+}
+
+/** Every group after the first sample is tested by what came before. */
+export interface WalkForwardFolds {
+  readonly method: 'walk_forward';
+  /** Groups of equal length that time is cut into. */
+  readonly groups?: number | undefined;
+  /** Metric that chooses a variant in sample; of several best the first is chosen. */
+  readonly select_by?: 'sharpe_ratio' | 'annualised_return' | 'max_drawdown' | 'volatility' | undefined;
+  /** Sessions of the sample left out beside every test: closes of one day are not of one moment. */
+  readonly purge?: number | undefined;
+  /** Groups of the sample before the first test. */
+  readonly train_groups?: number | undefined;
+  /** `expanding`: the sample is all before the test; `rolling`: the last `train_groups` of it. */
+  readonly window?: 'expanding' | 'rolling' | undefined;
 }
 
 export interface Watchlist {

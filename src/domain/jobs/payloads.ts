@@ -8,6 +8,7 @@ import type { PlannedModels } from '../documents/used-models.js';
 import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js';
 import type { ReportTemplateDocument } from '../reports/template-document.js';
 import type { SimulationRequest } from '../simulation/simulation.js';
+import type { SweepFolds } from '../sweeps/fold-terms.js';
 import type { RankingName } from '../sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '../sweeps/variants.js';
 
@@ -66,6 +67,7 @@ export const SweepPayload = z.object({
   models: accepted<PlannedModels>().optional(),
   rank_by: z.custom<RankingName>((value) => typeof value === 'string'),
   partitions: z.int(),
+  folds: accepted<SweepFolds>().nullable().default(null),
   ...dataVersion,
   engine_version: z.string(),
 });

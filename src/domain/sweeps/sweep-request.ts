@@ -5,6 +5,7 @@ import { StrategyDocument } from '../documents/strategy-document.js';
 import { LIMITS } from '../limits.js';
 import { oneOfEach } from '../one-of.js';
 import { Id } from '../shape.js';
+import { SweepFolds } from './fold-terms.js';
 
 /** Metrics a table can be ranked by, and whether more of one is better. */
 export const RANKINGS = {
@@ -68,6 +69,9 @@ export const SweepRequest = z
     partitions: z.int().min(2).max(16).multipleOf(2).default(16).meta({
       description:
         'Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once.',
+    }),
+    folds: SweepFolds.nullable().default(null).meta({
+      description: 'How time is cut to test the choice among the variants on data it has not seen; null tests nothing.',
     }),
   })
   .superRefine(

@@ -3,6 +3,8 @@ import { isEqual } from '../backtest/numbers.js';
 import type { ErrorDetail } from '../refusal.js';
 import { expectedMaximumSharpe, probabilisticSharpe, sharpeSample, type SharpeSample } from './deflated-sharpe.js';
 import { overfitting, type Overfitting } from './overfitting.js';
+import { chooseByFolds, type ChoiceByFolds, type FoldsTooShort } from './choose-by-folds.js';
+import type { SweepFolds } from './fold-terms.js';
 import type { VariantOutcome, VariantRun } from './run-variants.js';
 import { RANKINGS, type RankingName } from './sweep-request.js';
 
@@ -36,6 +38,8 @@ export interface SweepTable {
   readonly selection: Selection | null;
   /** Null with fewer than two trials, or too few dates that all of them have. */
   readonly overfitting: Overfitting | null;
+  /** What the choice is worth out of sample, trials as variants by position; null unless it was asked for. */
+  readonly folds: ChoiceByFolds | FoldsTooShort | null;
   /** Variants whose levels are equal bit for bit, by position: a group for each that several have. */
   readonly identical: readonly (readonly number[])[];
 }
@@ -44,11 +48,12 @@ export interface SweepTableInput {
   readonly outcomes: readonly VariantOutcome[];
   readonly rankBy: RankingName;
   readonly partitions: number;
+  readonly folds: SweepFolds | null;
   readonly tick?: (fraction: number) => void;
 }
 
-/** Ranks variants and says what the choice is worth. @cost that of `overfitting` */
-export function sweepTable({ outcomes, rankBy, partitions, tick }: SweepTableInput): SweepTable {
+/** Ranks variants and says what the choice is worth. @cost that of `overfitting` and `chooseByFolds` */
+export function sweepTable({ outcomes, rankBy, partitions, folds, tick }: SweepTableInput): SweepTable {
   const groups = groupsOf(outcomes);
   const ran = outcomes.flatMap((outcome, variant) =>
     outcome.kind === 'run' ? [{ variant, run: outcome, sample: sharpeSample(returnsOn(outcome, outcome.days)) }] : [],
@@ -85,12 +90,7 @@ export function sweepTable({ outcomes, rankBy, partitions, tick }: SweepTableInp
             best: first.sample,
             deflatedSharpe: rows[0]!.deflatedSharpe,
           },
-    overfitting:
-      overfittingOf(
-        trials.map(({ run }) => run),
-        partitions,
-        tick,
-      ) ?? null,
+    ...outOfSample(trials, { partitions, folds, tick }),
     identical: groups.filter((group) => group.length > 1),
   };
 }
@@ -115,17 +115,31 @@ function groupsOf(outcomes: readonly VariantOutcome[]): number[][] {
   return groups.map(({ members }) => members);
 }
 
-/** Overfitting on the dates that all runs have. */
-function overfittingOf(
-  runs: readonly VariantRun[],
-  partitions: number,
-  tick: SweepTableInput['tick'],
-): Overfitting | undefined {
-  const days = sharedDays(runs);
+interface OutOfSampleInput {
+  readonly partitions: number;
+  readonly folds: SweepFolds | null;
+  readonly tick: SweepTableInput['tick'];
+}
+
+/** Overfitting, and the choice by folds, on the dates that all trials have. */
+function outOfSample(
+  trials: readonly { readonly variant: number; readonly run: VariantRun }[],
+  { partitions, folds, tick }: OutOfSampleInput,
+): Pick<SweepTable, 'overfitting' | 'folds'> {
+  const days = sharedDays(trials.map(({ run }) => run));
   const observations = Math.max(0, days.length - 1);
-  const returns = new Float64Array(runs.length * observations);
-  runs.forEach((run, n) => returns.set(returnsOn(run, days), n * observations));
-  return overfitting({ returns, variants: runs.length, observations, partitions, ...(tick ? { tick } : {}) });
+  const returns = new Float64Array(trials.length * observations);
+  trials.forEach(({ run }, n) => returns.set(returnsOn(run, days), n * observations));
+  const found = overfitting({ returns, variants: trials.length, observations, partitions, ...(tick ? { tick } : {}) });
+  const chosen =
+    folds === null || trials.length === 0 ? null : chooseByFolds({ returns, trials: trials.length, days, folds, tick });
+  return {
+    overfitting: found ?? null,
+    folds:
+      chosen?.kind === 'chosen'
+        ? { ...chosen, choices: chosen.choices.map((one) => ({ ...one, trial: trials[one.trial]!.variant })) }
+        : chosen,
+  };
 }
 
 /** Days that every run has, ascending. */

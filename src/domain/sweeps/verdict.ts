@@ -1,3 +1,5 @@
+import type { ChoiceByFolds, FoldsTooShort } from './choose-by-folds.js';
+import type { FoldRanking } from './fold-terms.js';
 import type { SweepTable } from './sweep-table.js';
 
 /** A probability of overfitting above which a choice is no better than a coin. */
@@ -7,7 +9,7 @@ const CHANCE = 0.5;
  * What the figures of a sweep come to, a sentence each. What is said of skill is said with what it was tested against,
  * and never without an overfitting above one half.
  */
-export function verdictOf({ selection, overfitting, identical }: SweepTable): string[] {
+export function verdictOf({ selection, overfitting, folds, identical }: SweepTable): string[] {
   if (selection === null) return [];
   const { trials, deflatedSharpe } = selection;
   return [
@@ -20,6 +22,7 @@ export function verdictOf({ selection, overfitting, identical }: SweepTable): st
       : [
           `In ${percent(overfitting.probability)} of ${overfitting.combinations.toLocaleString('en-GB')} splits of time the best of one half was no better than the median of the other.`,
         ]),
+    ...(folds === null ? [] : [foldsSentence(folds)]),
   ];
 }
 
@@ -28,6 +31,29 @@ function skillSentence(deflatedSharpe: number, trials: number, overfit: number |
   const tested = `Tested against a true Sharpe ratio of zero, the first beats what ${best} would show by chance with a probability of ${percent(deflatedSharpe)}`;
   if (overfit === null || overfit <= CHANCE) return `${tested}.`;
   return `${tested}, but the probability of overfitting is ${percent(overfit)}, above one half: that it is first among these says nothing of how it will rank.`;
+}
+
+const METRIC_WORDS: Readonly<Record<FoldRanking, string>> = {
+  sharpe_ratio: 'Sharpe ratio',
+  annualised_return: 'annualised return',
+  max_drawdown: 'drawdown',
+  volatility: 'volatility',
+};
+
+/** What the choice shows in sample and out of it. */
+function foldsSentence(folds: ChoiceByFolds | FoldsTooShort): string {
+  if (folds.kind === 'short')
+    return `The choice was not tested by folds: all variants have ${folds.observations} returns, and the folds take ${folds.needed}.`;
+  const { folds: terms, choices, paths, inSample, overPaths, probabilityOfLoss } = folds;
+  const metric = terms.select_by;
+  const write = metric === 'sharpe_ratio' ? (value: number) => value.toFixed(2) : percent;
+  const outside = overPaths[metric];
+  const range =
+    paths.length === 1
+      ? `has ${write(outside.mean)} out of sample`
+      : `has a median of ${write(outside.percentiles['0.5']!)} out of sample (${write(outside.percentiles['0.05']!)} to ${write(outside.percentiles['0.95']!)} from the 5th to the 95th percentile of ${paths.length} paths)`;
+  const loss = paths.length === 1 ? '' : `; ${percent(probabilityOfLoss)} of the paths lose`;
+  return `Chosen by ${METRIC_WORDS[metric]} over ${choices.length} splits, the best shows ${write(inSample.mean)} on average in sample and ${range}${loss}.`;
 }
 
 function percent(fraction: number): string {

@@ -3,6 +3,7 @@ import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
+import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import type { RankingName } from '#domain/sweeps/sweep-request.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { ArtifactRef } from '#store/port.js';
@@ -138,6 +139,7 @@ export interface SumSweepInput {
   readonly indexId: string;
   readonly rankBy: RankingName;
   readonly partitions: number;
+  readonly folds: SweepFolds | null;
   /** By variant, as the outcomes are. */
   readonly patches: readonly Patch[];
   readonly outcomes: readonly VariantOutcome[];

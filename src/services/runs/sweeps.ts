@@ -161,6 +161,7 @@ export function createSweeps({
           ...reached,
           rank_by: request.rank_by,
           partitions: request.partitions,
+          folds: request.folds,
           ...versionOf(request, known),
           engine_version: engineVersion,
         },

@@ -78,7 +78,7 @@ test('the table is ranked, refused variants come last, and ties keep their order
   const refused: VariantOutcome = { kind: 'refused', error: { code: 'EMPTY_INDEX', message: '', detail: null } };
   const outcomes = [level(100, 101, 102), refused, level(100, 99, 104), level(100, 99, 102)];
   const ranks = (rankBy: 'sharpe_ratio' | 'tracking_error') =>
-    sweepTable({ outcomes, rankBy, partitions: 2 }).rows.map(({ rank, variant }) => [rank, variant]);
+    sweepTable({ outcomes, rankBy, partitions: 2, folds: null }).rows.map(({ rank, variant }) => [rank, variant]);
   expect(ranks('sharpe_ratio')).toEqual([
     [1, 2],
     [2, 0],
@@ -91,7 +91,12 @@ test('the table is ranked, refused variants come last, and ties keep their order
     [3, 0],
     [null, 1],
   ]);
-  const { selection, overfitting } = sweepTable({ outcomes: [refused], rankBy: 'sharpe_ratio', partitions: 2 });
+  const { selection, overfitting } = sweepTable({
+    outcomes: [refused],
+    rankBy: 'sharpe_ratio',
+    partitions: 2,
+    folds: null,
+  });
   expect([selection, overfitting]).toEqual([null, null]);
 });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { sharpeSample } from '#domain/sweeps/deflated-sharpe.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import { sweepTable, type SweepTable } from '#domain/sweeps/sweep-table.js';
+import { SweepFolds } from '#domain/sweeps/fold-terms.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';
 import { seeded } from '../../seeded.js';
 
@@ -31,7 +32,7 @@ function runOf(seed: number, mean: number): VariantOutcome {
 
 const RUNS = [runOf(1, 0.001), runOf(2, 0.0005), runOf(3, -0.0005)];
 const table = (outcomes: readonly VariantOutcome[]): SweepTable =>
-  sweepTable({ outcomes, rankBy: 'sharpe_ratio', partitions: 4 });
+  sweepTable({ outcomes, rankBy: 'sharpe_ratio', partitions: 4, folds: null });
 
 /** The same levels of another definition. */
 const again = (outcome: VariantOutcome): VariantOutcome => structuredClone(outcome);
@@ -99,7 +100,7 @@ describe('what is said of skill', () => {
     observations: 100,
   });
   const said = (rest: Partial<SweepTable>) =>
-    verdictOf({ rows: [], selection, overfitting: null, identical: [], ...rest });
+    verdictOf({ rows: [], selection, overfitting: null, folds: null, identical: [], ...rest });
   const TESTED =
     'Tested against a true Sharpe ratio of zero, the first beats what the best of 12 trials would show by chance with a probability of 89.3 %';
 
@@ -120,5 +121,28 @@ describe('what is said of skill', () => {
   test('is not said where nothing ran, or nothing is known', () => {
     expect(said({ selection: null })).toEqual([]);
     expect(said({ selection: { ...selection, deflatedSharpe: null } })).toEqual([]);
+  });
+});
+
+describe('what is said of a choice by folds', () => {
+  const said = (terms: unknown): string =>
+    verdictOf(sweepTable({ outcomes: RUNS, rankBy: 'sharpe_ratio', partitions: 4, folds: SweepFolds.parse(terms) })).at(
+      -1,
+    )!;
+
+  test('is what it promised, what it kept, and how often it loses', () => {
+    expect(said({ method: 'combinatorial', groups: 5, embargo: 0 })).toMatch(
+      /^Chosen by Sharpe ratio over 10 splits, the best shows -?\d+\.\d\d on average in sample and has a median of -?\d+\.\d\d out of sample \(-?\d+\.\d\d to -?\d+\.\d\d from the 5th to the 95th percentile of 4 paths\); \d+\.\d % of the paths lose\.$/,
+    );
+    expect(said({ method: 'walk_forward', groups: 5, select_by: 'volatility' })).toMatch(
+      /^Chosen by volatility over 4 splits, the best shows \d+\.\d % on average in sample and has \d+\.\d % out of sample\.$/,
+    );
+  });
+
+  test('is that it was not tested, where the runs are too short, with both numbers', () => {
+    // 80 returns; of each group 1 session before a test, 1 + 2 after one and 2 that are kept.
+    expect(said({ method: 'combinatorial', groups: 16, test_groups: 1, embargo: 2 })).toBe(
+      'The choice was not tested by folds: all variants have 80 returns, and the folds take 96.',
+    );
   });
 });

@@ -960,6 +960,25 @@ class ChartBlockInput(_ChartBlockInput, total=False):
     height: float
 
 
+class _CombinatorialFolds(t.TypedDict):
+    method: t.Literal["combinatorial"]
+
+
+class CombinatorialFolds(_CombinatorialFolds, total=False):
+    """Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths."""
+
+    #: Groups of equal length that time is cut into.
+    groups: int
+    #: Metric that chooses a variant in sample; of several best the first is chosen.
+    select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
+    #: Sessions of the sample left out beside every test: closes of one day are not of one moment.
+    purge: int
+    #: Further sessions of the sample left out after every test; null leaves out 1 % of all, rounded up.
+    embargo: t.Optional[int]
+    #: Groups of every test: each choice of so many is a split, the other groups are its sample.
+    test_groups: int
+
+
 class CompareEntry(t.TypedDict):
     #: Version of the index or strategy that was run; null of runs from before there were versions.
     index_version: t.Optional[int]
@@ -3987,6 +4006,8 @@ class Limits(t.TypedDict):
     MAX_SIMULATION_PATHS: float
     #: Variants of a sweep: twice what is measured to fit in a minute.
     MAX_SWEEP_VARIANTS: float
+    #: Splits of time that a choice among variants is tested by.
+    MAX_SWEEP_SPLITS: float
     #: Callbacks of one job: so many clients may ask for the same work.
     MAX_JOB_CALLBACKS: float
     #: Messages of callbacks that wait to be delivered: one for each job that may wait.
@@ -7475,6 +7496,88 @@ class StrategyDocumentInput(_StrategyDocumentInput, total=False):
     exposure: float
 
 
+class SweepFoldChoice(t.TypedDict):
+    #: Groups that chose, by position.
+    train: t.Sequence[int]
+    #: Groups that tested.
+    test: t.Sequence[int]
+    #: The variant chosen, by position.
+    variant: int
+    #: Its metric on the groups that chose.
+    in_sample: float
+    #: The same on those that tested.
+    out_of_sample: float
+    #: Of the variant among all trials on the test, 1 for the best; trials alike share the better rank.
+    rank: int
+
+
+SweepFolds = t.Union["CombinatorialFolds", "WalkForwardFolds"]
+
+class SweepFoldsViewGroups(t.TypedDict):
+    #: First date.
+    start: str
+    #: Last date.
+    end: str
+
+
+class SweepFoldsViewChosen(t.TypedDict):
+    #: Return variant.
+    variant: int
+    #: Splits that chose it.
+    splits: int
+
+
+class SweepFoldsViewPaths(t.TypedDict):
+    annualised_return: float
+    max_drawdown: float
+    sharpe_ratio: float
+    #: Last level over the first, less 1.
+    total_return: float
+    #: Annualised standard deviation of returns.
+    volatility: float
+
+
+class SweepFoldsViewOverPaths(t.TypedDict):
+    annualised_return: Distribution
+    max_drawdown: Distribution
+    sharpe_ratio: Distribution
+    #: Last level over the first, less 1.
+    total_return: Distribution
+    #: Annualised standard deviation of returns.
+    volatility: Distribution
+
+
+class SweepFoldsView(t.TypedDict):
+    """Cross-validation of the choice, López de Prado (2018), chapters 7 and 12. Percentiles are those of 5, 25, 50, 75 and 95 %. The cost of a change from one variant to another is not in the paths."""
+
+    #: How time was cut.
+    method: t.Literal["combinatorial", "walk_forward"]
+    #: Metric that chose.
+    select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
+    #: First and last date with a return, by group.
+    groups: t.Sequence[SweepFoldsViewGroups]
+    #: Returns of a variant that take part; the oldest are left out so that the groups are equal.
+    observations: int
+    #: Sessions of the sample left out before a test.
+    left_before: int
+    #: Sessions of the sample left out after a test: the embargo is among them.
+    left_after: int
+    #: One a split.
+    choices: t.Sequence[SweepFoldChoice]
+    #: Variants that some split chose, those chosen most often first.
+    chosen: t.Sequence[SweepFoldsViewChosen]
+    #: Metric of what was chosen, over the splits, on their samples.
+    in_sample: Distribution
+    #: The same on their tests.
+    out_of_sample: Distribution
+    #: Metrics of the returns out of sample joined over time, each group tested once.
+    paths: t.Sequence[SweepFoldsViewPaths]
+    #: Each metric over the paths.
+    over_paths: SweepFoldsViewOverPaths
+    #: Share of the paths that lose.
+    probability_of_loss: float
+
+
 class SweepJobStatus(t.TypedDict):
     #: {kind}:{id}, for example backtest:GOLD4.
     job_id: str
@@ -7551,6 +7654,8 @@ class SweepRequest(t.TypedDict, total=False):
     rank_by: t.Literal["sharpe_ratio", "total_return", "annualised_return", "max_drawdown", "volatility", "tracking_error", "tracking_difference"]
     #: Blocks of time that the estimate of overfitting divides the returns into; every half of them selects once.
     partitions: int
+    #: How time is cut to test the choice among the variants on data it has not seen; null tests nothing.
+    folds: t.Optional[SweepFolds]
 
 
 class SweepRow(t.TypedDict):
@@ -7641,6 +7746,8 @@ class _SweepView(t.TypedDict):
 
 
 class SweepView(_SweepView, total=False):
+    #: What choosing the best is worth out of sample. Null unless the request has `folds`, and where the variants have too few returns, as the verdict then says; absent in sweeps of earlier versions.
+    folds: t.Optional[SweepFoldsView]
     #: Positions of variants whose levels are equal bit for bit, a list for each that several have; each list counts as one trial. Absent in sweeps of earlier versions.
     identical_variants: t.Sequence[t.Sequence[int]]
     #: Conclusions from the figures, one sentence each. Absent in sweeps of earlier versions.
@@ -8398,6 +8505,25 @@ class WaitingOrder(t.TypedDict):
     target_weight: float
     #: Why.
     reason: t.Literal["no_price", "stale_price", "delisted"]
+
+
+class _WalkForwardFolds(t.TypedDict):
+    method: t.Literal["walk_forward"]
+
+
+class WalkForwardFolds(_WalkForwardFolds, total=False):
+    """Every group after the first sample is tested by what came before."""
+
+    #: Groups of equal length that time is cut into.
+    groups: int
+    #: Metric that chooses a variant in sample; of several best the first is chosen.
+    select_by: t.Literal["sharpe_ratio", "annualised_return", "max_drawdown", "volatility"]
+    #: Sessions of the sample left out beside every test: closes of one day are not of one moment.
+    purge: int
+    #: Groups of the sample before the first test.
+    train_groups: int
+    #: `expanding`: the sample is all before the test; `rolling`: the last `train_groups` of it.
+    window: t.Literal["expanding", "rolling"]
 
 
 class Watchlist(t.TypedDict):

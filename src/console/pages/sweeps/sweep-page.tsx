@@ -18,6 +18,7 @@ import { jobAddress } from '../../words/jobs.js';
 import { change, count, decimal, percent, signClass } from '../../words/numbers.js';
 import type { Json, JsonObject } from '../../words/paths.js';
 import { termsText } from '../index/run-terms.js';
+import { SweepFolds } from './sweep-folds.js';
 import { SweepMap } from './sweep-map.js';
 import { variedIn } from './parameters.js';
 import { patchText, pointerLabel, withUnit, type Told } from './values.js';
@@ -91,6 +92,7 @@ function Result({ view }: { readonly view: SweepView }) {
           sort={{ column: 'rank', direction: 'asc' }}
         />
       </Section>
+      {view.folds && <SweepFolds folds={view.folds} />}
     </>
   );
 }

@@ -22,6 +22,7 @@ import { counted } from '../../words/numbers.js';
 import { isObject, type Json, type JsonObject } from '../../words/paths.js';
 import { isFraction } from '../../words/quantities.js';
 import { newestRun, termsOf } from '../index/run-terms.js';
+import { FoldsForm } from './folds-form.js';
 import { variedIn } from './parameters.js';
 import { findingsAt, parseValues, refusedIn, withUnit, type Varied } from './values.js';
 import '../designer/designer.css';
@@ -133,9 +134,8 @@ interface SweepFormProps {
 }
 
 function SweepForm({ index, types, terms: first }: SweepFormProps) {
-  const [asked, setAsked] = useAddressedObject('sweep', { axes: {}, terms: first, rank: 'sharpe_ratio' });
+  const [asked, setAsked] = useAddressedObject('sweep', { axes: {}, terms: first, rank: 'sharpe_ratio', folds: null });
   const [trouble, setTrouble] = useState<Trouble | null>(null);
-  const { rank } = asked;
   const terms = isObject(asked['terms']) ? asked['terms'] : {};
   const costs = Number(terms['transaction_cost_bps'] ?? 0);
   const varied = useMemo(() => variedIn(index as unknown as JsonObject, types, costs), [index, types, costs]);
@@ -160,7 +160,8 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
       index_id: index.id,
       request: terms as unknown as NonNullable<SweepRequest['request']>, // The service says what is wrong with it.
       grid: Object.fromEntries(axes.map((axis) => [axis.pointer, valuesOf(axis)])),
-      rank_by: rank as (typeof RANKS)[number],
+      rank_by: asked['rank'] as (typeof RANKS)[number],
+      folds: asked['folds'] as unknown as SweepRequest['folds'], // The service says what is wrong with it.
     };
     const job = await start(() => service.value.call('startSweep', { body }), setTrouble);
     if (job !== undefined) go(`/console/sweeps/${job.job_id.slice('sweep:'.length)}`);
@@ -198,14 +199,7 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
         path={['request']}
         onChange={(next) => put('terms', next)}
       />
-      <FieldGrid>
-        <Field
-          spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
-          value={rank}
-          findings={(trouble?.findings ?? []).filter(({ path }) => path === 'rank_by')}
-          onChange={(value) => put('rank', value)}
-        />
-      </FieldGrid>
+      <ChoiceTerms asked={asked} findings={trouble?.findings ?? []} onChange={put} />
       {trouble !== null && <Problem trouble={trouble} />}
       <div class="sweep-start">
         <Button
@@ -216,6 +210,33 @@ function SweepForm({ index, types, terms: first }: SweepFormProps) {
           Run {counted(variants, 'variant')}
         </Button>
       </div>
+    </>
+  );
+}
+
+interface ChoiceTermsProps {
+  readonly asked: JsonObject;
+  readonly findings: readonly Finding[];
+  onChange(name: string, value: Json): void;
+}
+
+/** How the best variant is chosen, and how the choice is tested. */
+function ChoiceTerms({ asked: { rank, folds }, findings, onChange }: ChoiceTermsProps) {
+  return (
+    <>
+      <FieldGrid>
+        <Field
+          spec={{ name: 'rank', label: 'Ranked by', kind: 'choice', choices: RANKS, isRequired: true }}
+          value={rank}
+          findings={findings.filter(({ path }) => path === 'rank_by')}
+          onChange={(value) => onChange('rank', value ?? null)}
+        />
+      </FieldGrid>
+      <FoldsForm
+        folds={isObject(folds) ? folds : null}
+        findings={findings}
+        onChange={(next) => onChange('folds', next)}
+      />
     </>
   );
 }

@@ -1,0 +1,78 @@
+import type { SweepFoldsView } from '#clients/typescript/divisor.js';
+import { Metrics } from '../../components/metrics.js';
+import { Section } from '../../components/page.js';
+import { numeric, type Column } from '../../components/table/columns.js';
+import { Table } from '../../components/table/table.js';
+import { count, decimal, percent } from '../../words/numbers.js';
+
+type Choice = SweepFoldsView['choices'][number];
+
+/** What choosing the best of a sweep is worth on data that the choice has not seen. */
+export function SweepFolds({ folds }: { readonly folds: SweepFoldsView }) {
+  const write = folds.select_by === 'sharpe_ratio' ? (value: number | null) => decimal(value, 3) : percent;
+  const outside = folds.over_paths[folds.select_by];
+  const metric = folds.select_by.replaceAll('_', ' ');
+  return (
+    <Section title="Out of sample" aside={`chosen by ${metric}, ${folds.method.replaceAll('_', ' ')}`}>
+      <Metrics
+        label="The choice out of sample"
+        metrics={[
+          {
+            term: 'In sample',
+            value: write(folds.in_sample.mean),
+            note: `mean of ${count(folds.choices.length)} splits`,
+          },
+          {
+            term: 'Out of sample',
+            value: write(outside.percentiles['0.5'] ?? null),
+            note: folds.paths.length === 1 ? 'one path' : `median of ${count(folds.paths.length)} paths`,
+          },
+          {
+            term: 'Nine of ten paths',
+            value: `${write(outside.percentiles['0.05'] ?? null)} to ${write(outside.percentiles['0.95'] ?? null)}`,
+            help: `From the 5th to the 95th percentile of the ${metric} of the paths`,
+          },
+          { term: 'Paths that lose', value: percent(folds.probability_of_loss) },
+          { term: 'Variants chosen', value: count(folds.chosen.length), note: chosenText(folds) },
+          {
+            term: 'Left out',
+            value: `${count(folds.left_before)} and ${count(folds.left_after)}`,
+            note: 'sessions before and after a test',
+          },
+        ]}
+      />
+      <Table
+        label="choices by split"
+        name="folds"
+        columns={columnsOf(folds, write)}
+        rows={folds.choices}
+        keyOf={({ test }) => test.join('-')}
+      />
+    </Section>
+  );
+}
+
+/** Which variant was chosen most often. */
+function chosenText({ chosen, choices }: SweepFoldsView): string {
+  const [first] = chosen;
+  return first === undefined ? '' : `variant ${first.variant} in ${count(first.splits)} of ${count(choices.length)}`;
+}
+
+function columnsOf({ groups }: SweepFoldsView, write: (value: number | null) => string): readonly Column<Choice>[] {
+  const spans = (positions: readonly number[]): string =>
+    positions.map((group) => `${groups[group]?.start ?? ''} to ${groups[group]?.end ?? ''}`).join(', ');
+  return [
+    { id: 'test', title: 'Tested on', width: 220, grow: 1, value: ({ test }) => spans(test) },
+    { id: 'chosen', title: 'Variant', width: 68, align: 'right', value: ({ variant }) => variant },
+    numeric({ id: 'inside', title: 'In sample', width: 90, of: (row) => row.in_sample, write }),
+    numeric({ id: 'outside', title: 'Out of sample', width: 110, of: (row) => row.out_of_sample, write }),
+    {
+      id: 'place',
+      title: 'Rank',
+      help: 'Of the variant among all trials on the test, 1 for the best',
+      width: 56,
+      align: 'right',
+      value: ({ rank }) => rank,
+    },
+  ];
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { LIMITS } from '../limits.js';
+
+/** Metrics that a choice can be made by from returns alone, and whether more of one is better. */
+export const FOLD_RANKINGS = {
+  sharpe_ratio: 'descending',
+  annualised_return: 'descending',
+  max_drawdown: 'descending',
+  volatility: 'ascending',
+} as const;
+export type FoldRanking = keyof typeof FOLD_RANKINGS;
+
+const shared = {
+  groups: z.int().min(2).max(16).default(10).meta({ description: 'Groups of equal length that time is cut into.' }),
+  select_by: z
+    .enum(Object.keys(FOLD_RANKINGS) as [FoldRanking, ...FoldRanking[]])
+    .default('sharpe_ratio')
+    .meta({ description: 'Metric that chooses a variant in sample; of several best the first is chosen.' }),
+  purge: z.int().min(0).max(252).default(1).meta({
+    description: 'Sessions of the sample left out beside every test: closes of one day are not of one moment.',
+    unit: 'sessions',
+  }),
+  embargo: z.int().min(0).max(252).nullable().default(null).meta({
+    description: 'Further sessions of the sample left out after every test; null leaves out 1 % of all, rounded up.',
+    unit: 'sessions',
+  }),
+};
+
+const CombinatorialFolds = z
+  .strictObject({
+    method: z.literal('combinatorial'),
+    ...shared,
+    test_groups: z.int().min(1).max(15).default(2).meta({
+      description: 'Groups of every test: each choice of so many is a split, the other groups are its sample.',
+    }),
+  })
+  .superRefine(({ groups, test_groups: testGroups }, context) => {
+    if (testGroups >= groups)
+      context.addIssue({
+        code: 'custom',
+        path: ['test_groups'],
+        params: { finding: 'OUT_OF_RANGE' },
+        message: `${testGroups} of ${groups} groups leave no sample: at most ${groups - 1} can be tested at once`,
+      });
+    else if (binomial(groups, testGroups) > LIMITS.MAX_SWEEP_SPLITS)
+      context.addIssue({
+        code: 'custom',
+        path: ['test_groups'],
+        params: { finding: 'OUT_OF_RANGE' },
+        message: `${testGroups} of ${groups} groups make ${binomial(groups, testGroups)} splits; at most ${LIMITS.MAX_SWEEP_SPLITS} are made`,
+      });
+  })
+  .meta({
+    id: 'CombinatorialFolds',
+    description:
+      'Combinatorial purged cross-validation: every choice of test groups is a split, and the tests join to several whole paths.',
+  });
+
+const WalkForwardFolds = z
+  .strictObject({
+    method: z.literal('walk_forward'),
+    groups: shared.groups,
+    select_by: shared.select_by,
+    purge: shared.purge,
+    train_groups: z
+      .int()
+      .min(1)
+      .max(15)
+      .default(1)
+      .meta({ description: 'Groups of the sample before the first test.' }),
+    window: z.enum(['expanding', 'rolling']).default('expanding').meta({
+      description: '`expanding`: the sample is all before the test; `rolling`: the last `train_groups` of it.',
+    }),
+  })
+  .superRefine(({ groups, train_groups: trainGroups }, context) => {
+    if (trainGroups < groups) return;
+    context.addIssue({
+      code: 'custom',
+      path: ['train_groups'],
+      params: { finding: 'OUT_OF_RANGE' },
+      message: `${trainGroups} of ${groups} groups leave no test: at most ${groups - 1} can be the first sample`,
+    });
+  })
+  .meta({ id: 'WalkForwardFolds', description: 'Every group after the first sample is tested by what came before.' });
+
+/** How time is cut so that a choice among variants is made on one part and tested on another. */
+export const SweepFolds = z.discriminatedUnion('method', [CombinatorialFolds, WalkForwardFolds]).meta({
+  id: 'SweepFolds',
+});
+export type SweepFolds = z.infer<typeof SweepFolds>;
+
+/** Choices of k out of n. */
+export function binomial(n: number, k: number): number {
+  let count = 1;
+  for (let i = 1; i <= k; i++) count = (count * (n - k + i)) / i;
+  return count;
+}

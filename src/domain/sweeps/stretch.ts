@@ -1,0 +1,73 @@
+import { LIMITS } from '../limits.js';
+import type { FoldRanking } from './fold-terms.js';
+
+/** Figures of consecutive returns that join with those of the returns after them. */
+export interface Stretch {
+  count: number;
+  /** Of returns less a mean of all, so that the sum of squares loses nothing by subtraction. */
+  sum: number;
+  squares: number;
+  /** Level at the end for 1 at the beginning. */
+  growth: number;
+  /** Highest and lowest level, the beginning among them. */
+  high: number;
+  low: number;
+  /** Least level against the highest before it, less 1. */
+  drawdown: number;
+}
+
+/** No returns. */
+export function emptyStretch(): Stretch {
+  return { count: 0, sum: 0, squares: 0, growth: 1, high: 1, low: 1, drawdown: 0 };
+}
+
+/** Figures of returns from one to before another. @param mean taken off for the sums */
+export function stretchOf(returns: Float64Array, { from, to, mean }: StretchRange): Stretch {
+  const stretch = emptyStretch();
+  for (let t = from; t < to; t++) {
+    const deviation = returns[t]! - mean;
+    stretch.sum += deviation;
+    stretch.squares += deviation * deviation;
+    stretch.growth *= 1 + returns[t]!;
+    stretch.high = Math.max(stretch.high, stretch.growth);
+    stretch.low = Math.min(stretch.low, stretch.growth);
+    stretch.drawdown = Math.min(stretch.drawdown, stretch.growth / stretch.high - 1);
+  }
+  stretch.count = to - from;
+  return stretch;
+}
+
+export interface StretchRange {
+  readonly from: number;
+  readonly to: number;
+  readonly mean: number;
+}
+
+/** Joins what comes later to a stretch, in place: the returns between them, if any, are left out. */
+export function join(stretch: Stretch, later: Stretch): void {
+  stretch.count += later.count;
+  stretch.sum += later.sum;
+  stretch.squares += later.squares;
+  stretch.drawdown = Math.min(stretch.drawdown, later.drawdown, (stretch.growth * later.low) / stretch.high - 1);
+  stretch.high = Math.max(stretch.high, stretch.growth * later.high);
+  stretch.low = Math.min(stretch.low, stretch.growth * later.low);
+  stretch.growth *= later.growth;
+}
+
+/** Below this a variance is rounding noise. */
+const VARIANCE_MIN = 1e-30;
+
+/** The metric of a stretch, as a run has it: ratios and volatility annualised. @param mean that was taken off */
+export function metricOf(
+  { count, sum, squares, growth, drawdown }: Stretch,
+  mean: number,
+  metric: FoldRanking,
+): number {
+  if (metric === 'annualised_return') return count === 0 ? 0 : growth ** (LIMITS.PERIODS_PER_YEAR / count) - 1;
+  if (metric === 'max_drawdown') return drawdown;
+  const variance = count < 2 ? 0 : (squares - (sum * sum) / count) / (count - 1);
+  const deviation = variance > VARIANCE_MIN ? Math.sqrt(variance) : 0;
+  const root = Math.sqrt(LIMITS.PERIODS_PER_YEAR);
+  if (metric === 'volatility') return deviation * root;
+  return deviation === 0 ? 0 : ((mean + sum / count) / deviation) * root;
+}

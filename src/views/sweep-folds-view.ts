@@ -1,0 +1,60 @@
+import type { SweepView } from '#contract/sweeps.js';
+import { formatDay } from '#domain/days.js';
+import type { ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
+import type { Distribution } from '#domain/simulation/summarise.js';
+
+/** What choosing the best of a sweep is worth out of sample. */
+export function foldsView({
+  folds,
+  groups,
+  observations,
+  left,
+  choices,
+  paths,
+  inSample,
+  outOfSample,
+  overPaths,
+  probabilityOfLoss,
+}: ChoiceByFolds): NonNullable<SweepView['folds']> {
+  return {
+    method: folds.method,
+    select_by: folds.select_by,
+    groups: groups.map(({ start, end }) => ({ start: formatDay(start), end: formatDay(end) })),
+    observations,
+    left_before: left.before,
+    left_after: left.after,
+    choices: choices.map(({ train, test, trial, inSample: inside, outOfSample: outside, rank }) => ({
+      train: [...train],
+      test: [...test],
+      variant: trial,
+      in_sample: inside,
+      out_of_sample: outside,
+      rank,
+    })),
+    chosen: chosenOf(choices),
+    in_sample: spread(inSample),
+    out_of_sample: spread(outOfSample),
+    paths: paths.map((path) => ({ ...path })),
+    over_paths: {
+      annualised_return: spread(overPaths.annualised_return),
+      max_drawdown: spread(overPaths.max_drawdown),
+      sharpe_ratio: spread(overPaths.sharpe_ratio),
+      total_return: spread(overPaths.total_return),
+      volatility: spread(overPaths.volatility),
+    },
+    probability_of_loss: probabilityOfLoss,
+  };
+}
+
+/** Variants by how often they were chosen; of those chosen as often the first comes first. */
+function chosenOf(choices: ChoiceByFolds['choices']): { variant: number; splits: number }[] {
+  const counts = new Map<number, number>();
+  for (const { trial } of choices) counts.set(trial, (counts.get(trial) ?? 0) + 1);
+  return [...counts]
+    .map(([variant, splits]) => ({ variant, splits }))
+    .toSorted((a, b) => b.splits - a.splits || a.variant - b.variant);
+}
+
+function spread(distribution: Distribution): Distribution & { percentiles: Record<string, number> } {
+  return { ...distribution, percentiles: { ...distribution.percentiles } };
+}

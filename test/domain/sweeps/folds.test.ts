@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs';
+import { fc } from '../../fast-check.js';
+import { describe, expect, test } from 'vitest';
+import { chooseByFolds, type ChoiceByFolds } from '#domain/sweeps/choose-by-folds.js';
+import { binomial, SweepFolds } from '#domain/sweeps/fold-terms.js';
+import { splitsOf } from '#domain/sweeps/splits.js';
+import { emptyStretch, join, metricOf, stretchOf } from '#domain/sweeps/stretch.js';
+
+interface Golden {
+  readonly returns: number[][];
+  readonly cases: readonly {
+    readonly terms: SweepFolds;
+    readonly observations: number;
+    readonly choices: readonly (Record<'inSample' | 'outOfSample' | 'trial' | 'rank', number> &
+      Record<'train' | 'test', number[]>)[];
+    readonly paths: readonly Record<string, number>[];
+    readonly sharpe: { readonly mean: number; readonly percentiles: readonly number[] };
+    readonly loss: number;
+  }[];
+}
+const golden = JSON.parse(readFileSync('test/golden/folds/folds.json', 'utf8')) as Golden;
+
+const TRIALS = golden.returns[0]!.length;
+const DAYS = Int32Array.from({ length: golden.returns.length + 1 }, (_, t) => t);
+const RETURNS = Float64Array.from(
+  Array.from({ length: TRIALS }, (_, n) => golden.returns.map((row) => row[n]!)).flat(),
+);
+
+function near(actual: number, expected: number): void {
+  expect(Math.abs(actual - expected)).toBeLessThanOrEqual(1e-11 * Math.max(1, Math.abs(expected)));
+}
+
+function chosen(terms: unknown, returns = RETURNS, trials = TRIALS): ChoiceByFolds {
+  const folds = SweepFolds.parse(terms);
+  const found = chooseByFolds({ returns, trials, days: DAYS.subarray(0, returns.length / trials + 1), folds });
+  if (found.kind === 'short') throw new Error(`${found.observations} of ${found.needed}`);
+  return found;
+}
+
+describe('a choice by folds', () => {
+  test.each(golden.cases)('is that of numpy, session by session: $terms', (expected) => {
+    const found = chosen(expected.terms);
+    expect(found.observations).toBe(expected.observations);
+    expect(found.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank }))).toEqual(
+      expected.choices.map(({ train, test, trial, rank }) => ({ train, test, trial, rank })),
+    );
+    found.choices.forEach(({ inSample, outOfSample }, i) => {
+      near(inSample, expected.choices[i]!.inSample);
+      near(outOfSample, expected.choices[i]!.outOfSample);
+    });
+    expect(found.paths).toHaveLength(expected.paths.length);
+    found.paths.forEach((path, i) => {
+      for (const [metric, value] of Object.entries(path)) near(value, expected.paths[i]![metric]!);
+    });
+    near(found.overPaths.sharpe_ratio.mean, expected.sharpe.mean);
+    Object.values(found.overPaths.sharpe_ratio.percentiles).forEach((value, i) =>
+      near(value, expected.sharpe.percentiles[i]!),
+    );
+    expect(found.probabilityOfLoss).toBe(expected.loss);
+  });
+
+  test('of one trial is that trial: every path has its metrics', () => {
+    const own = RETURNS.subarray(0, 130);
+    const found = chosen({ method: 'combinatorial', groups: 5 }, own, 1);
+    const whole = stretchOf(own, { from: 0, to: 130, mean: 0 });
+    for (const path of found.paths) {
+      near(path.total_return, whole.growth - 1);
+      near(path.max_drawdown, whole.drawdown);
+      near(path.sharpe_ratio, metricOf(whole, 0, 'sharpe_ratio'));
+    }
+    expect(new Set(found.choices.map(({ rank }) => rank))).toEqual(new Set([1]));
+  });
+
+  test('does not see what it is tested on, nor what lies beside it', () => {
+    const terms = { method: 'combinatorial', groups: 6, test_groups: 2, purge: 2, embargo: 3 };
+    const before = chosen(terms);
+    const offset = DAYS.length - 1 - before.observations;
+    const length = before.observations / 6;
+    before.choices.forEach((choice, i) => {
+      const changed = RETURNS.slice();
+      for (const group of choice.test)
+        for (let t = group * length - 2; t < (group + 1) * length + 5; t++)
+          for (let n = 0; n < TRIALS; n++) {
+            const at = offset + t;
+            if (at >= 0 && at < DAYS.length - 1) changed[n * (DAYS.length - 1) + at] = n === 0 ? 0.05 : -0.05;
+          }
+      const after = chosen(terms, changed).choices[i]!;
+      expect(after.trial).toBe(choice.trial);
+      near(after.inSample, choice.inSample);
+    });
+  });
+
+  test('needs groups longer than what is left out of them, and says by how much', () => {
+    const folds = SweepFolds.parse({ method: 'combinatorial', groups: 10, purge: 3, embargo: 6 });
+    // Of each group 3 sessions before a test, 9 after one and 2 that are kept.
+    expect(chooseByFolds({ returns: RETURNS, trials: TRIALS, days: DAYS, folds })).toEqual({
+      kind: 'short',
+      observations: 131,
+      needed: 140,
+    });
+  });
+});
+
+test('the paths of all choices test each group once, and every split as often as it has test groups', () => {
+  for (let groups = 2; groups <= 8; groups++)
+    for (let count = 1; count < groups; count++) {
+      const { splits, paths } = splitsOf(SweepFolds.parse({ method: 'combinatorial', groups, test_groups: count }));
+      expect(splits).toHaveLength(binomial(groups, count));
+      expect(paths).toHaveLength((count * splits.length) / groups);
+      const used = new Map<number, number>();
+      for (const path of paths)
+        path.forEach((split, group) => {
+          expect(splits[split]!.test & (1 << group)).not.toBe(0);
+          used.set(split, (used.get(split) ?? 0) + 1);
+        });
+      expect([...used.values()]).toEqual(splits.map(() => count));
+    }
+});
+
+test('figures of stretches join to those of the whole', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.double({ min: -0.5, max: 0.5, noNaN: true }), { minLength: 3, maxLength: 40 }),
+      fc.nat(40),
+      (values, cut) => {
+        const returns = Float64Array.from(values);
+        const at = Math.min(cut, returns.length);
+        const joined = emptyStretch();
+        join(joined, stretchOf(returns, { from: 0, to: at, mean: 0.01 }));
+        join(joined, stretchOf(returns, { from: at, to: returns.length, mean: 0.01 }));
+        const whole = stretchOf(returns, { from: 0, to: returns.length, mean: 0.01 });
+        for (const [name, value] of Object.entries(whole)) near(joined[name as keyof typeof joined], value);
+      },
+    ),
+  );
+});
+
+test.each([
+  [{ groups: 4, test_groups: 4 }, '4 of 4 groups leave no sample'],
+  [{ groups: 16, test_groups: 8 }, '8 of 16 groups make 12870 splits; at most 1000'],
+])('terms that cannot be met are refused with both numbers: %o', (terms, sentence) => {
+  const { error } = SweepFolds.safeParse({ method: 'combinatorial', ...terms });
+  expect(error?.issues.map(({ path, message }) => [path, message])).toEqual([
+    [['test_groups'], expect.stringContaining(sentence)],
+  ]);
+});

@@ -69,12 +69,13 @@ export const SweepOverfitting = z
     description: 'Combinatorially symmetric cross-validation of Bailey, Borwein, López de Prado and Zhu (2016).',
   });
 
+/** Metrics of a path, or what they are over the paths. */
 const pathMetrics = <Value extends z.ZodType>(value: Value) => ({
-  annualised_return: value,
-  max_drawdown: value,
-  sharpe_ratio: value,
-  total_return: value,
-  volatility: value,
+  annualised_return: value.meta({ description: 'Compounded, at 252 sessions a year.' }),
+  max_drawdown: value.meta({ description: 'At most 0.' }),
+  sharpe_ratio: value.meta({ description: 'Annualised, risk-free rate 0.' }),
+  total_return: value.meta({ description: 'Over the groups that are tested.' }),
+  volatility: value.meta({ description: 'Annualised, ddof 1.' }),
 });
 
 export const SweepFoldChoice = z

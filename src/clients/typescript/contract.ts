@@ -6903,22 +6903,28 @@ export interface SweepFoldsView {
   readonly out_of_sample: Distribution;
   /** Metrics of the returns out of sample joined over time, each group tested once. */
   readonly paths: readonly {
+    /** Compounded, at 252 sessions a year. */
     readonly annualised_return: number;
+    /** At most 0. */
     readonly max_drawdown: number;
+    /** Annualised, risk-free rate 0. */
     readonly sharpe_ratio: number;
-    /** Last level over the first, less 1. */
+    /** Over the groups that are tested. */
     readonly total_return: number;
-    /** Annualised standard deviation of returns. */
+    /** Annualised, ddof 1. */
     readonly volatility: number;
   }[];
   /** Each metric over the paths. */
   readonly over_paths: {
+    /** Compounded, at 252 sessions a year. */
     readonly annualised_return: Distribution;
+    /** At most 0. */
     readonly max_drawdown: Distribution;
+    /** Annualised, risk-free rate 0. */
     readonly sharpe_ratio: Distribution;
-    /** Last level over the first, less 1. */
+    /** Over the groups that are tested. */
     readonly total_return: Distribution;
-    /** Annualised standard deviation of returns. */
+    /** Annualised, ddof 1. */
     readonly volatility: Distribution;
   };
   /** Share of the paths that lose. */

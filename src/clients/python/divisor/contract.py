@@ -7528,22 +7528,28 @@ class SweepFoldsViewChosen(t.TypedDict):
 
 
 class SweepFoldsViewPaths(t.TypedDict):
+    #: Compounded, at 252 sessions a year.
     annualised_return: float
+    #: At most 0.
     max_drawdown: float
+    #: Annualised, risk-free rate 0.
     sharpe_ratio: float
-    #: Last level over the first, less 1.
+    #: Over the groups that are tested.
     total_return: float
-    #: Annualised standard deviation of returns.
+    #: Annualised, ddof 1.
     volatility: float
 
 
 class SweepFoldsViewOverPaths(t.TypedDict):
+    #: Compounded, at 252 sessions a year.
     annualised_return: Distribution
+    #: At most 0.
     max_drawdown: Distribution
+    #: Annualised, risk-free rate 0.
     sharpe_ratio: Distribution
-    #: Last level over the first, less 1.
+    #: Over the groups that are tested.
     total_return: Distribution
-    #: Annualised standard deviation of returns.
+    #: Annualised, ddof 1.
     volatility: Distribution
 
 

@@ -1,7 +1,7 @@
 import { formatDay, type Day } from '#domain/days.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { CorporateAction, MarketData } from '#domain/market/market-data.js';
-import type { Problems } from '../content/problems.js';
+import type { Problem, Problems } from '../content/problems.js';
 import { withoutEmptyLines, type Panels } from '../serving/panels.js';
 import { ADJUSTED_CLOSE } from './mapped-columns.js';
 
@@ -27,7 +27,10 @@ const SPLIT_CASH_MAX = 0.05;
 /** Smallest ratio of a split: below it cash is likelier. */
 const SPLIT_RATIO_MIN = 1.2;
 
-/** Ratios of splits, those of the smallest terms first. */
+/** Share of the price before from which a dividend is a doubt: as the move of a price without an action. */
+const LARGE_DIVIDEND = 0.5;
+
+/** Ratios of splits, those of the smallest terms first, and of large terms the round ones: 20 before 19. */
 const SPLIT_RATIOS = [
   ...Array.from({ length: SPLIT_TERM_MAX ** 2 }, (_, i) => [
     1 + Math.floor(i / SPLIT_TERM_MAX),
@@ -37,8 +40,14 @@ const SPLIT_RATIOS = [
   ...Array.from({ length: SPLIT_INTEGER_MAX }, (_, i) => [1, i + 1]),
 ]
   .filter(([a, b]) => a !== b)
-  .toSorted(([a, b], [c, d]) => a! + b! - (c! + d!))
+  .toSorted((one, other) => oddity(one) - oddity(other))
   .map(([a, b]) => a! / b!);
+
+/** Sum of the terms of a ratio, those of a large term that is not round behind all others. */
+function oddity(terms: readonly number[]): number {
+  const isOdd = terms.some((term) => term > SPLIT_TERM_MAX && term % 5 !== 0);
+  return terms.reduce((sum, term) => sum + term, 0) + (isOdd ? 2 * SPLIT_INTEGER_MAX : 0);
+}
 
 /** Digits of a dividend that is tried for a shorter one. */
 const CASH_DIGITS_MAX = 17;
@@ -110,7 +119,6 @@ function actionsOf(
   adjustment: MarketData['adjustment'],
   problems: Problems,
 ): CorporateAction[] {
-  const plateaus = plateausOf(closes, adjustment);
   const actions: CorporateAction[] = [];
   const add = (type: 'DIVIDEND' | 'SPLIT', value: number, exDay: Day) =>
     actions.push({
@@ -124,31 +132,76 @@ function actionsOf(
       related: null,
       subscriptionPrice: null,
     });
-  let factor = middle(plateaus[0]?.factor ?? { low: 1, high: 1 });
-  for (const { from, factor: range } of plateaus.slice(1)) {
-    const rise = { low: range.low / factor, high: range.high / factor };
+  const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
+  // What the multiple may be behind the actions so far: one multiple in it fits all days.
+  let factor = first?.factor ?? { low: 1, high: 1 };
+  for (const { from, factor: range, split } of steps) {
+    const rise = quotient(range, factor);
     const day = closes.days[from]!;
-    const split = adjustment === 'none' ? splitIn(rise) : 1;
-    const cash = {
-      low: (rise.low / split - 1) * closes.close[from]!,
-      high: (rise.high / split - 1) * closes.close[from]!,
-    };
+    const close = closes.close[from]!;
+    const cash = { low: (rise.low / split - 1) * close, high: (rise.high / split - 1) * close };
     if (cash.high < 0) {
-      problems.warning({
-        code: 'ADJUSTMENT_UNEXPLAINED',
-        path: `market.${identifier}`,
-        message: `The adjusted close of ${identifier} falls by ${((1 - middle(rise)) * 100).toPrecision(3)} % against the close on ${formatDay(day)}; no dividend does that, and none is derived.`,
-        value: formatDay(day),
-      });
-      factor = middle(range);
+      problems.warning(fallOf(identifier, day, middle(rise)));
+      factor = range;
       continue;
     }
     if (split !== 1) add('SPLIT', split, day);
     const dividend = cash.low > 0 ? shortestIn(cash) : 0;
     if (dividend > 0) add('DIVIDEND', dividend, day);
-    factor *= split * (1 + dividend / closes.close[from]!);
+    if (dividend > LARGE_DIVIDEND * (close + dividend))
+      problems.warning(largeDividend(identifier, day, { dividend, close }));
+    const growth = split * (1 + dividend / close);
+    factor = common(range, scaled(factor, growth));
   }
   return actions;
+}
+
+/** A plateau and the ratio of the split that it begins with; 1 where there is none. */
+interface Step extends Plateau {
+  readonly split: number;
+}
+
+/**
+ * Plateaus with their splits. On both sides of a split without cash the multiple is one, but for the ratio: what either
+ * side says of it counts for both.
+ */
+function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustment']): Step[] {
+  const steps = plateaus.map((plateau, i) => {
+    const before = plateaus[i - 1];
+    const split = before === undefined || adjustment !== 'none' ? 1 : splitIn(quotient(plateau.factor, before.factor));
+    return { ...plateau, split };
+  });
+  const meet = (i: number, other: Range) => (steps[i] = { ...steps[i]!, factor: common(steps[i]!.factor, other) });
+  const isAlone = ({ split, factor }: Step, before: Step) =>
+    split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
+  const alone = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
+  for (let i = 1; i < steps.length; i++)
+    if (alone[i]) meet(i, scaled(steps[i - 1]!.factor, steps[i]!.split));
+  for (let i = steps.length - 1; i > 0; i--)
+    if (alone[i]) meet(i - 1, scaled(steps[i]!.factor, 1 / steps[i]!.split));
+  return steps;
+}
+
+function fallOf(identifier: string, day: Day, rise: number): Problem {
+  return {
+    code: 'ADJUSTMENT_UNEXPLAINED',
+    path: `market.${identifier}`,
+    message: `The adjusted close of ${identifier} falls by ${((1 - rise) * 100).toPrecision(3)} % against the close on ${formatDay(day)}; no dividend does that, and none is derived.`,
+    value: formatDay(day),
+  };
+}
+
+function largeDividend(
+  identifier: string,
+  day: Day,
+  { dividend, close }: { readonly dividend: number; readonly close: number },
+): Problem {
+  return {
+    code: 'ADJUSTMENT_UNEXPLAINED',
+    path: `market.${identifier}`,
+    message: `The adjusted close of ${identifier} tells a dividend of ${dividend} before a close of ${close} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off. Total growth is right, price returns may not be.`,
+    value: formatDay(day),
+  };
 }
 
 /**
@@ -175,10 +228,7 @@ const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData[
 
 const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
   adjustment === 'none' &&
-  splitIn({
-    low: plateaus[i]!.factor.low / plateaus[i - 1]!.factor.high,
-    high: plateaus[i]!.factor.high / plateaus[i - 1]!.factor.low,
-  }) !== 1;
+  splitIn(quotient(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
 
 /** Days on which one multiple fits, each plateau as long as it can be. */
 function plateausWithin(
@@ -219,6 +269,17 @@ function splitIn({ low, high }: Range): number {
 }
 
 const middle = ({ low, high }: Range) => (low + high) / 2;
+
+/** Quotients of positive numbers of two ranges. */
+const quotient = (above: Range, below: Range): Range => ({ low: above.low / below.high, high: above.high / below.low });
+
+const scaled = ({ low, high }: Range, by: number): Range => ({ low: low * by, high: high * by });
+
+/** What two ranges that touch have in common, a single number where rounding parts them. */
+function common(one: Range, other: Range): Range {
+  const low = Math.max(one.low, other.low);
+  return { low, high: Math.max(low, Math.min(one.high, other.high)) };
+}
 
 /** The number of the fewest digits in a range. */
 function shortestIn(range: Range): number {

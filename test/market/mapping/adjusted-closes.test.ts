@@ -6,6 +6,7 @@ import { dayFrom, formatDay } from '#domain/days.js';
 import { Mapping } from '#domain/documents/mapping.js';
 import { createProblems } from '#market/content/problems.js';
 import { readImport } from '#market/import/read-import.js';
+import { seeded } from '../../seeded.js';
 import { places, readFolder, writeFiles } from '../store-folder.js';
 import { REAL_SETS, hasRealSets } from '../real-sets.js';
 
@@ -121,8 +122,8 @@ describe('a split', () => {
   test('may pay a dividend on its day', async () => {
     const { actions } = await derivedFrom(
       [
-        ['2024-01-02', 100, 100],
-        ['2024-01-03', 50, 101],
+        ['2024-01-02', 100, 100.25],
+        ['2024-01-03', 50, 101.2525],
       ],
       'none',
     );
@@ -131,6 +132,63 @@ describe('a split', () => {
       { type: 'SPLIT', value: 2, date: '2024-01-03' },
     ]);
   });
+});
+
+/** The known ratios of splits, and others that are common. */
+const SPLITS = [2, 3, 4, 1.5, 5, 10, 20, 0.1, 0.05, 1.25, 7, 0.5, 0.2, 50, 15];
+
+describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) => {
+  /** A name of two years with dividends each quarter, one of them up to three sessions before its split. */
+  function splitName(k: number) {
+    const chance = seeded(decimals * 100 + k);
+    const ratio = SPLITS[k % SPLITS.length]!;
+    const splitAt = 100 + Math.floor(chance() * 300);
+    const before = splitAt - Math.floor(chance() * 4);
+    const start = [30, 90, 250][k % 3]! * (decimals === 2 ? 20 : 1);
+    const days = Array.from({ length: 500 }, (_, t) => formatDay(dayFrom('2020-01-01') + t));
+    const closes = [start];
+    const planted: { type: string; value: number; date: string }[] = [];
+    for (let t = 1; t < days.length; t++) {
+      const drifted = (closes[t - 1]! * Math.exp(0.03 * (chance() - 0.5))) / (t === splitAt ? ratio : 1);
+      const value = t % 63 === 40 || t === before ? Math.max(0.01, Number((drifted * 0.01).toFixed(2))) : 0;
+      closes.push(Number((drifted - value).toFixed(2)));
+      if (value > 0) planted.push({ type: 'DIVIDEND', value, date: days[t]! });
+      if (t === splitAt) planted.push({ type: 'SPLIT', value: ratio, date: days[t]! });
+    }
+    return { ratio, days, closes, planted, total: growth(closes, days, planted) };
+  }
+
+  test('tell each split as traded, and no dividend for it', async () => {
+    for (const k of SPLITS.keys()) {
+      const { days, closes, planted, total } = splitName(k);
+      const written = total.map((level) => ((level / total.at(-1)!) * closes.at(-1)!).toFixed(decimals));
+      const rows = days.map((day, t) => [day, closes[t]!.toFixed(4), written[t]!] as const);
+      const { actions, places: found } = await derivedFrom(rows, 'none');
+      expect(actions.map(({ type, date }) => `${date} ${type}`)).toEqual(planted.map(({ type, date }) => `${date} ${type}`));
+      expect(actions.filter(({ type }) => type === 'SPLIT')).toEqual(planted.filter(({ type }) => type === 'SPLIT'));
+      expect(found).toEqual([]);
+      // Both ends of a growth are rounded: half a unit each.
+      const unit = 10 ** -decimals;
+      const first = Number(written[0]);
+      growth(closes, days, actions).forEach((level, t) => {
+        const rounding = unit / 2 / first + unit / 2 / Number(written[t]);
+        expect(Math.abs((level * first) / Number(written[t]) - 1)).toBeLessThan(Math.max(1e-6, 1.01 * rounding));
+      });
+    }
+  });
+});
+
+test('a dividend of more than half the price is a doubt', async () => {
+  // No ratio of small numbers is 3.0817, alone or with a twentieth of the price in cash.
+  const { actions, places: found } = await derivedFrom(
+    [
+      ['2024-01-02', 100, 20],
+      ['2024-01-03', 30, 20 * 0.3 * 3.6817],
+    ],
+    'none',
+  );
+  expect(actions).toEqual([{ type: 'DIVIDEND', value: 80.451, date: '2024-01-03' }]);
+  expect(found).toEqual(['ADJUSTMENT_UNEXPLAINED market.A']);
 });
 
 test('total growth of ten years with splits and quarterly dividends is that of the adjusted closes, rounded to six decimals', async () => {

@@ -14,7 +14,7 @@ import { UsageError } from '../usage-error.js';
 import { NOTE } from '../view-commands/documents.js';
 import { dataSource, type DataSource } from './data-source.js';
 import { members } from './fields.js';
-import { choices, doubts, findingsTable, findingText, inspected, type Reading } from './inspect.js';
+import { choices, doubts, findingsTable, findingText, inspected, withoutDamaged, type Reading } from './inspect.js';
 import { answersOf, flagOf, READING, type Answers } from './reading-flags.js';
 
 type Adjustment = DataStore['adjustment'];
@@ -143,7 +143,7 @@ async function termsOf(client: DivisorClient, source: DataSource, flags: FlagVal
   const proposed = await inspected(client, source, answers);
   const isAsked = proposed.unsure.some(({ required }) => required);
   const errors = proposed.findings.filter(({ severity }) => severity === 'error');
-  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadable(errors);
+  if (errors.length > 0 && (!isAsked || proposed.rows_read === 0)) throw unreadable(errors, proposed);
   if (proposed.confidence === 'unsure') throw new UsageError(unsureOf(proposed));
   const { recognised_as, confidence, mapping, basis, unsure } = proposed;
   return {
@@ -162,15 +162,19 @@ function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): O
 }
 
 /** What is wrong with rows is no question of how they are read. */
-const unreadable = (findings: InspectResult['findings']) => {
-  const message = `${findings.length === 1 ? '1 error' : `${findings.length} errors`} in the data.`;
+const unreadable = (findings: InspectResult['findings'], proposed: InspectResult) => {
+  const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
+  const message = [`${count} in the data.`, ...withoutDamaged(proposed)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
-function unsureOf({ unsure, findings }: InspectResult): string {
+function unsureOf(proposed: InspectResult): string {
   const said = [
-    ...unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`),
-    ...findings.filter(({ severity }) => severity === 'error').map(findingText),
+    ...proposed.unsure
+      .filter(({ required }) => required)
+      .map(({ field, question }) => `--${flagOf(field)}: ${question}`),
+    ...proposed.findings.filter(({ severity }) => severity === 'error').map(findingText),
+    ...withoutDamaged(proposed),
   ];
   const lines = said.map((line) => `  ${line}\n`).join('');
   return `the data does not say how it is to be read:\n${lines}Each flag answers its question; divisor inspect PATH --out mapping.json writes what is proposed, which, mended, goes to import --mapping`;

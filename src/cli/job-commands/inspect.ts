@@ -16,8 +16,13 @@ export const inspectData: JobCommand<InspectResult> = {
     return { result: await inspected(client, await dataSource(word), answersOf(flags)) };
   },
   show: shown,
-  notices: (inspection) => [...doubts(inspection), ...errorsOf(inspection).map(findingText)],
-  exitStatus: (inspection) => (errorsOf(inspection).length > 0 ? EXIT.refused : EXIT.done),
+  notices: (inspection) => [
+    ...doubts(inspection),
+    ...errorsOf(inspection).map(findingText),
+    ...withoutDamaged(inspection),
+  ],
+  exitStatus: (inspection) =>
+    errorsOf(inspection).length > 0 || inspection.rows_read === 0 ? EXIT.refused : EXIT.done,
   file: (_client, { adjustment, mapping }) =>
     Promise.resolve(Buffer.from(`${JSON.stringify({ adjustment, mapping } satisfies Reading, null, 2)}\n`)),
 };
@@ -38,7 +43,20 @@ export function inspected(client: DivisorClient, source: DataSource, answers: An
 }
 
 /** Why the data cannot be read as proposed. */
-const errorsOf = ({ findings }: InspectResult) => findings.filter(({ severity }) => severity === 'error');
+const errorsOf = ({ findings }: Pick<InspectResult, 'findings'>) =>
+  findings.filter(({ severity }) => severity === 'error');
+
+/** The flag that goes on without damaged files, where others are left. */
+export function withoutDamaged({ files, findings }: Pick<InspectResult, 'files' | 'findings'>): string[] {
+  const damaged = [...new Set(errorsOf({ findings }).flatMap(({ file }) => file ?? []))].toSorted();
+  if (damaged.length === 0 || damaged.length >= files) return [];
+  const names = damaged.join(',');
+  return [`${damaged.length} of ${files} files cannot be read so; --ignore ${quotedWord(names)} goes on without.`];
+}
+
+/** A word of a shell. */
+const quotedWord = (text: string) =>
+  /^[\w.,@%+=:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 
 type FindingShown = InspectResult['findings'][number];
 

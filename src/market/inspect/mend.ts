@@ -136,7 +136,7 @@ function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: An
   const { adjusted_close: adjusted } = mapping;
   if (adjusted !== null && columns.includes(adjusted)) {
     const at = wordy.find((finding) => columnIn(finding) === adjusted)!; // it is one of the columns
-    const question = `Some of ${adjusted} are no finite numbers (${placeOf(at)}): left out, and no dividends are derived.${withoutFile(mapping, at)}`;
+    const question = `Some of ${adjusted} are no finite numbers (${placeOf(at)}): left out, and no dividends are derived.${withoutFiles(mapping, wordy)}`;
     if (isAnswered(answers, 'adjusted_close')) return undefined;
     return {
       mapping: { ...left, adjusted_close: null },
@@ -144,7 +144,7 @@ function withoutColumns(mapping: Mapping, wordy: readonly Finding[], answers: An
     };
   }
   const names = columns.join(',');
-  const question = `Texts stand among the numbers of ${columns.join(', ')} (${placeOf(wordy[0]!)}): left out.${withoutFile(mapping, wordy[0]!)}`;
+  const question = `Texts stand among the numbers of ${columns.join(', ')} (${placeOf(wordy[0]!)}): left out.${withoutFiles(mapping, wordy)}`;
   return { mapping: left, question: { field: 'ignore', question, taken: names, others: [], required: true } };
 }
 
@@ -154,9 +154,10 @@ function placeOf({ file, path, value }: Finding): string {
   return `${[file, path].filter((place) => place !== undefined).join(' ')}${text}`;
 }
 
-/** The way out where one file of many is damaged. */
-function withoutFile({ identifier_from: from }: Mapping, { file }: Finding): string {
-  return file === undefined || from?.startsWith('file:') !== true
-    ? ''
-    : ` To leave that file out instead: ignore ${JSON.stringify(file)}.`;
+/** The way out where some files of many are damaged. */
+function withoutFiles({ identifier_from: from }: Mapping, findings: readonly Finding[]): string {
+  const files = [...new Set(findings.flatMap(({ file }) => file ?? []))].toSorted();
+  if (files.length === 0 || from?.startsWith('file:') !== true) return '';
+  const those = files.length === 1 ? 'that file' : `those ${files.length} files`;
+  return ` To leave ${those} out instead: --ignore ${files.join(',')}.`;
 }

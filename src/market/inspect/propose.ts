@@ -29,10 +29,36 @@ export function proposeMapping(
   namedBy: NamedBy,
   answers: Answers = {},
 ): Proposal | undefined {
-  const filled = samples.filter(({ rows }) => rows.length > 1);
+  const read = samples.filter(({ name }) => answers.ignore?.includes(name) !== true);
+  const filled = read.filter(({ rows }) => rows.length > 1);
   const dated = filled.filter((sample) => hasDays(answers, sample));
-  const sample = dated[0] ?? filled[0];
-  if (sample === undefined) return undefined;
+  const [first, ...later] = dated.length > 0 ? dated : filled;
+  if (first === undefined) return undefined;
+  const tables = { read, filled, dated, namedBy };
+  const own = proposalFrom(first, tables, answers);
+  if (own !== undefined && (own.mapping.layout === 'long' || Object.keys(own.mapping.fields).length > 0)) return own;
+  // Beside a table of many names there may be others by day, as an index: the one that says its names is the market.
+  const long = later
+    .map((sample) => proposalFrom(sample, tables, answers))
+    .find((each) => each?.mapping.layout === 'long' && each.mapping.columns.identifier !== undefined);
+  return long ?? own;
+}
+
+interface Tables {
+  readonly read: readonly Sample[];
+  /** Those with rows. */
+  readonly filled: readonly Sample[];
+  /** Of them those with a day. */
+  readonly dated: readonly Sample[];
+  readonly namedBy: NamedBy;
+}
+
+/** A proposal from one table for all. */
+function proposalFrom(
+  sample: Sample,
+  { read: samples, filled, dated, namedBy }: Tables,
+  answers: Answers,
+): Proposal | undefined {
   const undated = namedBy === 'sheet' && dated.length > 0 ? filled.filter((each) => !dated.includes(each)) : [];
   const others = undated.map(({ name }) => name);
   const tables = samples.filter(({ name }) => !others.includes(name));
@@ -49,34 +75,40 @@ export function proposeMapping(
     proposeLevels(draft, sample) || proposeLong(draft, sample, tables, namedBy) || proposeWide(draft, sample, tables);
   if (!isRead) return undefined;
   const left = [...others, ...foreignTo(draft.mapping, tables, namedBy)];
-  if (left.length > 0) leaveOut(draft, left);
+  const lacking = left.some((name) => dated.some((each) => each.name === name)) ? 'No days, or no names,' : 'No days';
+  if (left.length > 0) leaveOut(draft, left, lacking);
   const { mapping, answers: _given, ...rest } = draft;
   return { ...rest, ...adjustmentOf(draft), mapping: withAnswers(mapping, answers) };
 }
 
-/** Files or sheets without a day and without the columns of a market whose rows say their names: notes, lists of names. */
+/** Files or sheets without the columns of a market whose rows say their names: notes, lists of names, an index by day. */
 function foreignTo(
   { layout, columns = {}, identifier_from: from }: Draft['mapping'],
   samples: readonly Sample[],
   namedBy: NamedBy,
 ): string[] {
-  const { date } = columns;
+  const { date, identifier } = columns;
   if (namedBy === null || layout === 'wide' || from?.startsWith('file:') || date === undefined) return [];
-  const hasColumns = ({ rows }: Sample) => rows.slice(0, PREAMBLE_MAX).some((row) => textsOf(row).includes(date));
-  return samples.filter((sample) => !hasDays({}, sample) && !hasColumns(sample)).map(({ name }) => name);
+  const hasColumn = ({ rows }: Sample, column: string) =>
+    rows.slice(0, PREAMBLE_MAX).some((row) => textsOf(row).includes(column));
+  const isForeign = (sample: Sample) =>
+    hasDays({}, sample) ? identifier !== undefined && !hasColumn(sample, identifier) : !hasColumn(sample, date);
+  return samples.filter(isForeign).map(({ name }) => name);
 }
 
-/** Leaves tables out that hold no day: notes, lists of names. */
-function leaveOut(draft: Draft, names: readonly string[]): void {
+/** Leaves tables out that hold no days, or none of names: notes, lists of names. */
+function leaveOut(draft: Draft, names: readonly string[], lacking: string): void {
   draft.mapping.ignore = [...(draft.mapping.ignore ?? []), ...names];
-  const question = `No days stand in ${names.join(', ')}: left out.`;
+  const question = `${lacking} stand in ${names.join(', ')}: left out.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
 }
 
 /** A mapping with what is said of it in place of what was found. */
 export function withAnswers(mapping: Partial<Mapping>, { adjustment: _basis, ...answers }: Answers): Mapping {
   const said = Object.fromEntries(Object.entries(answers).filter(([, value]) => value !== undefined));
-  return Mapping.parse({ ...mapping, ...said, columns: { ...mapping.columns, ...answers.columns } });
+  // What is left out is added to what a vendor's tables hold besides prices.
+  const ignore = [...new Set([...(mapping.ignore ?? []), ...(answers.ignore ?? [])])];
+  return Mapping.parse({ ...mapping, ...said, ignore, columns: { ...mapping.columns, ...answers.columns } });
 }
 
 function adjustmentOf({ answers, adjustment, reason }: Draft): Pick<Proposal, 'adjustment' | 'reason'> {

@@ -133,6 +133,13 @@ export const VENDORS: readonly Vendor[] = [
   },
   {
     name: 'Refinitiv',
+    columns: ['exchange date', 'close'],
+    mapping: {},
+    adjustment: null,
+    questions: [],
+  },
+  {
+    name: 'Refinitiv',
     columns: ['timestamp', 'trdprc_1'],
     mapping: {},
     adjustment: null,

@@ -175,10 +175,8 @@ function stepsOf(plateaus: readonly Plateau[], adjustment: MarketData['adjustmen
   const isAlone = ({ split, factor }: Step, before: Step) =>
     split !== 1 && split * before.factor.low <= factor.high && split * before.factor.high >= factor.low;
   const alone = steps.map((step, i) => i > 0 && isAlone(step, steps[i - 1]!));
-  for (let i = 1; i < steps.length; i++)
-    if (alone[i]) meet(i, scaled(steps[i - 1]!.factor, steps[i]!.split));
-  for (let i = steps.length - 1; i > 0; i--)
-    if (alone[i]) meet(i - 1, scaled(steps[i]!.factor, 1 / steps[i]!.split));
+  for (let i = 1; i < steps.length; i++) if (alone[i]) meet(i, scaled(steps[i - 1]!.factor, steps[i]!.split));
+  for (let i = steps.length - 1; i > 0; i--) if (alone[i]) meet(i - 1, scaled(steps[i]!.factor, 1 / steps[i]!.split));
   return steps;
 }
 
@@ -227,8 +225,7 @@ const isFall = (plateaus: readonly Plateau[], i: number, adjustment: MarketData[
   i > 0 && plateaus[i]!.factor.high < plateaus[i - 1]!.factor.low && !isSplit(plateaus, i, adjustment);
 
 const isSplit = (plateaus: readonly Plateau[], i: number, adjustment: MarketData['adjustment']) =>
-  adjustment === 'none' &&
-  splitIn(quotient(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
+  adjustment === 'none' && splitIn(quotient(plateaus[i]!.factor, plateaus[i - 1]!.factor)) !== 1;
 
 /** Days on which one multiple fits, each plateau as long as it can be. */
 function plateausWithin(

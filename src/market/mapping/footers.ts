@@ -46,6 +46,8 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
   let table: MarketFile | undefined;
   let hasBars = false;
   let left = 0;
+  /** Rows before those of the table. */
+  let before = 0;
   /** The row that is read now, where it may be of a footer. */
   let current: Held[] | null = null;
 
@@ -92,8 +94,12 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
     [footer, current, hasBars] = [[], null, false];
   }
 
+  /** Whether a text is the number of rows above it, as EOD Historical Data ends its files. */
+  const isCount = (text: string) => text === String(rows.rows - 1 - before);
+
   function beginFile(...given: [string, readonly string[], string?, Heading?]): MarketFile | undefined {
     endTable();
+    before = rows.rows;
     return (table = rows.beginFile(...given));
   }
 
@@ -113,17 +119,17 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
 
   function addCells(file: MarketFile, cells: readonly (Cell | undefined)[] | null): void {
     const held: Held[] = [];
-    const before = rows.rows;
+    const filled = rows.rows;
     catching(held, () => rows.addCells(file, cells));
     const text = cells === null ? undefined : footerText(held);
-    if (held.length === 0 && rows.rows > before) {
+    if (held.length === 0 && rows.rows > filled) {
       if (footer.length > 0) refuseFooter();
       hasBars = true;
     } else if (held.length > 0)
       settle(
         held,
         text === '' && !cells!.every((cell) => textIn(cell) === null) ? undefined : text,
-        rows.rows - before,
+        rows.rows - filled,
       );
   }
 
@@ -145,7 +151,7 @@ export function withFooters(rowsOn: (problems: Problems) => MarketRows, problems
     refuseRow(file, message, first) {
       const held: Held[] = [];
       catching(held, () => rows.refuseRow(file, message, first));
-      settle(held, first !== undefined && isSentence(first) ? first : undefined, 1);
+      settle(held, first !== undefined && (isSentence(first) || isCount(first)) ? first : undefined, 1);
     },
     toPanels() {
       endTable();

@@ -36,6 +36,9 @@ export type TableFiles = Readonly<Record<TableKind, readonly SourceFile[]>>;
 /** Files of one store: a file a day for eighty years. */
 const FILES_MAX = 30_000;
 
+/** Entries of a tree that are looked through for files of a market: files of other kinds lie among them. */
+const ENTRIES_MAX = 4 * FILES_MAX;
+
 /** Folders below a dataset's: more partition keys than anyone uses. */
 const DEPTH_MAX = 8;
 
@@ -154,13 +157,14 @@ async function mappedFiles(
   mapping: Mapping,
   listing: Listing,
 ): Promise<SourceFile[]> {
+  const isOwn = (name: string) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
   const own = names
-    .filter((name) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name))
-    .filter((name) => !TABLE_KINDS.some((table) => isCalled(name, table)))
+    .filter((name) => isOwn(name) && !TABLE_KINDS.some((table) => isCalled(name, table)))
     .toSorted(compareText);
-  if (own.length > 0)
+  const found = own.length > 0 ? own : await filesBelow(folder, isOwn);
+  if (found.length > 0)
     return filesAt(
-      own.map((name) => [join(folder, name), `market/${name}`]),
+      found.map((name) => [join(folder, name), `market/${name}`]),
       'market',
       listing,
     );
@@ -172,6 +176,24 @@ async function mappedFiles(
     message: `The folder holds no file that the mapping takes for one of the market.${hint}`,
   });
   return [];
+}
+
+/** Files in the folders of a folder, as 2024/01/2024-01-02.csv; links to folders are not followed. */
+async function filesBelow(folder: string, isOwn: (name: string) => boolean): Promise<string[]> {
+  const found: string[] = [];
+  let entries = 0;
+  async function visit(below: string, depth: number): Promise<void> {
+    for (const entry of await readdir(join(folder, below), { withFileTypes: true }).catch(() => [])) {
+      const name = join(below, entry.name);
+      if (found.length > FILES_MAX || ++entries > ENTRIES_MAX) return;
+      if (!entry.isDirectory()) {
+        if (depth > 0 && isOwn(entry.name)) found.push(name);
+      } else if (depth < DEPTH_MAX && !/^[._]/.test(entry.name) && !TABLE_KINDS.some((table) => table === entry.name))
+        await visit(name, depth + 1);
+    }
+  }
+  await visit('', 0);
+  return found.toSorted(compareText);
 }
 
 const filesOfTable = (path: string, table: TableKind, listing: Listing) => filesAt([[path, table]], table, listing);

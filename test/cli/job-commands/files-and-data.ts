@@ -242,6 +242,34 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
     expect(err).toContain('NOT_A_NUMBER market.csv market[row 2].CLOSE');
   });
 
+  test('damaged files among others are told at once, with the flag that goes on without them', async () => {
+    await mkdir(file('damaged'));
+    const bars = (close: string) => `Date,Close\n2024-01-02,10\n2024-01-03,${close}\n`;
+    const files = {
+      'A.csv': bars('11'),
+      'B.csv': bars('ten'),
+      'C.csv': bars('11,5'),
+      'D one.csv': bars('x'),
+      'E.csv': bars('12'),
+    };
+    for (const [name, text] of Object.entries(files)) await writeFile(file(`damaged/${name}`), text);
+    const words = ['import', file('damaged'), '--inspect', '--id', 'damaged'];
+    const { status, err } = await asked(words);
+    expect(status).toBe(2);
+    expect(err).toContain("3 of 5 files cannot be read so; --ignore 'B.csv,C.csv,D one.csv' goes on without.");
+    for (const name of ['B.csv', 'C.csv', 'D one.csv']) expect(err).toContain(`market/${name}[row 2]`);
+    const looked = await asked(['inspect', file('damaged')]);
+    expect([looked.status, looked.err.includes("--ignore 'B.csv,C.csv,D one.csv'")]).toEqual([2, true]);
+    const { status: done, out } = await asked([...words, '--ignore', 'B.csv,C.csv,D one.csv']);
+    expect([done, linesOf(out).at(-1)]).toMatchObject([0, { result: { identifiers: 2 } }]);
+  });
+
+  test('a table without prices is not read, and the inspection ends with 2', async () => {
+    await writeFile(file('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
+    const { status, out } = await asked(['inspect', file('across.csv')]);
+    expect([status, linesOf(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
+  });
+
   test('derived dividends are rows of the store', async () => {
     await mkdir(file('adjusted'));
     const bars = ['2024-01-02,100,97', '2024-01-03,100,97', '2024-01-04,97,97', '2024-01-05,98,98'];

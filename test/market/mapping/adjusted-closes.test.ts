@@ -164,7 +164,9 @@ describe.each([2, 4, 6])('adjusted closes written with %d decimals', (decimals) 
       const written = total.map((level) => ((level / total.at(-1)!) * closes.at(-1)!).toFixed(decimals));
       const rows = days.map((day, t) => [day, closes[t]!.toFixed(4), written[t]!] as const);
       const { actions, places: found } = await derivedFrom(rows, 'none');
-      expect(actions.map(({ type, date }) => `${date} ${type}`)).toEqual(planted.map(({ type, date }) => `${date} ${type}`));
+      expect(actions.map(({ type, date }) => `${date} ${type}`)).toEqual(
+        planted.map(({ type, date }) => `${date} ${type}`),
+      );
       expect(actions.filter(({ type }) => type === 'SPLIT')).toEqual(planted.filter(({ type }) => type === 'SPLIT'));
       expect(found).toEqual([]);
       // Both ends of a growth are rounded: half a unit each.

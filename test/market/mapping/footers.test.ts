@@ -29,6 +29,7 @@ const BARS = '2024-01-02,10,100\n2024-01-03,11,200\n';
 
 test.each([
   ['a source in a row of its own', 'Source: Bloomberg\n', 'The last row holds no day, but "Source: Bloomberg"'],
+  ['the number of rows', '2\n', 'The last row holds no day, but "2"'],
   [
     'totals and a source',
     ',,\nTotal,,300\n"Source: a, b",,\n',
@@ -49,6 +50,7 @@ test.each([
   ['a day in words', `${BARS}"Jan 5, 2024",12,1\n`, ['BAD_DATE market/A.csv[row 3].Date']],
   ['a bar without its day', `${BARS},12,1\n`, ['BAD_DATE market/A.csv[row 3].Date']],
   ['a row that was cut', `${BARS}2024-01`, ['UNREADABLE_FILE market/A.csv[row 3]']],
+  ['a count of other rows', `${BARS}3`, ['UNREADABLE_FILE market/A.csv[row 3]']],
   ['a name that was cut', `${BARS}AAP`, ['UNREADABLE_FILE market/A.csv[row 3]']],
   [
     'more rows than a footer has',

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createTableText, TABLE_BYTES, type TableText, type WriteTable } from './table-text.js';
 
 /** Longest text of a double, with a comma. */
 const TEXT_BYTES_MAX = 26;
@@ -26,6 +27,8 @@ const PAGE_BYTES = 65_536;
 const POWERS_AT = PAGE_BYTES;
 const VALUES_AT = 2 * PAGE_BYTES;
 const WINDOW_AT = 3 * PAGE_BYTES;
+/** A page behind the window takes what is copied beyond its end. */
+const TABLE_AT = WINDOW_AT + WINDOW_BYTES + PAGE_BYTES;
 
 /** Takes a full window of text. */
 export type Drain = (text: Uint8Array) => void;
@@ -43,6 +46,10 @@ export interface NumberText {
   number(value: number): boolean;
   /** Numbers `from` to `to` (exclusive) with commas between them. @returns false when one is not finite */
   numbers(values: Float64Array, from: number, to: number): boolean;
+  /** Rows of columns. */
+  readonly table: TableText;
+  /** Bytes that are written and not yet drained. */
+  pending(): number;
   /** Drains what has been written. */
   flush(): void;
   /** Whatever was written and not yet drained is forgotten, and further text goes to another drain. */
@@ -52,15 +59,16 @@ export interface NumberText {
 interface Exports {
   writeNumber(value: number, at: number, powers: number): number;
   writeNumbers(values: number, count: number, at: number, powers: number): number;
+  readonly writeTable: WriteTable;
 }
 
 /** @cost about 50 ns a number */
 export function createNumberText(): NumberText {
-  const pages = (WINDOW_AT + WINDOW_BYTES + PAGE_BYTES) / PAGE_BYTES;
+  const pages = Math.ceil((TABLE_AT + TABLE_BYTES) / PAGE_BYTES);
   const memory = new WebAssembly.Memory({ initial: pages, maximum: 32_767, shared: true });
   const module = new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
   const { exports } = new WebAssembly.Instance(module, { env: { memory } });
-  const { writeNumber, writeNumbers } = exports as unknown as Exports; // Built from kernels/wasm/number-text.ts.
+  const { writeNumber, writeNumbers, writeTable } = exports as unknown as Exports; // Built from kernels/wasm/number-text.ts.
   new BigUint64Array(memory.buffer, POWERS_AT).set(powersOfTen());
   const all = new Uint8Array(memory.buffer);
   const input = new Float64Array(memory.buffer, VALUES_AT, BATCH);
@@ -73,7 +81,11 @@ export function createNumberText(): NumberText {
     at = WINDOW_AT;
   }
 
+  const place = { tableAt: TABLE_AT, powersAt: POWERS_AT, end, windowBytes: WINDOW_BYTES };
+  const moveTo = (next: number): void => void (at = next);
   return {
+    table: createTableText({ memory: memory.buffer, ...place, at: () => at, moveTo, flush }, writeTable),
+    pending: () => at - WINDOW_AT,
     flush,
     begin(next) {
       at = WINDOW_AT;

@@ -9,4 +9,5 @@ export { symmetricEigen, symmetricEigenScratch, symmetricEigenvalues, symmetricE
 export { symmetricRankK, symmetricRankKScratch, symmetricRankKTileRows } from './symmetric-rank-k';
 export { endTeam, followTeam, leadTeam, teamBoardBytes } from './team';
 export { solveLower, solveLowerTransposed, triangularSolveScratch } from './triangular-solve';
+export { writeTable } from './table-text';
 export { addTransposed, columnSquares, columnSums, gemv, rankOneUpdate, scaleRows, square, subtractRow, symv } from './vectors';

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
-import { NONE } from '#views/exports/batch.js';
+import { formatDay } from '#domain/days.js';
+import { NONE, type NamedColumn } from '#views/exports/batch.js';
+import { csvText } from '#views/exports/csv.js';
 import { createRowWriter } from '#views/exports/row-text.js';
+import { seeded } from '../../seeded.js';
 
 test('what is null is a mark in whole numbers and no number in others: no number is taken for it', () => {
   const pieces: Uint8Array[] = [];
@@ -18,4 +21,89 @@ test('what is null is a mark in whole numbers and no number in others: no number
   );
   writer.end();
   expect(Buffer.concat(pieces).toString()).toBe('7,-2147483648\nnull,1.5\n-7,null\n');
+});
+
+/** Rows as the writer of CSV makes them, in batches of some rows. */
+function written(columns: readonly NamedColumn[], count: number, batch = count): string {
+  const pieces: Uint8Array[] = [];
+  const writer = createRowWriter(
+    { rowStart: '', separator: ',', rowEnd: '\n', none: '', date: (text) => text, text: csvText },
+    { append: (piece) => void pieces.push(piece.slice()) },
+  );
+  for (let from = 0; from < count; from += batch) {
+    const to = Math.min(count, from + batch);
+    const part = ({ values, ...column }: NamedColumn): NamedColumn => ({
+      ...column,
+      values: 'codes' in values ? { ...values, codes: values.codes.subarray(from, to) } : values.subarray(from, to),
+    });
+    writer.rows(columns.map(part), to - from);
+  }
+  writer.end();
+  return Buffer.concat(pieces).toString();
+}
+
+/** The same by joining texts. */
+function joined(columns: readonly NamedColumn[], count: number): string {
+  const cell = ({ type, values }: NamedColumn, row: number): string => {
+    if ('codes' in values) return values.codes[row]! < 0 ? '' : csvText(values.texts[values.codes[row]!]!);
+    const value = values[row]!;
+    if (Number.isNaN(value) || (values instanceof Int32Array && value === NONE)) return '';
+    return type === 'date' ? formatDay(value) : String(value + 0);
+  };
+  return Array.from({ length: count }, (_, row) => `${columns.map((column) => cell(column, row)).join(',')}\n`).join(
+    '',
+  );
+}
+
+/** A column of each type, the numbers of both kinds often the same. */
+function randomColumns(count: number, texts: readonly string[]): NamedColumn[] {
+  const chance = seeded(count);
+  const numbers = Float64Array.from({ length: count }, (_, row) =>
+    row % 7 === 3 ? NaN : (chance() - 0.5) * 10 ** (row % 40),
+  );
+  const others = numbers.map((value) => (chance() < 0.5 ? value : chance() < 0.2 ? 0 : -value));
+  const codes = Int32Array.from({ length: count }, () => Math.floor(chance() * (texts.length + 1)) - 1);
+  return [
+    {
+      name: 'date',
+      type: 'date',
+      values: Int32Array.from(codes, (_, row) => (row % 11 === 5 ? NONE : 18_000 + (row >> 2))),
+    },
+    { name: 'name', type: 'text', values: { codes, texts } },
+    { name: 'number', type: 'number', values: numbers },
+    { name: 'other', type: 'number', values: others },
+    { name: 'count', type: 'count', values: codes.map((code) => (code === 2 ? NONE : code - 3)) },
+    { name: 'again', type: 'text', values: { codes: codes.toReversed(), texts } },
+  ];
+}
+
+const SHORT = ['A', '', 'B "quoted"', '=1+1', 'größer'];
+test.each([
+  ['short texts', 5000, SHORT],
+  [
+    'texts that need more room than there is for all of them',
+    5000,
+    Array.from({ length: 3000 }, (_, i) => `${i}-${'x'.repeat(i % 200)}`),
+  ],
+  [
+    'texts of a chunk that there is no room for',
+    2000,
+    Array.from({ length: 2000 }, (_, i) => `${i}-${'y'.repeat(300)}`),
+  ],
+  ['a text that is longer than any cell', 2000, [...SHORT, 'z'.repeat(9000)]],
+])('rows of columns are their cells, joined: %s', (_what, count, texts) => {
+  const columns = randomColumns(count, texts);
+  expect(written(columns, count) === joined(columns, count)).toBe(true);
+  expect(written(columns, count, 777) === joined(columns, count)).toBe(true);
+});
+
+test('more columns than are written at once are written cell by cell', () => {
+  const columns = [1, 2, 3].flatMap(() => randomColumns(100, SHORT));
+  expect(written(columns, 100)).toBe(joined(columns, 100));
+});
+
+test.each([0, 1, 2999])('an infinite number in row %i is refused', (row) => {
+  const values = new Float64Array(3000).fill(0.5);
+  values[row] = -Infinity;
+  expect(() => written([{ name: 'number', type: 'number', values }], 3000)).toThrow('-Infinity');
 });

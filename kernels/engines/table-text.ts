@@ -1,0 +1,143 @@
+/** Rows that are written at once: their columns fit into a processor's second cache. */
+export const CHUNK_ROWS = 1024;
+
+/** Most columns of a table, a slot of values each. */
+export const TABLE_COLUMNS_MAX = 16;
+const SLOT_BYTES = 8 * CHUNK_ROWS;
+
+/** Bytes of all texts of a chunk, and of one of them. */
+const TOKENS_BYTES = 1 << 17;
+const LENGTH_BITS = 13;
+const TOKEN_BYTES_MAX = (1 << LENGTH_BITS) - 1;
+
+/** Longest text of a double. */
+const NUMBER_BYTES_MAX = 26;
+/** Bytes that a copy may write behind its end. */
+const SLACK_BYTES = 8;
+
+/** Memory that a table takes: kinds and marks, slots, texts. */
+export const TABLE_BYTES = 65_536 + TABLE_COLUMNS_MAX * SLOT_BYTES + TOKENS_BYTES + SLACK_BYTES;
+const MARKS_AT = 256;
+const SLOTS_AT = 65_536;
+const TOKENS_AT = SLOTS_AT + TABLE_COLUMNS_MAX * SLOT_BYTES;
+
+export type ColumnKind = 'number' | 'count' | 'text';
+const KINDS: Readonly<Record<ColumnKind, number>> = { number: 0, count: 1, text: 2 };
+
+/** What stands around the cells of a row, and for one without a value; places of `token`. */
+export interface RowMarks {
+  readonly start: number;
+  readonly separator: number;
+  readonly end: number;
+  readonly none: number;
+}
+
+/** Writes columns as rows of text. The caller fills the slots of up to CHUNK_ROWS rows, then writes them. */
+export interface TableText {
+  /** Slot of a column of numbers, NaN for none. */
+  numbers(column: number): Float64Array;
+  /** Slot of a column of counts, -2^31 for none, or of places of texts. */
+  integers(column: number): Int32Array;
+  /** Place of a text until texts are dropped; -1 where there is no room for it. */
+  token(bytes: Uint8Array): number;
+  /** Number of times that texts were dropped: places of before are of no text. */
+  readonly drops: number;
+  /** Forgets all texts, so that there is room for others. */
+  dropTokens(): void;
+  /** Writes rows of the slots. @returns false when a number is infinite: fewer rows may be written then, none in part */
+  write(kinds: readonly ColumnKind[], marks: RowMarks, count: number): boolean;
+}
+
+/** The text that a table is written into. */
+export interface TextWindow {
+  readonly memory: ArrayBufferLike;
+  /** Where the memory of the table begins. */
+  readonly tableAt: number;
+  readonly powersAt: number;
+  readonly end: number;
+  readonly windowBytes: number;
+  at(): number;
+  moveTo(at: number): void;
+  flush(): void;
+}
+
+/** `writeTable` of kernels/wasm/table-text.ts. */
+export type WriteTable = (
+  kinds: number,
+  columns: number,
+  values: number,
+  stride: number,
+  from: number,
+  to: number,
+  marks: number,
+  tokens: number,
+  at: number,
+  end: number,
+  rowBytes: number,
+  powers: number,
+) => number;
+
+export function createTableText(window: TextWindow, writeTable: WriteTable): TableText {
+  const { memory, tableAt, powersAt, end, windowBytes } = window;
+  const kindBytes = new Uint8Array(memory, tableAt, TABLE_COLUMNS_MAX);
+  const marksAt = tableAt + MARKS_AT;
+  const places = new Int32Array(memory, marksAt, 5);
+  const slotsAt = tableAt + SLOTS_AT;
+  const slots = Array.from({ length: TABLE_COLUMNS_MAX }, (_, c) => slotsAt + c * SLOT_BYTES);
+  const doubles = slots.map((at) => new Float64Array(memory, at, CHUNK_ROWS));
+  const integers = slots.map((at) => new Int32Array(memory, at, CHUNK_ROWS));
+  const tokens = new Uint8Array(memory, tableAt + TOKENS_AT, TOKENS_BYTES);
+  let filled = 0;
+  let longest = 0;
+  let drops = 0;
+
+  return {
+    numbers: (column) => doubles[column]!,
+    integers: (column) => integers[column]!,
+    get drops() {
+      return drops;
+    },
+    token(bytes) {
+      const { length } = bytes;
+      if (length > TOKEN_BYTES_MAX || filled + length > TOKENS_BYTES) return -1;
+      tokens.set(bytes, filled);
+      const place = (filled << LENGTH_BITS) | length;
+      filled += length;
+      longest = Math.max(longest, length);
+      return place;
+    },
+    dropTokens() {
+      filled = 0;
+      longest = 0;
+      drops += 1;
+    },
+    write(kinds, { start, separator, end: rowEnd, none }, count) {
+      kinds.forEach((kind, c) => (kindBytes[c] = KINDS[kind]));
+      places.set([start, separator, rowEnd, none]);
+      // Each cell with its separator, the two ends of a row, and what a copy writes behind its end.
+      const rowBytes = (2 * kinds.length + 2) * (Math.max(longest, NUMBER_BYTES_MAX) + SLACK_BYTES);
+      if (rowBytes > windowBytes) return false;
+      for (let row = 0; row < count;) {
+        if (window.at() + rowBytes > end) window.flush();
+        const done = writeTable(
+          tableAt,
+          kinds.length,
+          slotsAt,
+          SLOT_BYTES,
+          row,
+          count,
+          marksAt,
+          tokens.byteOffset,
+          window.at(),
+          end,
+          rowBytes,
+          powersAt,
+        );
+        if (done < 0) return false;
+        window.moveTo(places[4]!);
+        row += done;
+      }
+      return true;
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { writeNumber } from './number-text';
+
+/** Kinds of columns: doubles, NaN for none; int32 numbers with one value for none; texts by their places. */
+const NUMBER: u8 = 0;
+const COUNT: u8 = 1;
+
+/** No count, and no day. */
+const NONE: i32 = -0x80000000;
+
+/** A text is a place: its first byte behind `tokens` in the upper bits, its length in the lower. */
+const LENGTH_BITS: i32 = 13;
+
+/** Marks of a row, each a place. */
+const ROW_START: usize = 0;
+const SEPARATOR: usize = 4;
+const ROW_END: usize = 8;
+const NONE_MARK: usize = 12;
+/** Address behind the text, when rows have been written. */
+const WRITTEN_TO: usize = 16;
+
+/**
+ * Writes rows of a table of columns as text, as many as surely fit.
+ * @param kinds [columns] bytes. @param values columns of `stride` bytes each: 8 bytes a number, else 4
+ * @param rowBytes that no row exceeds. @returns rows written; -1 when a number is infinite
+ * @cost about 25 ns a number and 3 a text
+ */
+export function writeTable(
+  kinds: usize, columns: i32, values: usize, stride: usize, from: i32, to: i32,
+  marks: usize, tokens: usize, at: usize, end: usize, rowBytes: usize, powers: usize,
+): i32 {
+  const start = load<u32>(marks, ROW_START);
+  const separator = load<u32>(marks, SEPARATOR);
+  const rowEnd = load<u32>(marks, ROW_END);
+  const none = load<u32>(marks, NONE_MARK);
+  let row = from;
+  for (; row < to && at + rowBytes <= end; row++) {
+    at = copy(tokens, start, at);
+    // Numbers of a row are often the same: what a portfolio holds, and the index that it follows.
+    let last: u64 = 0;
+    let lastAt: usize = 0;
+    let lastLength: usize = 0;
+    let column = values;
+    for (let c = 0; c < columns; c++) {
+      if (c > 0) at = copy(tokens, separator, at);
+      const kind = load<u8>(kinds + c);
+      if (kind == NUMBER) {
+        const value = load<f64>(column + (<usize>row << 3));
+        if (value != value) {
+          at = copy(tokens, none, at);
+        } else {
+          const bits = reinterpret<u64>(value);
+          if (lastLength > 0 && bits == last) {
+            move(lastAt, lastLength, at);
+            at += lastLength;
+          } else {
+            const next = writeNumber(value, at, powers);
+            if (next == 0) return -1;
+            last = bits;
+            lastAt = at;
+            lastLength = next - at;
+            at = next;
+          }
+        }
+      } else {
+        const value = load<i32>(column + (<usize>row << 2));
+        if (kind != COUNT) at = copy(tokens, value, at);
+        else at = value == NONE ? copy(tokens, none, at) : writeNumber(<f64>value, at, powers);
+      }
+      column += stride;
+    }
+    at = copy(tokens, rowEnd, at);
+  }
+  store<u32>(marks, at, WRITTEN_TO);
+  return row - from;
+}
+
+@inline
+function copy(tokens: usize, place: u32, at: usize): usize {
+  const length: usize = place & ((1 << LENGTH_BITS) - 1);
+  move(tokens + (place >> LENGTH_BITS), length, at);
+  return at + length;
+}
+
+/** Copies eight bytes at a time: what is written behind the end is written over, or room that no one reads. */
+@inline
+function move(from: usize, length: usize, to: usize): void {
+  for (let i: usize = 0; i < length; i += 8) store<u64>(to + i, load<u64>(from + i));
+}

@@ -1,6 +1,7 @@
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
+import { once } from '#domain/once.js';
 import type { MarketContent } from './market-content.js';
 import { ENDINGS, GAP_SESSIONS_MAX } from './market-warnings.js';
 
@@ -32,7 +33,7 @@ interface PartialDate {
  * ends it. Nor is it expected where the calendar of its EXCHANGE has no session, or, for a name without one, where one
  * of the calendars of the stored indices has none. Two names, and a tenth of those expected, make a date partial.
  * @param codes of the calendars of the stored indices
- * @param open opens the calendars of the service; called only where any calendar is in use
+ * @param open opens the calendars of the service; called once, and only where any calendar is in use
  * @returns warnings, the latest dates first
  * @cost two passes over CLOSE
  */
@@ -44,7 +45,7 @@ export function partialDates(
   const close = content.fields.get('CLOSE')!;
   const assets = identifiers.length;
   const returnsUntil = lastExpected(content, close);
-  const isClosed = closedOn(content, codes, open);
+  const isClosed = closedOn(content, codes, once(open));
   const lastBar = new Int32Array(assets).fill(-1);
   const found: PartialDate[] = [];
   for (let t = 0, cell = 0; t < dates.length; t++) {

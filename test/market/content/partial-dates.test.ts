@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Calendars } from '#domain/calendars/calendar.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { partialDates } from '#market/content/partial-dates.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
@@ -71,4 +72,21 @@ test('a holiday of an exchange lacks no bar of its names where the calendars say
   expect(await paths(bars, {}, ['XLON'])).toEqual(['market[2024-01-15]']);
   const before = { '2024-01-16': NAMES, '2024-01-17': NAMES.slice(0, 5) };
   expect(await paths(before, { 'reference.csv': reference })).toEqual(['market[2024-01-17]']);
+});
+
+test('the calendars are opened once, however many bars are of days on which others rest', async () => {
+  const folder = await folderFor();
+  const days = Array.from({ length: 28 }, (_, i) => `2021-02-${String(i + 1).padStart(2, '0')}`);
+  const isWeekend = (i: number): boolean => i % 7 > 4; // 2021-02-01 is a Monday.
+  const rows = days.flatMap((day, i) =>
+    (isWeekend(i) ? ['COIN'] : ['COIN', ...NAMES]).map((name) => `${name},${day},10\n`),
+  );
+  await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('')}` });
+  let opened = 0;
+  const open = (): Calendars => {
+    opened++;
+    return openCalendars();
+  };
+  expect(partialDates(await contentOf(folder), { codes: ['XNYS'], open })).toEqual([]);
+  expect(opened).toBe(1);
 });

@@ -26,7 +26,7 @@ import { followIndex, isPlain, ownTerms, strategyTargets } from './strategy-targ
  * @throws Refusal as `runBacktest` does, except for its benchmark
  */
 export function computeRun(input: ComputeInput): ComputedRun {
-  const { market, calendars, plan, engine = referenceEngine, report, memory } = input;
+  const { market, calendars, plan, engine = referenceEngine, report } = input;
   const { indexId, request, documents } = plan;
   const document = documents[indexId]!;
   if (isOverlayDocument(document)) assertHeldAsOne(plan);
@@ -37,7 +37,7 @@ export function computeRun(input: ComputeInput): ComputedRun {
   const compositions = composer.compositions(indexId);
   const from = firstOfRun(composer, { indexId, start: range.start, first: compositions.first, to });
   report(0.5, 'simulating the index');
-  const index = runIndex(compositions, { from, to, coverage: range.coverage, memory });
+  const index = indexOf(input, { compositions, from, to, coverage: range.coverage });
   const { own, warnings, solves } = ownTerms(index, {
     plan,
     composer,
@@ -66,6 +66,16 @@ export function computeRun(input: ComputeInput): ComputedRun {
     metrics: backtestMetrics(level, indexLevel),
     totalCosts: portfolio.costs.reduce((sum, cost) => sum + cost, 0),
   };
+}
+
+/** The index of a run, simulated unless the one before simulated it. */
+function indexOf(
+  { composer, before, memory, levelsOnly: isSparse = false }: ComputeInput,
+  { compositions, ...span }: Omit<IndexSpan, 'memory'> & { readonly compositions: Compositions },
+): IndexRun {
+  const isSame = before !== undefined && before.composer === composer;
+  if (isSame && before.from === span.from && before.to === span.to) return { ...before.index, coverage: span.coverage };
+  return runIndex(compositions, { ...span, memory, isSparse });
 }
 
 function composerUntil(input: ComputeInput, until: Day): Composer {
@@ -158,12 +168,15 @@ interface IndexSpan {
   readonly to: number;
   readonly coverage: CalendarCoverage | null;
   readonly memory?: Memory | undefined;
+  /** Keeps few rows of weights: see `BookInput`. */
+  readonly isSparse?: boolean;
 }
 
-export function runIndex(compositions: Compositions, { from, to, coverage, memory }: IndexSpan): IndexRun {
+export function runIndex(compositions: Compositions, { from, to, coverage, memory, isSparse }: IndexSpan): IndexRun {
   const book = indexBook({
     compositions,
     to,
+    ...(isSparse ? { isSparse } : {}),
     ...(from === undefined ? {} : { followedFrom: from }),
     ...(memory ? { roomForWeights: (cells: number) => roomForColumns(compositions, { memory, cells, to }) } : {}),
   });

@@ -126,4 +126,8 @@ export interface ComputedRun extends Pick<
 export interface ComputeInput extends RunInput {
   /** Of another run with the same documents, end and market: its compositions are not decided again. */
   readonly composer?: Composer;
+  /** A run of the same composer whose index is taken where it spans the same sessions. */
+  readonly before?: Pick<ComputedRun, 'composer' | 'index' | 'from' | 'to'>;
+  /** Weights are read by nobody but the portfolio that holds the index: not to be asked for a strategy. */
+  readonly levelsOnly?: boolean;
 }

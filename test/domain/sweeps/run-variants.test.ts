@@ -53,6 +53,8 @@ test('variants that share what they can are their single runs, bit for bit', () 
         variants.forEach((variant, i) => expect(outcomes[i]).toEqual(singleRun(market, variant)));
         const reversed = outcomesOf(market, variants.toReversed());
         expect(reversed.toReversed()).toEqual(outcomes);
+        const isPlain = ({ strategy }: Variant): boolean => strategy === null;
+        expect(outcomesOf(market, variants.filter(isPlain))).toEqual(outcomes.filter((_, i) => isPlain(variants[i]!)));
       },
     ),
     { numRuns: RUNS },

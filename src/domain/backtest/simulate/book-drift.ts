@@ -42,7 +42,7 @@ export function driftTo(state: BookState, session: number): void {
   cash[at] = sum > 0 ? state.periodCash / sum : 1;
   if (!(sum > 0)) dropAll(state, session);
   else if (isStructural) scaleRow(state, session, 1 / sum);
-  else if (!input.isBrief) writeRow(state, session);
+  else if (!input.isBrief && !input.isSparse) writeRow(state, session);
   divisor[at] = divisor[at - 1]! * reinvested(state, session);
   if (isStructural) beginHoldingPeriod(state, session);
 }

@@ -38,6 +38,11 @@ export interface BookInput {
   /** Only the level is wanted: weights are there of the last session alone, and nothing of what was traded. */
   readonly isBrief?: boolean;
   /**
+   * Weights are wanted of the sessions alone on which something happens, of `followedFrom` and of the last; the rows of
+   * the others are zero.
+   */
+  readonly isSparse?: boolean;
+  /**
    * Terms of the value index to read when they differ from `growth` in cash alone: one panel then serves every variant.
    */
   readonly indexTerms?: GrowthTerms;
@@ -123,7 +128,8 @@ export interface Book {
   /** Costs paid on the session, [T]. */
   readonly costs: Float64Array;
   /**
-   * Held weights, 0 where not held, negative for a short position, [T x H]; of the last session alone in a brief book.
+   * Held weights, 0 where not held, negative for a short position, [T x H]; of the last session alone in a brief book,
+   * of few in a sparse one.
    */
   readonly weights: Float64Array;
   /** Fraction held in cash, [T]. */

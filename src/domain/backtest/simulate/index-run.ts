@@ -34,6 +34,8 @@ export interface IndexBookInput {
   readonly uncapped?: boolean;
   /** Keeps levels and divisor alone. */
   readonly isBrief?: boolean;
+  /** Keeps few rows of weights: see `BookInput`. */
+  readonly isSparse?: boolean;
   /** First session of a portfolio that follows the index. */
   readonly followedFrom?: number;
   /** Memory for the weights: see `BookInput`. */
@@ -72,6 +74,7 @@ function simulatedBook({
   variant,
   uncapped = false,
   isBrief = false,
+  isSparse = false,
   followedFrom,
   roomForWeights,
   tick,
@@ -84,6 +87,7 @@ function simulatedBook({
     growth: indexTerms(compositions, variant),
     ...(variant ? { indexTerms: indexTerms(compositions) } : {}),
     isBrief,
+    isSparse,
     ...(followedFrom === undefined ? {} : { followedFrom }),
     from: first,
     to,

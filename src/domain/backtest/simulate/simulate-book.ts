@@ -25,6 +25,7 @@ export function simulateBook(input: BookInput): Book {
     findGaps(state, session, targets);
     closeSession(state, session, targets);
     if (session === input.followedFrom) {
+      writeRow(state, session);
       if (state.path !== 1) beginHoldingPeriod(state, session);
       pending = pendingOf(state);
     }
@@ -48,7 +49,7 @@ export function simulateBook(input: BookInput): Book {
     silent,
     orders,
   } = state;
-  if (input.isBrief) writeRow(state, to);
+  if (input.isBrief || input.isSparse) writeRow(state, to);
   const end = endOf(state, to);
   return {
     sm,

@@ -11,7 +11,7 @@ export function createLog(level: Settings['logLevel'], file: number | string = 2
     {
       level,
       base: { pid: process.pid },
-      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      timestamp: timestamps(),
       formatters: { level: (label) => ({ level: label }) },
       redact: { paths: SECRETS, censor: '[redacted]' },
       serializers: { err: serialiseError },
@@ -32,7 +32,21 @@ const SECRETS = SECRET_NAMES.flatMap((name) =>
 const KEY = /dvs_([A-Za-z0-9]{12})_[A-Za-z0-9_-]{43}/g;
 
 export function withoutPasswords(line: string): string {
-  return withoutUrlPasswords(line, '[redacted]').replaceAll(KEY, 'dvs_$1_[redacted]');
+  const withoutUrls = line.includes('://') ? withoutUrlPasswords(line, '[redacted]') : line;
+  return withoutUrls.includes('dvs_') ? withoutUrls.replaceAll(KEY, 'dvs_$1_[redacted]') : withoutUrls;
+}
+
+/** The member of a line that says when it was written; lines of one millisecond share it. */
+function timestamps(): () => string {
+  let last = NaN;
+  let text = '';
+  return () => {
+    const now = Date.now();
+    if (now === last) return text;
+    last = now;
+    text = `,"time":"${new Date(now).toISOString()}"`;
+    return text;
+  };
 }
 
 function serialiseError(error: unknown): object {

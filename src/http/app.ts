@@ -98,23 +98,28 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
   const failedKeys = createFailedKeys(() => performance.now());
   const hono = new Hono<{ Bindings: Client }>({ strict: true });
   const options = { dataSettled: () => settledWithin(dataSettled(), dataWaitMs), follow, assertCallback };
-  for (const [path, operations] of byPath(api, handlers, options)) {
-    hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(c, operations));
+  const paths = byPath(api, handlers, options);
+  for (const [path, operations] of paths) {
+    hono.all(path.replaceAll(/\{(\w+)\}/g, ':$1'), (c) => answer(askedOf(c), operations));
   }
-  hono.notFound((c) => answer(c, undefined));
+  hono.notFound((c) => answer(askedOf(c), undefined));
+  const fixed = new Map(paths.filter(([path]) => !/[{*]/.test(path)));
 
   return {
-    fetch: (request, client) => hono.fetch(request, client),
+    fetch(request, client) {
+      const path = plainPath(request);
+      const operations = path === undefined ? undefined : fixed.get(path);
+      return path === undefined || operations === undefined
+        ? hono.fetch(request, client)
+        : answer({ request, path, param: noParams, address: client?.address }, operations);
+    },
     drain: () => void (base['Connection'] = 'close'),
     headersFor,
   };
 
-  function answer(
-    c: Context<{ Bindings: Client }>,
-    operations: PathOperations | undefined,
-  ): Response | Promise<Response> {
-    const request = c.req.raw;
-    const call = openCall(request, c.req.path, operations);
+  function answer(asked: Asked, operations: PathOperations | undefined): Response | Promise<Response> {
+    const { request, param } = asked;
+    const call = openCall(request, asked.path, operations);
     try {
       if (!call.isOpen) call.principal = authenticate(request.headers);
       if (call.principal.keyId !== null) keyRates.take(call.principal.keyId);
@@ -125,14 +130,14 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
         request,
         requestId: call.requestId,
         traceId: call.trace?.traceId ?? null,
-        param: (name) => c.req.param(name),
+        param,
       };
       const reply = call.operation.answer(exchange, call.principal);
       return reply instanceof Promise
         ? reply.then((settled) => succeed(call, settled)).catch((failure: unknown) => fail(call, failure))
         : succeed(call, reply);
     } catch (failure) {
-      const delayMs = isRefusedKey(failure, request.headers) ? failedKeys.note(c.env?.address ?? '') : 0;
+      const delayMs = isRefusedKey(failure, request.headers) ? failedKeys.note(asked.address ?? '') : 0;
       return delayMs === 0 ? fail(call, failure) : delay(delayMs).then(() => fail(call, failure));
     }
   }
@@ -208,6 +213,32 @@ export function createApp<const T extends Record<string, Route>>(dependencies: A
     );
     return new Refusal('INTERNAL', 'The service failed on this request.', { request_id: requestId });
   }
+}
+
+/** A request whose path has been looked up. */
+interface Asked {
+  readonly request: Request;
+  readonly path: string;
+  /** Parameter of the path by name, percent-decoded. */
+  readonly param: (name: string) => string | undefined;
+  readonly address: string | undefined;
+}
+
+function askedOf(c: Context<{ Bindings: Client }>): Asked {
+  return { request: c.req.raw, path: c.req.path, param: (name) => c.req.param(name), address: c.env?.address };
+}
+
+const noParams = (): undefined => undefined;
+
+/**
+ * Path of a request that can be one of fixed words without being decoded; undefined of any other, and of `HEAD`. Most
+ * requests are for one of these: they are spared the router.
+ */
+function plainPath({ method, url }: Request): string | undefined {
+  if (method === 'HEAD' || url.includes('%')) return undefined;
+  const start = url.indexOf('/', url.indexOf('://') + 3);
+  const query = url.indexOf('?', start);
+  return start < 0 ? undefined : url.slice(start, query < 0 ? undefined : query);
 }
 
 /** One request on its way through the pipeline. */

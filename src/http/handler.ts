@@ -58,12 +58,14 @@ export interface RouteRequest<R extends Route> {
   readonly signal: AbortSignal;
 }
 
-/** The answer of a handler: at most one of `json`, `bytes` and `stream`; none for 204. */
+/** The answer of a handler: at most one of `json`, `text`, `bytes` and `stream`; none for 204. */
 export interface Reply {
   /** The route's success status unless given. */
   readonly status?: number;
   /** A value to serialise. */
   readonly json?: unknown;
+  /** JSON that is text already. */
+  readonly text?: string;
   /** Bytes as they are stored, JSON unless `type` says otherwise. */
   readonly bytes?: Uint8Array<ArrayBuffer>;
   /** Bytes as they come; cancelled when the client leaves. Give `length` when it is known. */

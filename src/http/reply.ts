@@ -72,8 +72,8 @@ function bodyOf(reply: Reply): {
 } {
   if (reply.stream !== undefined) return { body: reply.stream, length: reply.length };
   if (reply.bytes !== undefined) return { body: reply.bytes, length: reply.bytes.byteLength };
-  if (reply.json === undefined) return { body: null, length: undefined };
-  const text = JSON.stringify(reply.json);
+  const text = reply.text ?? (reply.json === undefined ? undefined : JSON.stringify(reply.json));
+  if (text === undefined) return { body: null, length: undefined };
   return { body: text, length: Buffer.byteLength(text) };
 }
 

@@ -4,6 +4,7 @@ import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { Indices } from '#services/indices/indices.js';
 import { contentTypeOf, exportFormat } from '../export-format.js';
 import type { Handlers } from '../handler.js';
+import { keptText } from '../kept-text.js';
 import type { Removals } from '../removals.js';
 
 export function indexHandlers(
@@ -12,12 +13,12 @@ export function indexHandlers(
   removals: Removals,
 ): Handlers<typeof indexRoutes> {
   return {
-    listIndices: async ({ query }) => ({ json: await indices.list(query) }),
+    listIndices: async ({ query }) => ({ text: keptText(await indices.list(query)) }),
     async createIndex({ body, authorship }) {
       const { saved, etag } = await indices.create(body(), authorship());
       return { json: saved, etag };
     },
-    listRuleTypes: () => ({ json: indices.ruleTypes() }),
+    listRuleTypes: () => ({ text: keptText(indices.ruleTypes()) }),
     listOverlayTypes: () => ({ json: indices.overlayTypes() }),
     validateIndex: async ({ body }) => ({ json: await indices.validate(body()) }),
     previewDocument: async ({ body, signal }) => ({ bytes: await questions.previewDocument(body(), signal) }),

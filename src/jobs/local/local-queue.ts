@@ -210,7 +210,10 @@ export function createLocalQueue(dependencies: LocalQueueDependencies): JobQueue
     async lanes() {
       const loads = await table.reader.lanes();
       const own = placesByClass(places, limits.jobBytesMax);
-      const of = (name: JobClass): LaneLoad => ({ ...loads[name], places: own[name] });
+      const of = (name: JobClass): LaneLoad => {
+        const { waiting, running, oldestSeconds } = loads[name];
+        return { waiting, running, oldestSeconds, places: own[name] };
+      };
       return { heavy: of('heavy'), huge: of('huge'), light: of('light') };
     },
     isLive: async (jobId) => table.live(jobId) !== undefined || coming.find(jobId) !== undefined,

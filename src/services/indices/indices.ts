@@ -1,9 +1,9 @@
 import type { IndexCollection, IndexDeletion, OverlayTypes, RuleTypes } from '#contract/indices/definition.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
-import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import type { IndexDocument } from '#domain/documents/index-document.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { derivedDocument, readDerivation } from '#domain/documents/derived-document.js';
-import { readIndex, validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
+import { validateIndex, type CheckedIndex } from '#domain/documents/validate-index.js';
 import { hasErrors, orderFindings, type Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { definitionFields } from '#domain/documents/definition-fields.js';
@@ -15,6 +15,7 @@ import { forgetRuns } from '../runs/kept-runs.js';
 import { cancelJobsAbout, forgetJobsAbout, type JobsAbout } from '../shared/jobs-about.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import { unknownModels } from '../risk/used-models.js';
+import { createIndexList, type PageQuery } from './index-list.js';
 import { unknownWatchlists, withoutWatchlist } from './watchlist-universes.js';
 import { childrenOf, findIndex, requireIndex, storedIndices, type StoredIndex } from './stored-indices.js';
 
@@ -27,7 +28,8 @@ export interface SavedIndex {
 }
 
 export interface Indices {
-  list(query: { readonly limit?: number | undefined; readonly after?: string | undefined }): Promise<IndexCollection>;
+  /** Nobody changes it: it may answer several requests. */
+  list(query: PageQuery): Promise<IndexCollection>;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   get(indexId: string): Promise<StoredIndex>;
   /** @throws Refusal VALIDATION_FAILED */
@@ -110,16 +112,7 @@ export function createIndices({ documents, jobs, markets, calendars }: IndicesDe
   }
 
   return {
-    async list({ limit, after }) {
-      const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);
-      const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
-      const page = wanted.slice(0, limit ?? wanted.length);
-      return {
-        indices: await Promise.all(page.map((document) => toSummary(document, documents))),
-        skipped,
-        skipped_causes: { ...skipped_causes },
-      };
-    },
+    list: createIndexList(documents),
     get: (indexId) => requireIndex(documents, indexId),
     create(body, by) {
       const isFree = async (tx: DocumentTransaction): Promise<readonly Finding[]> => {
@@ -243,29 +236,4 @@ async function removeIn(
     backtest_results_deleted: runsForgotten + jobsForgotten,
     derived_from: derivedFrom,
   };
-}
-
-async function toSummary(
-  document: IndexDocument,
-  documents: DocumentStore,
-): Promise<IndexCollection['indices'][number]> {
-  const { id, name, calendar, currency, base_date } = document;
-  const run = await documents.get('run', id);
-  return {
-    id,
-    name,
-    kind: isOverlayDocument(document) ? 'overlay' : isDerivedDocument(document) ? 'derived' : 'rule',
-    source_index_id: document.source_index_id ?? document.derivation?.source_index_id ?? null,
-    calendar,
-    currency,
-    base_date,
-    has_run: run !== undefined,
-    run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
-  };
-}
-
-/** Capture time of a stored run; null on records written without one. */
-function runAt(body: unknown): string | null {
-  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
-  return typeof run_at === 'string' ? run_at : null;
 }

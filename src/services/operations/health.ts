@@ -1,5 +1,4 @@
 import type { Health, HealthCheck } from '#contract/health.js';
-import { LIMITS } from '#domain/limits.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -16,7 +15,8 @@ export interface Check {
 }
 
 export interface HealthService {
-  health(): Promise<Health>;
+  /** All but the limits, which never change. */
+  health(): Promise<Omit<Health, 'limits'>>;
   /** The checks of a service that takes work. @throws Refusal DRAINING, or the code of the first failed check */
   readiness(): readonly HealthCheck[];
 }
@@ -55,7 +55,6 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
         store: served,
         jobs: { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) },
         checks: seen,
-        limits: LIMITS,
       };
     },
     readiness() {
@@ -78,6 +77,11 @@ function reasonOf(active: string | null, checks: readonly HealthCheck[]): string
 }
 
 function lanesOf({ heavy, huge, light }: LaneLoads): Health['jobs']['lanes'] {
-  const of = ({ oldestSeconds, ...load }: LaneLoad) => ({ ...load, oldest_wait_seconds: oldestSeconds });
+  const of = ({ waiting, running, places, oldestSeconds }: LaneLoad) => ({
+    waiting,
+    running,
+    places,
+    oldest_wait_seconds: oldestSeconds,
+  });
   return { heavy: of(heavy), huge: of(huge), light: of(light) };
 }

@@ -53,7 +53,10 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
           entries.set(keyOf(kind, id), { id, body, etag, updatedAt: '' });
           return etag;
         },
-        delete: async (kind, id) => entries.delete(keyOf(kind, id)),
+        async delete(kind, id) {
+          writes++;
+          return entries.delete(keyOf(kind, id));
+        },
         publish: () => {},
       };
       try {
@@ -114,6 +117,21 @@ const derived = (id: string, source: string) => ({
   derivation: { source_index_id: source },
 });
 const stored = (id: string, body: unknown): StoredDocument => ({ id, body, etag: 'e', updatedAt: '' });
+
+test('a list asked for again has what was written in between', async () => {
+  const { documents, indices } = setUp();
+  const listed = async () => (await indices.list({})).indices.map(({ id, has_run }) => `${id} ${has_run}`);
+  await indices.create(rules('A'));
+  expect(await listed()).toEqual(['A false']);
+  await indices.create(rules('B'));
+  expect(await listed()).toEqual(['A false', 'B false']);
+  expect(await indices.list({})).toBe(await indices.list({}));
+  expect((await indices.list({ after: 'A' })).indices.map(({ id }) => id)).toEqual(['B']);
+  await documents.transaction(async (tx) => tx.put('run', 'A', { run_at: null }));
+  expect(await listed()).toEqual(['A true', 'B false']);
+  await indices.remove('A', undefined);
+  expect(await listed()).toEqual(['B false']);
+});
 
 describe('definitions that cannot be read', () => {
   test('they are left out of the listing, counted by cause, told on their own route and can be deleted', async () => {

@@ -1,0 +1,68 @@
+import type { IndexCollection } from '#contract/indices/definition.js';
+import { isDerivedDocument, isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { readIndex } from '#domain/documents/validate-index.js';
+import type { DocumentStore } from '#store/port.js';
+
+/** A page of a list: so many after an id. */
+export interface PageQuery {
+  readonly limit?: number | undefined;
+  readonly after?: string | undefined;
+}
+
+interface Kept {
+  readonly limit: number | undefined;
+  readonly after: string | undefined;
+  readonly revision: string;
+  readonly list: IndexCollection;
+}
+
+/** Rows of a list that is kept. */
+const KEPT_ROWS_MAX = 10_000;
+
+/**
+ * The stored indices. The list that was asked for last is kept until an index or a run is written: nobody changes it.
+ * @cost otherwise a reading of every index, and of the run of each on the page
+ */
+export function createIndexList(
+  documents: Pick<DocumentStore, 'get' | 'list' | 'revision'>,
+): (query: PageQuery) => Promise<IndexCollection> {
+  let kept: Kept | undefined;
+  return async ({ limit, after }) => {
+    // Before the documents are read: what is written meanwhile makes the list another one next time.
+    const revision = `${await documents.revision('index')} ${await documents.revision('run')}`;
+    if (kept !== undefined && kept.revision === revision && kept.limit === limit && kept.after === after)
+      return kept.list;
+    const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);
+    const wanted = after === undefined ? all : all.filter(({ id }) => id > after);
+    const page = wanted.slice(0, limit ?? wanted.length);
+    const indices = await Promise.all(page.map((document) => toSummary(document, documents)));
+    const list = { indices, skipped, skipped_causes: { ...skipped_causes } };
+    kept = indices.length <= KEPT_ROWS_MAX ? { limit, after, revision, list } : undefined;
+    return list;
+  };
+}
+
+async function toSummary(
+  document: IndexDocument,
+  documents: Pick<DocumentStore, 'get'>,
+): Promise<IndexCollection['indices'][number]> {
+  const { id, name, calendar, currency, base_date } = document;
+  const run = await documents.get('run', id);
+  return {
+    id,
+    name,
+    kind: isOverlayDocument(document) ? 'overlay' : isDerivedDocument(document) ? 'derived' : 'rule',
+    source_index_id: document.source_index_id ?? document.derivation?.source_index_id ?? null,
+    calendar,
+    currency,
+    base_date,
+    has_run: run !== undefined,
+    run_at: run === undefined || 'unreadable' in run ? null : runAt(run.body),
+  };
+}
+
+/** Capture time of a stored run; null on records written without one. */
+function runAt(body: unknown): string | null {
+  const { run_at } = (typeof body === 'object' && body !== null ? body : {}) as { run_at?: unknown };
+  return typeof run_at === 'string' ? run_at : null;
+}

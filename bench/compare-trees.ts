@@ -40,7 +40,7 @@ try {
 }
 
 async function startOf(tree: string): Promise<RunningService> {
-  return startOn(await mkdtemp(join(tmpdir(), 'bench-')), ['--workers', '1'], join(tree, 'dist/src/main.js'));
+  return startOn(await mkdtemp(join(tmpdir(), 'bench-')), ['--workers', '1'], { main: join(tree, 'dist/src/main.js') });
 }
 
 async function compare({ what, requests, ask, atOnce = CONCURRENCY }: Question): Promise<void> {

@@ -1,3 +1,4 @@
+import { serialize } from 'node:v8';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { runVariants } from '#domain/sweeps/run-variants.js';
@@ -30,6 +31,12 @@ export const sweepPart: Task<'sweep-part'> = ({ market: handle, base, documents,
     });
     return { outcomes };
   });
+
+/** The same for the node that the sweep runs on: the outcomes as an artifact. */
+export const writeSweepPart: Task<'write-sweep-part'> = async ({ outputs, ...input }, control) => {
+  const { outcomes } = await sweepPart(input, control);
+  return writeOutputs(outputs, { outcomes: outputContent(serialize(outcomes)) });
+};
 
 /** A variant that was checked before the job was queued. */
 function variantOf(base: SweepBase, patch: Patch): Variant {

@@ -6,6 +6,7 @@ const tasks: { readonly [N in TaskName]: () => Promise<Task<N>> } = {
   backtest: async () => (await import('./backtest.js')).backtest,
   replay: async () => (await import('./replay.js')).replay,
   'sweep-part': async () => (await import('./sweep.js')).sweepPart,
+  'write-sweep-part': async () => (await import('./sweep.js')).writeSweepPart,
   'sum-sweep': async () => (await import('./sweep.js')).sumSweep,
   'view-run': async () => (await import('./view-run.js')).viewRun,
   'run-record': async () => (await import('./run-record.js')).runRecord,

@@ -20,13 +20,25 @@ export async function startService(args: readonly string[] = []): Promise<Runnin
   return startOn(await mkdtemp(join(tmpdir(), 'bench-')), args);
 }
 
-/** On a home of its own; `main` is the program of another tree when it is not this one. */
+/** A worker of a cluster, likewise. */
+export async function startWorker(args: readonly string[]): Promise<RunningService> {
+  return startOn(await mkdtemp(join(tmpdir(), 'bench-')), args, { verb: 'worker' });
+}
+
+export interface StartOptions {
+  readonly verb?: 'serve' | 'worker';
+  /** The program of another tree when it is not this one. */
+  readonly main?: string;
+}
+
+/** On a home of its own. */
 export async function startOn(
   home: string,
   args: readonly string[],
-  main: string = fileURLToPath(new URL('../../src/main.js', import.meta.url)),
+  options: StartOptions = {},
 ): Promise<RunningService> {
-  const child = spawn(process.execPath, [main, 'serve', '--home', home, '--port', '0', '--drain-ms', '0', ...args], {
+  const { verb = 'serve', main = fileURLToPath(new URL('../../src/main.js', import.meta.url)) } = options;
+  const child = spawn(process.execPath, [main, verb, '--home', home, '--port', '0', '--drain-ms', '0', ...args], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
@@ -39,7 +51,7 @@ export async function startOn(
     pid: child.pid!,
     async restart() {
       await end();
-      return startOn(home, args, main);
+      return startOn(home, args, options);
     },
     async stop() {
       await end();

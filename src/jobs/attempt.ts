@@ -1,8 +1,12 @@
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { setMaxListeners } from 'node:events';
 import type { ArtifactStore } from '#store/port.js';
+import type { Clock } from './clock.js';
 import type { ComputePool, TaskProgress, TaskRun } from './compute-pool.js';
-import type { Completion, JobKind } from './job-kind.js';
+import type { Attempt, Completion, JobKind } from './job-kind.js';
+import type { OfferedParts } from './offered-parts.js';
+import { runParts } from './parts.js';
+import type { Lease } from './queue.js';
 
 /** One run of a job's work. */
 export interface RunningAttempt {
@@ -21,14 +25,24 @@ export interface RunningAttempt {
 
 export interface AttemptOrder {
   readonly kind: JobKind<unknown>;
-  readonly jobId: string;
+  readonly lease: Lease;
   readonly payload: unknown;
+  /** Parts to compute of a job that runs elsewhere; the whole job without. */
+  readonly parts?: readonly number[] | undefined;
+}
+
+export interface AttemptDependencies {
+  readonly pool: ComputePool;
+  readonly artifacts: ArtifactStore;
+  readonly clock: Pick<Clock, 'after'>;
+  /** Where parts are offered to other nodes. */
+  readonly offered: OfferedParts | undefined;
 }
 
 /** Starts the work of a kind with everything an attempt may use, and keeps account of it. */
 export function startAttempt(
-  { kind, jobId, payload }: AttemptOrder,
-  { pool, artifacts }: { readonly pool: ComputePool; readonly artifacts: ArtifactStore },
+  { kind, lease, payload, parts }: AttemptOrder,
+  { pool, artifacts, clock, offered }: AttemptDependencies,
 ): RunningAttempt {
   const ending = new AbortController();
   const { signal } = ending;
@@ -36,41 +50,52 @@ export function startAttempt(
   const tasks: { readonly run: TaskRun<unknown>; readonly share: number }[] = [];
   const written: string[] = [];
   let reported = 0;
+  let elsewhere = 0;
   let said: string | undefined;
 
+  const attempt: Attempt = {
+    jobId: lease.jobId,
+    signal,
+    compute(task, input, share = 1) {
+      const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal });
+      tasks.push({ run, share });
+      return observed(run.output);
+    },
+    inParts: (order) =>
+      runParts(order, {
+        offered: kind.runParts && offered,
+        lease,
+        artifacts,
+        clock,
+        signal,
+        onElsewhere: (share) => void (elsewhere = share),
+      }),
+    report(fraction, message) {
+      reported = Math.max(reported, fraction);
+      said = message ?? said;
+    },
+    outputs(files) {
+      const names = files.map((file) => [file, artifacts.newName()] as const);
+      written.push(...names.map(([, name]) => name));
+      return Object.fromEntries(names) as never; // One for each of the files.
+    },
+    drop: (names) => observed(artifacts.remove(names)),
+    share: (files) =>
+      observed(
+        artifacts.link(files).then((refs) => {
+          written.push(...refs.map(({ name }) => name));
+          return refs;
+        }),
+      ),
+  };
   const completion = (async () =>
-    kind.run(payload, {
-      jobId,
-      signal,
-      compute(task, input, share = 1) {
-        const run = pool.run({ lane: JOB_KIND_CATALOGUE[kind.kind].lane, task, input, signal });
-        tasks.push({ run, share });
-        return observed(run.output);
-      },
-      report(fraction, message) {
-        reported = Math.max(reported, fraction);
-        said = message ?? said;
-      },
-      outputs(files) {
-        const names = files.map((file) => [file, artifacts.newName()] as const);
-        written.push(...names.map(([, name]) => name));
-        return Object.fromEntries(names) as never; // One for each of the files.
-      },
-      drop: (names) => observed(artifacts.remove(names)),
-      share: (files) =>
-        observed(
-          artifacts.link(files).then((refs) => {
-            written.push(...refs.map(({ name }) => name));
-            return refs;
-          }),
-        ),
-    }))();
+    parts === undefined ? kind.run(payload, attempt) : kind.runParts!(payload, parts, attempt))(); // Offered by this kind.
 
   return {
     completion,
     written,
     progress() {
-      let fraction = reported;
+      let fraction = reported + elsewhere;
       let message = said;
       for (const { run, share } of tasks) {
         const task = run.progress();

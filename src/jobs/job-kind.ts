@@ -1,6 +1,7 @@
 import type { ArtifactLink, ArtifactRef, DocumentTransaction } from '#store/port.js';
 import type { Origin } from './origin.js';
 import { JOB_KIND_CATALOGUE, type JobKindName, type JobPayload } from '#domain/jobs/job-kinds.js';
+import type { Parts } from './parts.js';
 import type { JobStatus } from './status.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput } from './tasks.js';
 
@@ -19,6 +20,11 @@ export interface JobKind<P> {
    * Throws a Refusal to fail the job with its code; anything else that is thrown is a defect and fails it as INTERNAL.
    */
   run(payload: P, attempt: Attempt): Promise<Completion>;
+  /**
+   * Some parts of an attempt that runs on another node and has them by `inParts`: their outputs as one artifact, which
+   * that attempt reads. A kind without computes all of its work on one node.
+   */
+  runParts?(payload: P, parts: readonly number[], attempt: Attempt): Promise<Completion>;
 }
 
 /** The handler of each kind. */
@@ -33,13 +39,14 @@ type TasksOf<K extends JobKindName> = (typeof JOB_KIND_CATALOGUE)[K]['sharedMemo
 export function jobKind<K extends JobKindName>(
   kind: K,
   run: (payload: JobPayload<K>, attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
+  runParts?: (payload: JobPayload<K>, parts: readonly number[], attempt: Attempt<TasksOf<K>>) => Promise<Completion>,
 ): JobKind<JobPayload<K>> {
   // The entry of a kind is that of its payload; the compiler does not follow this through a name it does not know.
   const { key, payload } = JOB_KIND_CATALOGUE[kind] as unknown as {
     key(payload: JobPayload<K>): string;
     readonly payload: { safeParse(stored: unknown): { readonly data?: JobPayload<K> } };
   };
-  return { kind, key, decode: (stored) => payload.safeParse(stored).data, run };
+  return { kind, key, decode: (stored) => payload.safeParse(stored).data, run, ...(runParts && { runParts }) };
 }
 
 /** @template T tasks that it may run: portable ones, unless the kind is tied to the memory of one process */
@@ -50,6 +57,8 @@ export interface Attempt<T extends TaskName = TaskName> {
    * @param share of the job's progress that the task's own progress fills; 1 for a job of one task, 1/n for one of n.
    */
   compute<N extends T>(task: N, input: TaskInput<N>, share?: number): Promise<TaskOutput<N>>;
+  /** Outputs of parts in order. Other nodes with a free place compute some of them, by the kind's `runParts`. */
+  inParts<O>(parts: Parts<O>): Promise<O[]>;
   /** Progress of work that runs outside the pool (a child process that reads a store), besides the shares of tasks. */
   report(fraction: number, message?: string): void;
   /** Aborted when the job is cancelled, times out or the service stops. */

@@ -1,11 +1,13 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { ArtifactRef, DocumentTransaction } from '#store/port.js';
+import type { AttemptKey } from './attempt-key.js';
 import type { Lane, TaskProgress } from './compute-pool.js';
 import type { JobClass } from './job-class.js';
 import type { JobIdentity } from './job-record.js';
 import type { JobResult } from './life-cycle.js';
 import type { Origin } from './origin.js';
+import type { OfferedParts } from './offered-parts.js';
 import type { JobState, JobStatus } from './status.js';
 
 /**
@@ -49,6 +51,9 @@ export interface JobQueue extends JobReader {
    * @throws whatever the store or the effect refused with; then nothing has changed, and the attempt keeps running
    */
   complete(lease: Lease, ending: Ending): Promise<boolean>;
+
+  /** Where parts of running jobs are offered to other nodes; undefined where there are none. */
+  readonly parts?: OfferedParts | undefined;
 
   /** Takes no more jobs and gives none out. */
   drain(): void;
@@ -135,11 +140,7 @@ export interface ClaimOrder {
 export type WaitingJob = Pick<JobIdentity, 'job_id' | 'kind' | 'owner' | 'estimated_bytes'>;
 
 /** The right to run and end one attempt of one job. */
-export interface Lease {
-  readonly jobId: string;
-  /** Submission that the attempt is of: an ended job may be submitted again under its id. */
-  readonly sequence: number;
-  readonly attempt: number;
+export interface Lease extends AttemptKey {
   /** True once this process knows that the attempt has been given up: cancelled, or silent for too long. */
   readonly isLost: boolean;
   /** Calls when it is lost. */
@@ -151,6 +152,8 @@ export interface Claim {
   readonly job: JobIdentity;
   /** Undefined where the stored payload cannot be read. */
   readonly input: { readonly payload: unknown } | undefined;
+  /** Parts to compute of a job that runs on another node; the whole job without. */
+  readonly parts?: readonly number[];
 }
 
 /** How an attempt ends. */

@@ -48,6 +48,7 @@ const RESOLVERS: Resolvers = {
     return { ...(await onModels(order, resources)), paths };
   },
   'sweep-part': onModels,
+  'write-sweep-part': onModels,
   'sum-sweep': onMarket,
   optimise: onModels,
   'plan-simulation': async (order, resources) => ({

@@ -21,7 +21,7 @@ export interface Scheduler extends Node {
 }
 
 export interface SchedulerDependencies {
-  readonly queue: Pick<JobQueue, 'claim' | 'heartbeat' | 'complete'>;
+  readonly queue: Pick<JobQueue, 'claim' | 'heartbeat' | 'complete' | 'parts'>;
   readonly kinds: ReadonlyMap<JobKindName, JobKind<unknown>>;
   readonly artifacts: ArtifactStore;
   readonly pool: ComputePool;
@@ -138,13 +138,13 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   /** The started work of a claimed job, or why it cannot start. */
-  function attemptOf({ lease: { jobId }, job: { kind: name }, input }: Claim): RunningAttempt | Refusal {
+  function attemptOf({ lease, job: { kind: name }, input, parts }: Claim): RunningAttempt | Refusal {
     const kind = kinds.get(name);
     if (kind === undefined) return new Refusal('NOT_SUPPORTED', `This build does not run jobs of the kind ${name}.`);
     const payload = input && kind.decode(input.payload);
     if (payload === undefined)
-      return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${jobId} cannot be read.`);
-    return startAttempt({ kind, jobId, payload }, { pool, artifacts });
+      return new Refusal('DOCUMENT_UNREADABLE', `The stored input of ${lease.jobId} cannot be read.`);
+    return startAttempt({ kind, lease, payload, parts }, { pool, artifacts, clock, offered: queue.parts });
   }
 
   async function settle(entry: Running): Promise<void> {

@@ -41,6 +41,7 @@ import type {
   SumSweepInput,
   SweepPartInput,
   SweepPartOutput,
+  WriteSweepPartInput,
 } from './tasks/runs.js';
 import type {
   ContentChangeInput,
@@ -61,6 +62,7 @@ import type {
   ReplayOrder,
   SweepPartOrder,
   ValidateRiskModelOrder,
+  WriteSweepPartOrder,
 } from './tasks/references.js';
 import type { TaskControl } from './thread-messages.js';
 
@@ -81,6 +83,12 @@ export interface Tasks {
   replay: { order: ReplayOrder; input: ReplayInput; output: WrittenView };
   /** Some variants of a sweep. */
   'sweep-part': { order: SweepPartOrder; input: SweepPartInput; output: SweepPartOutput };
+  /** The same for the node of the sweep. */
+  'write-sweep-part': {
+    order: WriteSweepPartOrder;
+    input: WriteSweepPartInput;
+    output: { readonly outcomes: ArtifactRef };
+  };
   /** All variants of a sweep ranked: a SweepView as JSON. */
   'sum-sweep': { order: OnMarket<SumSweepInput>; input: SumSweepInput; output: WrittenView };
   /** A view of stored runs as JSON. */

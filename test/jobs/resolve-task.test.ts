@@ -75,6 +75,7 @@ const ORDERS: { readonly [N in PortableTaskName]: { readonly order: object; read
     },
     located: { known: { knownOn: 9, earlier: [{ path: '/node/change', sha256: 'cd', knownOn: 8 }] } },
   },
+  'write-sweep-part': { order: { market, outputs: { outcomes: 'o' }, patches: [] }, located: {} },
   'sum-sweep': { order: { market, outputs: { view: 'v' }, sweepId: 's' }, located: {} },
   optimise: {
     order: {

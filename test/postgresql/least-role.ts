@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 const GRANTS = [
   'USAGE ON SCHEMA $schema',
   'SELECT ON $schema.protocol',
-  'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events, $schema.jobs, $schema.nodes',
+  'SELECT, INSERT, UPDATE, DELETE ON $schema.documents, $schema.changes, $schema.events, $schema.jobs, $schema.nodes, $schema.parts',
   'USAGE ON ALL SEQUENCES IN SCHEMA $schema',
 ];
 const PASSWORD = 'of-the-role';

@@ -21,7 +21,13 @@ export function following(kinds: JobHandlers, { follow }: Pick<Activations, 'fol
       await follow();
       return kind.run(payload, attempt);
     };
-    return [name, { ...kind, run }];
+    const { runParts } = kind;
+    if (runParts === undefined) return [name, { ...kind, run }];
+    const followed: typeof runParts = async (payload, parts, attempt) => {
+      await follow();
+      return runParts(payload, parts, attempt);
+    };
+    return [name, { ...kind, run, runParts: followed }];
   });
   return Object.fromEntries(entries) as JobHandlers; // The same kinds under the same names.
 }

@@ -1,3 +1,4 @@
+import type { AttemptKey } from '../attempt-key.js';
 import type { Lease } from '../queue.js';
 import type { LiveJob } from './job-table.js';
 
@@ -22,9 +23,13 @@ export interface Leases {
   readonly count: number;
 }
 
-interface Held {
+/** A lease, and how to give it up. */
+export interface NewLease {
   readonly lease: Lease;
   giveUp(): void;
+}
+
+interface Held extends NewLease {
   beatMs: number;
 }
 
@@ -67,13 +72,15 @@ export function createLeases(): Leases {
   };
 }
 
-/** A lease, and how to give it up: less than an AbortSignal, of which every attempt has one of its own. */
-function newLease(attempt: Pick<Lease, 'jobId' | 'sequence' | 'attempt'>): Omit<Held, 'beatMs'> {
+/** Less than an AbortSignal, of which every attempt has one of its own. */
+export function newLease({ jobId, sequence, attempt }: AttemptKey): NewLease {
   const calls: (() => void)[] = [];
   let isLost = false;
   return {
     lease: {
-      ...attempt,
+      jobId,
+      sequence,
+      attempt,
       get isLost() {
         return isLost;
       },

@@ -12,7 +12,8 @@ import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type 
 import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
-import type { AttemptKey, Beat, JobRows, Place } from './job-rows.js';
+import type { AttemptKey } from '../attempt-key.js';
+import type { Beat, JobRows, Place } from './job-rows.js';
 
 /** A change of a job that has been committed. */
 export interface Moved {

@@ -1,10 +1,9 @@
 import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
-import type { JobCounts, JobQuery, Lease, Room, WaitingJob } from '../queue.js';
-
-/** One attempt of one submission. */
-export type AttemptKey = Pick<Lease, 'jobId' | 'sequence' | 'attempt'>;
+import type { AttemptKey } from '../attempt-key.js';
+import type { JobCounts, JobQuery, Room, WaitingJob } from '../queue.js';
+import { takeableParts, type PartNode } from './takeable-parts.js';
 
 /** What a running attempt last said of itself. */
 export interface Beat {
@@ -40,6 +39,12 @@ export interface ReserveOrder extends Memory {
 
 export type ReservedJob = WaitingJob & AttemptKey;
 
+/** Whether there are jobs that a node may take, and parts of jobs of others. */
+export interface Waiting {
+  readonly jobs: boolean;
+  readonly parts: boolean;
+}
+
 export interface RunningJob extends AttemptKey {
   readonly node: string;
 }
@@ -53,8 +58,8 @@ export interface JobRows {
   release(key: AttemptKey): Promise<void>;
   /** Takes a job out of the line whose document cannot be read. */
   drop(key: AttemptKey): Promise<void>;
-  /** Whether a node with this room, and this memory in all, would be given a job. */
-  hasWaiting(room: Room & Memory): Promise<boolean>;
+  /** What a node with this room, and this memory in all, would be given. */
+  waiting(room: Room & Memory): Promise<Waiting>;
   /** Prolongs a lease. @returns whether the attempt is still the one */
   beat(key: AttemptKey, order: BeatOrder): Promise<boolean>;
   beatOf(key: AttemptKey): Promise<Beat | undefined>;
@@ -89,8 +94,8 @@ const SILENT_MAX = 50;
 export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 
-/** @param schema as a quoted identifier */
-export function createJobRows(database: Database, schema: string): JobRows {
+/** @param schema as a quoted identifier; @param helper computes parts of jobs of others */
+export function createJobRows(database: Database, schema: string, helper?: PartNode): JobRows {
   const jobs = `${schema}.jobs`;
   const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
   const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
@@ -110,7 +115,7 @@ export function createJobRows(database: Database, schema: string): JobRows {
     .join(' UNION ALL ');
 
   return {
-    ...waitingRows(database, { schema, jobs }),
+    ...waitingRows(database, { schema, jobs, helper }),
     async beat(key, { progress, hasNews, leaseMs }) {
       const beaten = await idsOf(
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
@@ -173,10 +178,22 @@ export async function advanceSequence({ database, schema }: { database: Database
   );
 }
 
-type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop' | 'hasWaiting'>;
+type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop' | 'waiting'>;
 
 /** Statements on jobs that wait. */
-function waitingRows(database: Database, { schema, jobs }: { schema: string; jobs: string }): WaitingRows {
+interface WaitingOptions {
+  readonly schema: string;
+  readonly jobs: string;
+  readonly helper: PartNode | undefined;
+}
+
+function waitingRows(database: Database, { schema, jobs, helper }: WaitingOptions): WaitingRows {
+  const orParts =
+    helper === undefined
+      ? ''
+      : `UNION ALL (SELECT 'parts' FROM ${takeableParts(schema, { node: '$5', version: '$6' })} AND j.lane = ANY($4) AND j.estimated_bytes <= $2::bigint LIMIT 1)`;
+  const helperValues = (): string[] => (helper === undefined ? [] : [helper.node, helper.version()]);
+
   /** Jobs that a node with so much memory, left and in all, may take. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
@@ -215,12 +232,12 @@ function waitingRows(database: Database, { schema, jobs }: { schema: string; job
     async drop({ jobId, sequence, attempt }) {
       await database.query(`DELETE FROM ${jobs} WHERE ${SAME} AND status = 'pending'`, [jobId, sequence, attempt]);
     },
-    async hasWaiting({ lanes, freeBytes, memoryBytes }) {
-      const found = await database.query(
-        `SELECT FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ANY($4) LIMIT 1`,
-        [JOB_KINDS, freeBytes, memoryBytes, lanes],
+    async waiting({ lanes, freeBytes, memoryBytes }) {
+      const found = await database.query<{ readonly what: keyof Waiting }>(
+        `(SELECT 'jobs' AS what FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ANY($4) LIMIT 1) ${orParts}`,
+        [JOB_KINDS, freeBytes, memoryBytes, lanes, ...helperValues()],
       );
-      return found.length > 0;
+      return { jobs: found.some(({ what }) => what === 'jobs'), parts: found.some(({ what }) => what === 'parts') };
     },
   };
 }

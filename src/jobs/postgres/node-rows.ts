@@ -58,11 +58,14 @@ export interface NodeRows {
 /** A node that is silent for so long takes no work. */
 const LIVE_SECONDS = 10;
 
+/** Of a row of the table of nodes. */
+export const isLiveNode = `seen_at > clock_timestamp() - interval '${LIVE_SECONDS} s'`;
+
 /** @param schema as a quoted identifier */
 export function createNodeRows(database: Database, schema: string): NodeRows {
   const nodes = `${schema}.nodes`;
   const jobs = `${schema}.jobs`;
-  const live = `seen_at > clock_timestamp() - interval '${LIVE_SECONDS} s'`;
+  const live = isLiveNode;
 
   const sum = (lane: Lane, where = ''): string =>
     `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} ${where}), 0)::int`;

@@ -4,6 +4,7 @@ import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import { createLine } from '#store/postgres/line.js';
 import { formatTimestamp } from '#store/timestamp.js';
+import type { AttemptKey } from '../attempt-key.js';
 import { admit } from '../admission.js';
 import type { Clock } from '../clock.js';
 import type { TaskProgress } from '../compute-pool.js';
@@ -31,9 +32,11 @@ import { createJobRows, type JobRows } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
 import type { NodeState } from './node-rows.js';
 import { createOffers } from './offers.js';
+import { createPartRows } from './part-rows.js';
 import { createPresence, type Presence } from './presence.js';
+import { createSharedParts, type SharedParts } from './shared-parts.js';
 
-export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence'> {
+export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence' | 'parts'> {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
@@ -45,6 +48,8 @@ export interface SharedQueueDependencies {
   readonly documents: Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
   readonly rows: JobRows;
   readonly presence: Presence;
+  /** Parts of running jobs, which nodes share. */
+  readonly parts?: SharedParts | undefined;
   /** Name of this node, over restarts. */
   readonly node: string;
   readonly clock: Clock;
@@ -73,14 +78,18 @@ const FORGOTTEN_AT_ONCE_MAX = 400;
 
 /** The queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
-  const { database, schema } = dependencies;
-  const rows = createJobRows(database, schema);
-  return createSharedQueue({ ...dependencies, rows, presence: createPresence(dependencies, rows) });
+  const { database, schema, node, describe, limits } = dependencies;
+  const helper = describe && { node, version: () => describe().version };
+  const rows = createJobRows(database, schema, helper);
+  const parts =
+    helper &&
+    createSharedParts({ ...dependencies, rows: createPartRows(database, schema, helper), leaseMs: limits.leaseMs });
+  return createSharedQueue({ ...dependencies, rows, parts, presence: createPresence(dependencies, rows, parts) });
 }
 
 /** The queue of any number of processes, over statements on its rows and transactions of its documents. */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
-  const { documents, rows, presence, clock, limits, log, onEnded, onStale, cancellations } = dependencies;
+  const { documents, rows, presence, parts, clock, limits, log, onEnded, onStale, cancellations } = dependencies;
   const jobs = createJobDocuments({ documents, rows, attemptsMax: limits.attemptsMax });
   const reader = createJobReader(documents, rows);
   const watchers = createJobWatchers(rows, clock);
@@ -134,7 +143,10 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       const moved = await jobs.move({ jobId, event });
       if (typeof moved === 'object') {
         follow(moved, event);
-        if (moved.before.status === 'running') cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+        if (moved.before.status === 'running') {
+          cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+          await parts?.forget(jobId);
+        }
         return moved.status;
       }
       const status = (await reader.find(jobId))?.status;
@@ -149,6 +161,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     node = joining;
     await presence.announce();
     cancellations?.subscribe((jobId) => {
+      parts?.ask(jobId);
       const lease = leases.ofJob(jobId);
       // Whether it was cancelled is in the row.
       if (lease !== undefined) void beats.prolong(lease).catch(() => {});
@@ -159,15 +172,17 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     return left.length;
   }
 
-  async function crash(key: Pick<Lease, 'jobId' | 'sequence' | 'attempt'>, cause: string): Promise<void> {
+  async function crash(key: AttemptKey, cause: string): Promise<void> {
     const event = eventOf({ type: 'crash', cause }, key.attempt, timestampOf(clock));
     const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
-    if (typeof moved === 'object') follow(moved, event);
+    if (typeof moved !== 'object') return;
+    follow(moved, event);
+    await parts?.forget(key.jobId);
   }
 
   async function claim(order: ClaimOrder): Promise<Claim | undefined> {
     const offered = isDraining ? undefined : await offers.next(order);
-    if (offered === undefined) return undefined;
+    if (offered === undefined) return isDraining || order.lane === 'light' ? undefined : parts?.claim(order);
     if (isDraining || !order.take(offered)) {
       await (isDraining ? rows.release(offered) : offers.leave(offered, order));
       return undefined;
@@ -193,6 +208,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
+    if (parts?.isOf(lease)) return parts.complete(lease, ending);
     const effect = ending.type === 'succeed' ? ending.effect : undefined;
     const untilMs = clock.monotonicMs() + limits.leaseMs;
     for (let lost: unknown; ;) {
@@ -261,7 +277,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     cancel,
     join,
     claim,
-    heartbeat: beats.heartbeat,
+    heartbeat: (lease) => (parts?.isOf(lease) ? parts.heartbeat(lease) : beats.heartbeat(lease)),
+    parts,
     complete,
     ...reader,
     lanes: presence.loads,

@@ -5,6 +5,7 @@ import type { Lane } from '../compute-pool.js';
 import type { QueueLimits, Room } from '../queue.js';
 import type { JobRows } from './job-rows.js';
 import { createLookOut } from './look-out.js';
+import type { SharedParts } from './shared-parts.js';
 import { createNodeRows, type LargestMemory, type NodeRows, type NodeState } from './node-rows.js';
 
 export interface PresenceOptions {
@@ -38,7 +39,7 @@ export interface Presence {
   readonly loads: NodeRows['lanes'];
 }
 
-type JobLook = Pick<JobRows, 'hasWaiting'>;
+type JobLook = Pick<JobRows, 'waiting'>;
 
 /** How long the largest memory is taken to be what it was. */
 const LARGEST_MS = 2000;
@@ -46,6 +47,7 @@ const LARGEST_MS = 2000;
 export function createPresence(
   { database, schema, node, describe, limits, clock }: PresenceOptions,
   jobs: JobLook,
+  parts?: Pick<SharedParts, 'note'>,
 ): Presence {
   const rows = createNodeRows(database, schema);
   const lookOut = createLookOut();
@@ -59,7 +61,9 @@ export function createPresence(
     pauseMs: () => lookOut.pauseMs(),
     async hasWork(room) {
       if (room.lanes.length === 0) return false;
-      const isWaiting = await jobs.hasWaiting({ ...room, memoryBytes: limits.jobBytesMax });
+      const waiting = await jobs.waiting({ ...room, memoryBytes: limits.jobBytesMax });
+      parts?.note(waiting.parts);
+      const isWaiting = waiting.jobs || waiting.parts;
       lookOut.note(isWaiting);
       return isWaiting;
     },

@@ -9,7 +9,7 @@ import type {
 } from './indices.js';
 import type { KnownFiles, WithOutputNames } from './files.js';
 import type { RenderedRun, RenderInput } from './outputs.js';
-import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput } from './runs.js';
+import type { BacktestInput, PlanSimulationInput, ReplayInput, SweepPartInput, WriteSweepPartInput } from './runs.js';
 
 /**
  * Inputs of the tasks of jobs as a node is given them: plain JSON, in which artifacts and markets are named and not
@@ -58,6 +58,8 @@ export interface WithKnown {
 export type OptimiseOrder = OnMarket<Omit<OptimiseInput, 'models'>> & WithModels;
 
 export type SweepPartOrder = OnMarket<Omit<SweepPartInput, 'models' | 'known'>> & WithModels & WithKnown;
+
+export type WriteSweepPartOrder = SweepPartOrder & Pick<WithOutputNames<WriteSweepPartInput>, 'outputs'>;
 
 export type BacktestOrder = OnMarket<Omit<BacktestInput, 'stored' | 'models' | 'known'>> &
   WithModels &

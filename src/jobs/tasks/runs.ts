@@ -129,6 +129,11 @@ export interface SweepPartInput {
   readonly patches: readonly Patch[];
 }
 
+/** The same, with the outcomes as an artifact: by V8's serialiser, which keeps every bit. */
+export interface WriteSweepPartInput extends SweepPartInput {
+  readonly outputs: TaskOutputs<'outcomes'>;
+}
+
 export interface SweepPartOutput {
   readonly outcomes: readonly VariantOutcome[];
 }

@@ -1,5 +1,5 @@
 /** What this program knows of the schema: the number of the last step below. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 /** Locks that keys share by their hash: a transaction of any size takes at most so many. */
 const STRIPES = 1024;
@@ -13,7 +13,7 @@ const STRIPES = 1024;
  */
 export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
-  return [parts.map((part) => part(schema)).join(''), nodeTables(schema)];
+  return [parts.map((part) => part(schema)).join(''), nodeTables(schema), partTable(schema)];
 }
 
 const documentTables = (schema: string): string => `
@@ -233,6 +233,44 @@ const nodeTables = (schema: string): string => `
   /* A job that is submitted again under its id waits from then on. */
   CREATE TRIGGER queued BEFORE UPDATE ON ${schema}.jobs
     FOR EACH ROW WHEN (NEW.sequence <> OLD.sequence) EXECUTE FUNCTION ${schema}.queued_2();
+`;
+
+/**
+ * Parts of running jobs that any node may compute. Not logged: after a crash of the server it is empty, and the node of
+ * each job computes what is missing.
+ */
+const partTable = (schema: string): string => `
+  CREATE UNLOGGED TABLE ${schema}.parts (
+    job_id text COLLATE "C" NOT NULL,
+    sequence bigint NOT NULL,
+    attempt int NOT NULL,
+    part int NOT NULL,
+    /* Of the program that offers it. */
+    version text NOT NULL,
+    /* That computes it; null while it waits. */
+    node text,
+    lease_until timestamptz,
+    /* JSON: the artifact of its output, and the parts in that. */
+    output text,
+    PRIMARY KEY (job_id, sequence, attempt, part)
+  );
+  CREATE INDEX parts_waiting ON ${schema}.parts (job_id, sequence, attempt) WHERE node IS NULL;
+  ${grantsLike(schema, 'jobs', 'parts')}
+`;
+
+/** Roles that may write a table of an earlier step may write a new one. */
+const grantsLike = (schema: string, earlier: string, added: string): string => `
+  DO $$
+  DECLARE
+    role oid;
+  BEGIN
+    FOR role IN SELECT DISTINCT grantee FROM pg_class, aclexplode(relacl)
+      WHERE pg_class.oid = '${schema}.${earlier}'::regclass AND privilege_type = 'INSERT' AND grantee <> relowner
+    LOOP
+      EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ${schema}.${added} TO %s',
+        CASE WHEN role = 0 THEN 'PUBLIC' ELSE role::regrole::text END);
+    END LOOP;
+  END $$;
 `;
 
 const tidyFunction = (schema: string): string => `

@@ -141,7 +141,7 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
     return row?.sequence === sequence && row.attempt === attempt ? row : undefined;
   };
   const running = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
-  const isFitting = (row: SimulatedRow, { lanes, freeBytes, memoryBytes }: Parameters<JobRows['hasWaiting']>[0]) => {
+  const isFitting = (row: SimulatedRow, { lanes, freeBytes, memoryBytes }: Parameters<JobRows['waiting']>[0]) => {
     const isFree = row.status === 'pending' && row.reservedUntil < now() && lanes.includes(row.lane as 'heavy');
     return isFree && row.estimated_bytes <= (now() - row.queuedMs > PASSED_OVER_MS ? memoryBytes : freeBytes);
   };
@@ -174,7 +174,7 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
         if (row?.status === 'pending') row.reservedUntil = -1;
       }),
     drop: (key) => call(() => void (of(key)?.status === 'pending' && rows.delete(key.jobId))),
-    hasWaiting: (room) => call(() => all().some((row) => isFitting(row, room))),
+    waiting: (room) => call(() => ({ jobs: all().some((row) => isFitting(row, room)), parts: false })),
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
         const row = of(key);

@@ -105,7 +105,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     const presence = {
       announce: async () => {},
       pauseMs: () => LOOK_MS,
-      hasWork: (room: Room) => rows.hasWaiting({ ...room, memoryBytes: LIMITS.jobBytesMax }),
+      hasWork: async (room: Room) => (await rows.waiting({ ...room, memoryBytes: LIMITS.jobBytesMax })).jobs,
       jobBytesMax: async () => LIMITS.jobBytesMax,
       noteStale: () => world.onStale(),
       leave: async () => {},

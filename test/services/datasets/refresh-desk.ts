@@ -115,6 +115,7 @@ export async function withDesk(work: (desk: Desk) => Promise<void>, mapping: Map
     },
     drop: () => Promise.reject(new Error('nothing is kept')),
     share: () => Promise.reject(new Error('nothing is kept')),
+    inParts: () => Promise.reject(new Error('it has one part')),
   };
   async function run<P>(kind: JobKind<P>, payload: P, onReading?: () => void): Promise<unknown> {
     let onStart = onReading;

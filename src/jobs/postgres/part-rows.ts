@@ -1,0 +1,142 @@
+import type { JobKindName } from '#domain/jobs/job-kinds.js';
+import type { Database } from '#store/postgres/database.js';
+import type { AttemptKey } from '../attempt-key.js';
+import type { FoundPart, WrittenParts } from '../offered-parts.js';
+import type { ClaimOrder, WaitingJob } from '../queue.js';
+import { isLiveNode } from './node-rows.js';
+import { takeableParts, type PartNode } from './takeable-parts.js';
+
+/** Parts that a node has taken. */
+export interface TakenParts extends AttemptKey {
+  readonly parts: readonly number[];
+}
+
+export interface PartOrder extends Pick<ClaimOrder, 'lane' | 'freeBytes'> {
+  readonly exceptOwners: readonly string[];
+  /** Jobs whose parts this node cannot compute. */
+  readonly exceptJobs: readonly string[];
+  readonly leaseMs: number;
+}
+
+/** Statements on offered parts. */
+export interface PartRows {
+  offer(key: AttemptKey, count: number): Promise<void>;
+  take(key: AttemptKey): Promise<number | undefined>;
+  find(key: AttemptKey, parts: readonly number[]): Promise<readonly FoundPart[]>;
+  /** Forgets the parts of a job, of any attempt. */
+  withdraw(jobId: string): Promise<void>;
+  /** Takes parts of one job that runs on another node. */
+  claim(order: PartOrder): Promise<(WaitingJob & TakenParts) | undefined>;
+  /** @returns whether they still are this node's, and the job goes on */
+  beat(taken: TakenParts, leaseMs: number): Promise<boolean>;
+  /** @returns whether the job waits for them */
+  write(taken: TakenParts, written: WrittenParts): Promise<boolean>;
+  /** Lets any node take them. */
+  release(taken: TakenParts): Promise<void>;
+  /** Leaves them to the node of the job. */
+  giveBack(taken: TakenParts): Promise<void>;
+}
+
+/** Parts of one claim: some seconds of work at most, after which jobs that wait come first. */
+const CLAIMED_MAX = 8;
+const SAME = 'job_id = $1 AND sequence = $2 AND attempt = $3';
+
+/** @param schema as a quoted identifier */
+export function createPartRows(database: Database, schema: string, { node, version }: PartNode): PartRows {
+  const table = `${schema}.parts`;
+  const keyOf = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt] as const;
+  const isOwn = `${SAME} AND part = ANY($4) AND node = $5 AND output IS NULL`;
+  const ownValues = (taken: TakenParts) => [...keyOf(taken), taken.parts, node];
+  const isRunning = `EXISTS (SELECT FROM ${schema}.jobs WHERE ${SAME} AND status = 'running')`;
+
+  return {
+    async offer(key, count) {
+      await database.query(
+        `WITH gone AS (DELETE FROM ${table} WHERE job_id = $1 AND (sequence, attempt) <> ($2, $3))
+          INSERT INTO ${table} (job_id, sequence, attempt, part, version)
+            SELECT $1, $2, $3, part, $5 FROM generate_series(0, $4::int - 1) AS part`,
+        [...keyOf(key), count, version()],
+      );
+    },
+    async take(key) {
+      // From the other end than other nodes do.
+      const [row] = await database.query<{ readonly part: number }>(
+        `DELETE FROM ${table} WHERE ${SAME} AND part = (
+            SELECT part FROM ${table} WHERE ${SAME} AND (node IS NULL OR output IS NULL AND lease_until < clock_timestamp())
+              ORDER BY part DESC LIMIT 1 FOR UPDATE SKIP LOCKED
+          ) RETURNING part`,
+        keyOf(key),
+      );
+      return row?.part;
+    },
+    async find(key, parts) {
+      const rows = await database.query<{ readonly part: number; readonly output: string | null }>(
+        `SELECT part, output FROM ${table} WHERE ${SAME} AND part = ANY($4)`,
+        [...keyOf(key), parts],
+      );
+      // As `write` wrote it.
+      return rows.map(({ part, output }) => ({ part, written: output === null ? null : JSON.parse(output) }));
+    },
+    async withdraw(jobId) {
+      await database.query(`DELETE FROM ${table} WHERE job_id = $1`, [jobId]);
+    },
+    async claim({ lane, freeBytes, exceptOwners, exceptJobs, leaseMs }) {
+      type Row = {
+        readonly job_id: string;
+        readonly sequence: string;
+        readonly attempt: number;
+        readonly part: number;
+        readonly kind: JobKindName;
+        readonly owner: string;
+        readonly estimated_bytes: string;
+      };
+      // The fewer are left, the fewer are taken at once, so that all nodes end together.
+      const rows = await database.query<Row>(
+        `WITH job AS (
+            SELECT job_id, sequence, attempt, j.kind, j.owner, j.estimated_bytes
+              FROM ${takeableParts(schema, { node: '$1', version: '$2' })} AND j.lane = $3 AND j.estimated_bytes <= $4
+                AND NOT j.owner = ANY($5) AND NOT job_id = ANY($6) ORDER BY j.turn, j.sequence LIMIT 1
+          ), taken AS (
+            SELECT part FROM ${table} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL ORDER BY part
+              LIMIT (
+                SELECT greatest(1, least(${CLAIMED_MAX},
+                    count(*) / (2 * (SELECT greatest(1, count(*)) FROM ${schema}.nodes WHERE ${isLiveNode}))))
+                  FROM ${table} AS p JOIN job USING (job_id, sequence, attempt) WHERE p.node IS NULL
+              ) FOR UPDATE OF p SKIP LOCKED
+          )
+          UPDATE ${table} AS p SET node = $1, lease_until = clock_timestamp() + $7::double precision * interval '1 ms'
+            FROM job WHERE p.job_id = job.job_id AND p.sequence = job.sequence AND p.attempt = job.attempt
+              AND p.node IS NULL AND p.part IN (SELECT part FROM taken)
+            RETURNING p.job_id, p.sequence, p.attempt, p.part, job.kind, job.owner, job.estimated_bytes`,
+        [node, version(), lane, freeBytes, exceptOwners, exceptJobs, leaseMs],
+      );
+      const [first] = rows;
+      if (first === undefined) return undefined;
+      const { job_id, kind, owner, attempt } = first;
+      const parts = rows.map(({ part }) => part).toSorted((a, b) => a - b);
+      const key = { jobId: job_id, sequence: Number(first.sequence), attempt };
+      return { job_id, kind, owner, estimated_bytes: Number(first.estimated_bytes), ...key, parts };
+    },
+    async beat(taken, leaseMs) {
+      const beaten = await database.query(
+        `UPDATE ${table} SET lease_until = clock_timestamp() + $6::double precision * interval '1 ms'
+          WHERE ${isOwn} AND ${isRunning} RETURNING part`,
+        [...ownValues(taken), leaseMs],
+      );
+      return beaten.length > 0;
+    },
+    async write(taken, written) {
+      const rows = await database.query(
+        `UPDATE ${table} SET output = $6 WHERE ${isOwn} AND ${isRunning} RETURNING part`,
+        [...ownValues(taken), JSON.stringify(written)],
+      );
+      return rows.length > 0;
+    },
+    async release(taken) {
+      await database.query(`UPDATE ${table} SET node = NULL, lease_until = NULL WHERE ${isOwn}`, ownValues(taken));
+    },
+    async giveBack(taken) {
+      await database.query(`UPDATE ${table} SET lease_until = '-infinity' WHERE ${isOwn}`, ownValues(taken));
+    },
+  };
+}

@@ -1,0 +1,146 @@
+import { Refusal } from '#domain/refusal.js';
+import type { PostgresDocuments } from '#store/postgres/document-store.js';
+import type { Clock } from '../clock.js';
+import { splitRecord, type JobIdentity } from '../job-record.js';
+import { newLease, type NewLease } from '../local/leases.js';
+import type { OfferedParts } from '../offered-parts.js';
+import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';
+import { recordOf } from './job-documents.js';
+import { QUIET_MS } from './heartbeats.js';
+import type { PartRows, TakenParts } from './part-rows.js';
+
+export interface SharedPartsDependencies {
+  readonly rows: PartRows;
+  readonly documents: Pick<PostgresDocuments, 'get'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly leaseMs: number;
+}
+
+/** Parts of running jobs on this node: those that it offers, and those of others that it computes. */
+export interface SharedParts extends OfferedParts {
+  /** Notes whether the last look has seen parts that this node may take. */
+  note(areWaiting: boolean): void;
+  /** Takes parts of a job that runs elsewhere, if any have been seen. */
+  claim(order: ClaimOrder): Promise<Claim | undefined>;
+  /** Whether a lease is one of parts. */
+  isOf(lease: Lease): boolean;
+  /** As the queue's. */
+  heartbeat(lease: Lease): Promise<boolean>;
+  /** As the queue's: a success is written; after anything else the node of the job computes the parts itself. */
+  complete(lease: Lease, ending: Ending): Promise<boolean>;
+  /** Asks at once whether the parts of a job are still wanted. */
+  ask(jobId: string): void;
+  /** Forgets what is offered of a job that has ended. */
+  forget(jobId: string): Promise<void>;
+}
+
+interface Held extends NewLease {
+  readonly taken: TakenParts;
+  beatMs: number;
+}
+
+/** What a job was submitted with. */
+interface Submitted {
+  readonly jobId: string;
+  readonly sequence: number;
+  readonly job: JobIdentity;
+  readonly input: Claim['input'];
+}
+
+/** Jobs whose parts could not be computed here: as many as may run at once, and more. */
+const REFUSED_MAX = 100;
+
+export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPartsDependencies): SharedParts {
+  const held = new Map<Lease, Held>();
+  const granted = new WeakSet<Lease>();
+  const refused = new Set<string>();
+  let last: Submitted | undefined;
+  let areWaiting = false;
+
+  /** What a job was submitted with; that of the last one is remembered, whose next parts are asked for next. */
+  async function submittedOf({ jobId, sequence }: TakenParts): Promise<Submitted | undefined> {
+    if (last?.jobId === jobId && last.sequence === sequence) return last;
+    const [record, stored] = await Promise.all([
+      documents.get('job', jobId).then(recordOf),
+      documents.get('job-input', jobId),
+    ]);
+    if (record?.sequence !== sequence || stored === undefined) return undefined;
+    const { identity: job } = splitRecord(record);
+    // Written with the submission and checked by the store.
+    const input = 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
+    last = { jobId, sequence, job, input };
+    return last;
+  }
+
+  async function claim({ lane, exceptOwners, freeBytes, take }: ClaimOrder): Promise<Claim | undefined> {
+    if (!areWaiting) return undefined;
+    const order = { lane, freeBytes, exceptOwners: [...exceptOwners], exceptJobs: [...refused], leaseMs };
+    const taken = await rows.claim(order);
+    areWaiting = taken !== undefined;
+    if (taken === undefined) return undefined;
+    if (!take(taken)) {
+      await rows.release(taken);
+      return undefined;
+    }
+    const beatMs = clock.monotonicMs();
+    const submitted = await submittedOf(taken);
+    if (submitted === undefined) return undefined; // Its job has ended.
+    const { job, input } = submitted;
+    const { lease, giveUp } = newLease(taken);
+    granted.add(lease);
+    held.set(lease, { lease, giveUp, taken, beatMs });
+    return { lease, job, input, parts: taken.parts };
+  }
+
+  function lose(own: Held): false {
+    held.delete(own.lease);
+    own.giveUp();
+    return false;
+  }
+
+  async function prolong(own: Held): Promise<boolean> {
+    const now = clock.monotonicMs();
+    if (!(await rows.beat(own.taken, leaseMs))) return lose(own);
+    own.beatMs = now;
+    return true;
+  }
+
+  function refuse(jobId: string): void {
+    refused.add(jobId);
+    if (refused.size > REFUSED_MAX) refused.delete(refused.values().next().value!);
+  }
+
+  return {
+    offer: rows.offer,
+    take: rows.take,
+    find: rows.find,
+    withdraw: ({ jobId }) => rows.withdraw(jobId),
+    note: (seen) => void (areWaiting = seen),
+    claim,
+    isOf: (lease) => granted.has(lease),
+    async heartbeat(lease) {
+      const own = held.get(lease);
+      if (own === undefined) return false;
+      return clock.monotonicMs() - own.beatMs < QUIET_MS || prolong(own);
+    },
+    async complete(lease, ending) {
+      const taken = held.get(lease)?.taken;
+      if (taken === undefined) return false;
+      held.delete(lease);
+      if (ending.type === 'succeed' && 'artifact' in ending.result)
+        return rows.write(taken, { artifact: ending.result.artifact, parts: taken.parts });
+      if (ending.type !== 'release') refuse(taken.jobId);
+      await rows.giveBack(taken);
+      return true;
+    },
+    ask(jobId) {
+      for (const own of held.values()) {
+        if (own.taken.jobId === jobId) void prolong(own).catch(() => {}); // A heartbeat asks again.
+      }
+    },
+    forget: (jobId) =>
+      rows.withdraw(jobId).catch((thrown: unknown) => {
+        if (!(thrown instanceof Refusal)) throw thrown; // Nobody takes parts of a job that has ended.
+      }),
+  };
+}

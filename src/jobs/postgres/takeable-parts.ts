@@ -1,0 +1,13 @@
+/** A process that computes parts of jobs of others. */
+export interface PartNode {
+  readonly node: string;
+  /** Of the program: the parts of one attempt are computed by one version. */
+  version(): string;
+}
+
+/** Parts that a node may take: of a running attempt of another node, whose program has the same version. */
+export function takeableParts(schema: string, { node, version }: { node: string; version: string }): string {
+  return `${schema}.parts AS p JOIN ${schema}.jobs AS j USING (job_id, sequence, attempt)
+    WHERE p.node IS NULL AND p.version = ${version} AND j.status = 'running' AND j.node <> ${node}
+      AND j.lease_until > clock_timestamp()`;
+}

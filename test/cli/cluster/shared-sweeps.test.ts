@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { runService, type RunningService } from '../../services/running-service.js';
+import { INDEX } from '../even-index.js';
+import type { Listening } from '../process.js';
+import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+
+const LEASE_S = 5;
+
+/** Variants of several definitions, in so many parts that every worker has some. */
+const SWEEP = {
+  document: { ...INDEX, pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } },
+  partitions: 4,
+  grid: {
+    '/document/pipeline/weighting/cap': [0.3, 0.35, 0.4, 0.45],
+    '/request/transaction_cost_bps': Array.from({ length: 120 }, (_, i) => i),
+  },
+};
+const VARIANTS = 480;
+
+interface Ranked {
+  readonly sweep_id: string;
+  readonly rows: readonly unknown[];
+}
+
+async function startSweep({ ask }: RunningService, name: string): Promise<string> {
+  const { status, body } = await ask<{ job_id: string }>('POST', '/analytics/sweeps', { ...SWEEP, sweep_id: name });
+  expect([status, body]).toEqual([202, expect.anything()]);
+  return body.job_id;
+}
+
+/** The table of a sweep once it has ended, without its name. */
+async function tableOf(service: RunningService, jobId: string): Promise<object> {
+  const { status, error, result } = await service.finished(jobId);
+  expect([status, error]).toEqual(['succeeded', null]);
+  const { sweep_id: _, ...table } = result as Ranked; // A sweep's own.
+  expect(table.rows).toHaveLength(VARIANTS);
+  return table;
+}
+
+describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
+  let cluster: RunningCluster;
+  let workers: Listening[];
+  let expected: object;
+  beforeAll(async () => {
+    const embedded = await runService(['--workers', '2']);
+    await prepare(embedded, []);
+    expected = await tableOf(embedded, await startSweep(embedded, 'embedded'));
+    await embedded.close();
+    cluster = await openCluster({ DIVISOR_LEASE: String(LEASE_S) });
+    workers = await Promise.all([cluster.startWorker(), cluster.startWorker()]);
+    await prepare(cluster.front, []);
+    await allServed();
+  }, 180_000);
+  afterAll(() => cluster?.close());
+
+  /** Resolves when every worker has fetched the market. */
+  const allServed = () =>
+    vi.waitUntil(async () => (await cluster.nodes()).every(({ market }) => market !== null), { timeout: 20_000 });
+  const workerAt = (node: string): Listening => workers.find(({ home }) => node.endsWith(home))!;
+  const holders = async (): Promise<readonly string[]> =>
+    (await cluster.query<{ node: string }>('SELECT DISTINCT node FROM divisor.parts WHERE node IS NOT NULL')).map(
+      ({ node }) => node,
+    );
+
+  /** A sweep of which other nodes have taken parts, whose outputs they cannot write. */
+  async function held(name: string) {
+    cluster.s3.isClosed = true;
+    const jobId = await startSweep(cluster.front, name);
+    await expect.poll(holders, { timeout: 20_000, interval: 20 }).toHaveLength(1);
+    const { node } = await cluster.until(jobId, ({ status }) => status === 'running');
+    return { jobId, own: node!, other: (await holders())[0]! };
+  }
+
+  async function kill(worker: Listening): Promise<void> {
+    worker.child.kill('SIGKILL');
+    await worker.ended;
+    workers = workers.filter((each) => each !== worker);
+  }
+
+  test('has parts on all of them, and the bits of one process', async () => {
+    const { jobId, own, other } = await held('all');
+    expect(other).not.toBe(own);
+    cluster.s3.isClosed = false;
+    expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0 });
+    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+  });
+
+  test('that is cancelled ends on all of them', async () => {
+    const { jobId } = await held('cancelled');
+    await cluster.front.ask('DELETE', `/jobs/${jobId}`);
+    expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
+    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    cluster.s3.isClosed = false;
+    // Every worker is free: the next one is shared again.
+    await cluster.front.ask('DELETE', `/jobs/${(await held('next')).jobId}`);
+    cluster.s3.isClosed = false;
+  });
+
+  test('goes on without a worker that is killed, whose parts its own node computes', async () => {
+    const { jobId, other } = await held('helper');
+    await kill(workerAt(other));
+    cluster.s3.isClosed = false;
+    expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+    expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0 });
+    workers.push(await cluster.startWorker());
+    await allServed();
+  });
+
+  test('begins again when its own worker is killed, and nothing of the first attempt counts', async () => {
+    const { jobId, own } = await held('own');
+    await kill(workerAt(own));
+    const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
+    expect(again).toMatchObject({ crashes: 1 });
+    expect(again.node).not.toBe(own);
+    cluster.s3.isClosed = false;
+    expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+  });
+});

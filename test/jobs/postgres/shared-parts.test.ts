@@ -1,0 +1,140 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '#jobs/clock.js';
+import type { OfferedParts } from '#jobs/offered-parts.js';
+import { createJobRows } from '#jobs/postgres/job-rows.js';
+import { createPartRows } from '#jobs/postgres/part-rows.js';
+import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
+import { createSharedParts, type SharedParts } from '#jobs/postgres/shared-parts.js';
+import type { Claim, ClaimOrder, JobQueue } from '#jobs/queue.js';
+import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
+import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
+import { job, LEASE_MS, succeed } from '../queue-port-world.js';
+
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+const limits = { attemptsMax: 3, queueMax: 9, ownerQueueMax: 9, endedMax: 9, jobBytesMax: 100, leaseMs: LEASE_MS };
+const ORDER: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 100, take: () => true };
+const written = (name: string) =>
+  ({ type: 'succeed', result: { artifact: { name, bytes: 1, sha256: 'ab' } }, message: '' }) as const;
+
+describe.skipIf(!hasPostgresql)('parts of a running job', () => {
+  let world: TestSchema;
+  let documents: PostgresDocuments;
+  let queue: JobQueue;
+  let claim: Claim;
+  beforeEach(async () => {
+    world = await openTestSchema();
+    documents = await openPostgresDocuments({ database: world.database, schema: world.schema });
+    queue = createPostgresQueue({ ...placeOf(), node: 'own', documents, limits, log: quiet });
+    await queue.submit(job('shared', { estimatedBytes: 50 }));
+    claim = (await queue.claim(ORDER))!;
+  });
+  afterEach(async () => {
+    await queue.close();
+    await documents.close();
+    await world.drop();
+  });
+
+  const placeOf = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
+  /** What a node has of the parts of all. */
+  function partsOf(node: string, version = '1'): SharedParts {
+    const { database, schema } = placeOf();
+    const rows = createPartRows(database, schema, { node, version: () => version });
+    const parts = createSharedParts({ rows, documents, clock: systemClock, leaseMs: LEASE_MS });
+    parts.note(true);
+    return parts;
+  }
+  const offered = async (count: number): Promise<OfferedParts> => {
+    const parts = partsOf('own');
+    await parts.offer(claim.lease, count);
+    return parts;
+  };
+  const range = (count: number): number[] => Array.from({ length: count }, (_, part) => part);
+
+  test('are taken once each, by the node of the job and by others', async () => {
+    const own = await offered(20);
+    const nodes = ['a', 'b', 'c'].map((name) => partsOf(name));
+    const taken: number[] = [];
+    for (let isMore = true; isMore;) {
+      const claims = await Promise.all(nodes.map((node) => node.claim(ORDER)));
+      const back = await own.take(claim.lease);
+      const round = [...claims.flatMap((each) => each?.parts ?? []), ...(back === undefined ? [] : [back])];
+      for (const node of nodes) node.note(true);
+      isMore = round.length > 0;
+      taken.push(...round);
+    }
+    expect(taken.toSorted((a, b) => a - b)).toEqual(range(20));
+  });
+
+  test('come with what the job was submitted with, and with the outputs that others have written', async () => {
+    const own = await offered(2);
+    const other = partsOf('other');
+    const part = (await other.claim(ORDER))!;
+    expect(part).toMatchObject({
+      job: { job_id: 'backtest:shared' },
+      input: { payload: { of: 'shared' } },
+      parts: [0],
+    });
+    expect(await own.find(claim.lease, [0, 1])).toEqual([0, 1].map((each) => ({ part: each, written: null })));
+    expect(await other.complete(part.lease, written('outputs'))).toBe(true);
+    const [first] = await own.find(claim.lease, [0]);
+    expect(first!.written).toEqual({ artifact: { name: 'outputs', bytes: 1, sha256: 'ab' }, parts: [0] });
+  });
+
+  test('are seen by nodes that may take them, and by no others', async () => {
+    await offered(1);
+    const { database, schema } = placeOf();
+    const room = { lanes: ['heavy', 'light'] as const, freeBytes: 100, memoryBytes: 100 };
+    const seen = (node: string, version = '1', freeBytes = 100) =>
+      createJobRows(database, schema, { node, version: () => version }).waiting({ ...room, freeBytes });
+    expect(await seen('other')).toEqual({ jobs: false, parts: true });
+    expect(await seen('own')).toEqual({ jobs: false, parts: false });
+    expect(await seen('other', '2')).toEqual({ jobs: false, parts: false });
+    expect(await seen('other', '1', 49)).toEqual({ jobs: false, parts: false });
+    await queue.submit(job('next'));
+    expect(await seen('other')).toEqual({ jobs: true, parts: true });
+  });
+
+  test('are not for nodes of another version, for those without the memory, and for the node of the job', async () => {
+    await offered(3);
+    expect(await partsOf('other', '2').claim(ORDER)).toBeUndefined();
+    expect(await partsOf('other').claim({ ...ORDER, freeBytes: 49 })).toBeUndefined();
+    expect(await partsOf('own').claim(ORDER)).toBeUndefined();
+    expect(await partsOf('other').claim({ ...ORDER, lane: 'light' })).toBeUndefined();
+    expect(await partsOf('other').claim({ ...ORDER, exceptOwners: new Set(['']) })).toBeUndefined();
+    expect(await partsOf('other').claim({ ...ORDER, freeBytes: 50 })).toBeDefined();
+  });
+
+  test("that a node gives back, or was silent about, are the job's own node's to compute", async () => {
+    const own = await offered(2);
+    const other = partsOf('other');
+    const part = (await other.claim(ORDER))!;
+    await other.complete(part.lease, { type: 'crash', cause: 'its thread ended' });
+    other.note(true);
+    expect(await other.claim(ORDER), 'a job whose parts it cannot compute').toBeUndefined();
+    const silent = (await partsOf('silent').claim(ORDER))!;
+    expect(silent.parts).toEqual([1]);
+    expect(await own.take(claim.lease)).toBe(0);
+    expect(await own.take(claim.lease)).toBeUndefined();
+    await world.query(`UPDATE $schema.parts SET lease_until = now() - interval '1 s'`);
+    expect(await own.take(claim.lease)).toBe(1);
+  });
+
+  test('count for nothing once the attempt has ended', async () => {
+    const own = await offered(4);
+    const [late, silent] = [partsOf('late'), partsOf('silent')];
+    const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
+    await queue.complete(claim.lease, { type: 'release' });
+    expect(await late.complete(first.lease, written('late'))).toBe(false);
+    expect(await silent.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
+    silent.ask(claim.lease.jobId);
+    await expect.poll(() => second.lease.isLost).toBe(true);
+    expect(await partsOf('other').claim(ORDER)).toBeUndefined();
+
+    const again = (await queue.claim(ORDER))!;
+    await own.offer(again.lease, 2);
+    expect(await own.find(claim.lease, range(4))).toEqual([]);
+    await own.withdraw(again.lease);
+    expect(await queue.complete(again.lease, succeed)).toBe(true);
+    expect(await world.query('SELECT FROM $schema.parts')).toEqual([]);
+  });
+});

@@ -2,14 +2,16 @@ import { rebalanceDates } from '#domain/schedule/schedule.js';
 import type { Composer } from '#domain/backtest/simulate/compositions.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { treatmentOf } from '#domain/documents/treatment.js';
 import { compareText, orderFindings, type Finding } from '#domain/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
+import { placedHoldings } from '#domain/rebalance-pack/holdings.js';
 import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { reconciled, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
-import { Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { Refusal } from '#domain/refusal.js';
 import { previewRules, sessionWithData } from '#domain/rules/preview.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { Task } from '#jobs/tasks.js';
@@ -40,7 +42,9 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`);
   }
   const composition = compositionFor(composer, { indexId, session, engine });
-  const names = namesOf(sm, { question, session, weights: composition.weights });
+  const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents[indexId]!, (id) => documents[id])!; // one that decides
+  const { columns, findings } = placedHoldings({ sm, session, maxStaleSessions }, request);
+  const names = namesOf(sm, { question, session, weights: composition.weights, columns });
   const pack = packOf(names, request);
   const { weights: _weights, ...about } = composition;
   return {
@@ -50,7 +54,12 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     ...about,
     ...pack,
     reconciliation: reconciliationOf(sm, { question, composition, session, names, accounts: pack.accounts }),
-    findings: orderFindings([...composition.findings, ...pack.findings]),
+    findings: orderFindings([
+      ...pricedBefore(asked, market.dates.at(-1)!),
+      ...composition.findings,
+      ...findings,
+      ...pack.findings,
+    ]),
   };
 }
 
@@ -145,26 +154,15 @@ interface PackMarket {
   readonly question: RebalancePackQuestion;
   readonly session: number;
   readonly weights: ReadonlyMap<number, number>;
+  /** Of the names held. */
+  readonly columns: ReadonlySet<number>;
 }
 
-/** What is traded or held, by identifier. @throws Refusal VALIDATION_FAILED for holdings without a price, FX_MISSING */
-function namesOf(sm: SessionMarket, { question, session, weights }: PackMarket): KnownName[] {
+/** What is traded or held, by identifier. @throws Refusal FX_MISSING */
+function namesOf(sm: SessionMarket, { question, session, weights, columns }: PackMarket): KnownName[] {
   const { documents, indexId, request } = question;
-  const findings: Finding[] = [];
-  const columns = new Set(weights.keys());
-  request.accounts.forEach(({ holdings }, a) =>
-    holdings.forEach(({ identifier }, h) => {
-      const column = sm.columnOf(identifier);
-      if (column >= 0 && Number.isFinite(sm.carriedClose(session, column))) columns.add(column);
-      else
-        findings.push(
-          unpriced(identifier, `accounts[${a}].holdings[${h}].identifier`, column >= 0, sm.sessions[session]!),
-        );
-    }),
-  );
-  if (findings.length > 0) throw refuseWithFindings('body', findings);
   const rates = exchangeRates(sm, documents[indexId]!.currency);
-  return [...columns]
+  return [...new Set([...weights.keys(), ...columns])]
     .map((column): KnownName => {
       requireRate(rates, sm, session, column);
       return knownName({ sm, rates, session, sessions: request.adv_sessions }, column, weights.get(column) ?? 0);
@@ -172,9 +170,10 @@ function namesOf(sm: SessionMarket, { question, session, weights }: PackMarket):
     .toSorted((a, b) => compareText(a.identifier, b.identifier));
 }
 
-function unpriced(identifier: string, path: string, isKnown: boolean, day: Day): Finding {
-  const message = isKnown
-    ? `The served store has no price of ${identifier} on or before ${formatDay(day)}.`
-    : `The served store does not hold ${identifier}.`;
-  return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path, value: identifier };
+/** What is asked of a date after the last one of the store is answered of that. */
+function pricedBefore(asked: Day, last: Day): Finding[] {
+  if (asked <= last) return [];
+  const [wanted, day] = [formatDay(asked), formatDay(last)];
+  const message = `as_of is ${wanted}; the last date of the store is ${day}, whose closes price the orders.`;
+  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: wanted }];
 }

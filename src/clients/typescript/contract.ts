@@ -10,7 +10,7 @@ export interface ActionChoice {
   /** For one share held before, in the currency of the name; negative where it is paid. */
   readonly cash: number;
   /** Shares of another name; null of none. */
-  readonly received: ReceivedShares;
+  readonly received: ReceivedShares | null;
 }
 
 export interface ActionsView {
@@ -3030,8 +3030,8 @@ export interface IndexAction {
   readonly identifier: string;
   /** Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one. */
   readonly type: 'DIVIDEND' | 'SPECIAL_DIVIDEND' | 'RETURN_OF_CAPITAL' | 'SPLIT' | 'STOCK_DIVIDEND' | 'BONUS_ISSUE' | 'RIGHTS_ISSUE' | 'SPIN_OFF' | 'MERGER' | 'ACQUISITION' | 'DELISTING' | 'TICKER_CHANGE' | 'SILENT_DELISTING';
-  /** The value. */
-  readonly value: number;
+  /** As in the store; null of a name that ends where it does not say what a share is paid. */
+  readonly value: number | null;
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
   /** Day of the announcement; null where unknown. */
@@ -3042,6 +3042,8 @@ export interface IndexAction {
   readonly awaits_decision: boolean;
   /** What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown. */
   readonly choices: readonly ActionChoice[];
+  /** Close of the name before, in its currency; of a coming one on as_of. */
+  readonly price_before: number | null;
   /** At the close before; of a coming one on as_of. */
   readonly weight_before: number;
   /** At the close of its session; pro forma at prices that move by the action alone. */
@@ -3054,6 +3056,10 @@ export interface IndexAction {
   readonly divisor_before: number | null;
   /** The same behind it and all else of its session; null where it cannot be told yet. */
   readonly divisor_after: number | null;
+  /** Of a coming one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; else null. */
+  readonly proceeds: number | null;
+  /** Of a coming one after which the name is another: the shares of that one; else null. */
+  readonly received: ReceivedShares | null;
 }
 
 export interface IndexBooksPayload {
@@ -4430,7 +4436,7 @@ export interface OverviewView {
 }
 
 export interface PackAccount {
-  /** Display name. */
+  /** One account a name; AUM is that of `aum`. */
   readonly name: string;
   /** In the currency of the index. */
   readonly cash?: number | undefined;
@@ -5028,7 +5034,7 @@ export interface RebalancePackRequest {
   readonly accounts?: readonly PackAccount[] | undefined;
   /** A further account of so much cash, AUM: what a purchase of the whole index takes. */
   readonly aum?: number | null | undefined;
-  /** Shares that orders of a name are multiples of; 1 unless given. */
+  /** Shares that what is held of a name afterwards is a multiple of; 1 unless given. */
   readonly lot_sizes?: Readonly<Record<string, number>> | undefined;
   /** Share of the daily volume that is traded. */
   readonly participation?: number | undefined;
@@ -5209,15 +5215,14 @@ export interface RebalancedName {
   readonly price: number | null;
 }
 
-/** Shares of another name; null of none. */
-export type ReceivedShares = {
+export interface ReceivedShares {
   /** Asset identifier. */
   readonly identifier: string;
   /** Shares for one held before. */
   readonly ratio: number;
   /** Beside what was held of that name. */
   readonly weight: number;
-} | null;
+}
 
 export interface ReconciledAccount {
   /** Display name. */

@@ -10,6 +10,14 @@ const meanings = Object.entries(ACTION_CHOICES)
   .join('; ');
 const figure = (description: string) => z.number().nullable().meta({ description });
 
+const ReceivedShares = z
+  .strictObject({
+    identifier: z.string(),
+    ratio: z.number().meta({ description: 'Shares for one held before.' }),
+    weight: z.number().meta({ description: 'Beside what was held of that name.' }),
+  })
+  .meta({ id: 'ReceivedShares' });
+
 export const ActionsView = z
   .strictObject({
     ...runState,
@@ -25,7 +33,9 @@ export const ActionsView = z
               description:
                 'Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.',
             }),
-            value: z.number(),
+            value: z.number().nullable().meta({
+              description: 'As in the store; null of a name that ends where it does not say what a share is paid.',
+            }),
             related: z
               .string()
               .nullable()
@@ -48,14 +58,7 @@ export const ActionsView = z
                     cash: z.number().meta({
                       description: 'For one share held before, in the currency of the name; negative where it is paid.',
                     }),
-                    received: z
-                      .strictObject({
-                        identifier: z.string(),
-                        ratio: z.number().meta({ description: 'Shares for one held before.' }),
-                        weight: z.number().meta({ description: 'Beside what was held of that name.' }),
-                      })
-                      .nullable()
-                      .meta({ id: 'ReceivedShares', description: 'Shares of another name; null of none.' }),
+                    received: ReceivedShares.nullable().meta({ description: 'Shares of another name; null of none.' }),
                   })
                   .meta({ id: 'ActionChoice' }),
               )
@@ -63,12 +66,19 @@ export const ActionsView = z
                 description:
                   'What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown.',
               }),
+            price_before: figure('Close of the name before, in its currency; of a coming one on as_of.'),
             weight_before: z.number().meta({ description: 'At the close before; of a coming one on as_of.' }),
             weight_after: figure('At the close of its session; pro forma at prices that move by the action alone.'),
             shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
             shares_after: figure('The same behind it; null where it depends on a decision or on a tax.'),
             divisor_before: figure('Divisor of the index; null of a strategy.'),
             divisor_after: figure('The same behind it and all else of its session; null where it cannot be told yet.'),
+            proceeds: figure(
+              'Of a coming one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; else null.',
+            ),
+            received: ReceivedShares.nullable().meta({
+              description: 'Of a coming one after which the name is another: the shares of that one; else null.',
+            }),
           })
           .meta({ id: 'IndexAction' }),
       )

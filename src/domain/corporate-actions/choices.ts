@@ -1,5 +1,5 @@
 import type { CorporateAction } from '../market/market-data.js';
-import { exRights, rightsTerms, type BeforeAction } from './pro-forma.js';
+import { exRights, rightsTerms, taken, type BeforeAction, type Received, type WorthOf } from './pro-forma.js';
 
 /** What a holder can decide. */
 export const ACTION_CHOICES = {
@@ -24,14 +24,6 @@ export interface AfterChoice {
   readonly others: number;
   /** Shares received of another name, null of none. */
   readonly received: Received | null;
-}
-
-export interface Received {
-  readonly identifier: string;
-  /** For one share held before. */
-  readonly ratio: number;
-  /** Of what is received, beside what was held of that name. */
-  readonly weight: number;
 }
 
 /** The sides of an offer, both for one name on one day. */
@@ -80,17 +72,10 @@ export function rightsChoices(action: CorporateAction, { weight, price }: Before
   });
 }
 
-/**
- * The sides of an offer.
- * @param worth one share of a name in another's, both of them as prices stand; null where one has none
- */
-export function offerChoices(
-  { cash, shares }: Offer,
-  { weight, price }: BeforeAction,
-  worth: (of: string) => number | null,
-): AfterChoice[] {
+/** The sides of an offer. */
+export function offerChoices({ cash, shares }: Offer, { weight, price }: BeforeAction, worth: WorthOf): AfterChoice[] {
   const money = cash.value > 0 ? cash.value : price; // Without a price the last close is paid.
-  const taken: AfterChoice = {
+  const paid: AfterChoice = {
     choice: 'accept_cash',
     weight: 0,
     shares: 0,
@@ -100,8 +85,8 @@ export function offerChoices(
   };
   const { related, value: ratio } = shares;
   const each = related === null ? null : worth(related);
-  if (related === null || each === null) return [taken];
+  if (related === null || each === null) return [paid];
   const others = 1 / (1 - weight + weight * ratio * each);
-  const received = { identifier: related, ratio, weight: weight * ratio * each * others };
-  return [taken, { choice: 'accept_shares', weight: 0, shares: 0, cash: 0, others, received }];
+  const received = taken(weight, ratio, { identifier: related, each });
+  return [paid, { choice: 'accept_shares', weight: 0, shares: 0, cash: 0, others, received }];
 }

@@ -1,13 +1,26 @@
+import { proceedsOf } from '../backtest/simulate/book-events.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction, type ReturnVariant } from '../market/market-data.js';
 
 /** A name of an index before an action, and how the index treats it. */
 export interface BeforeAction {
   readonly weight: number;
-  /** In the currency of the action. */
+  /** In the currency of the action, of a share as it is on its ex-date. */
   readonly price: number;
   readonly variant: ReturnVariant;
-  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'>;
+  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'delisting'>;
+}
+
+/** One share of another name in shares of the one that is looked at, at prices as they stand; null without a price. */
+export type WorthOf = (identifier: string) => number | null;
+
+/** Shares of another name. */
+export interface Received {
+  readonly identifier: string;
+  /** For one share held before. */
+  readonly ratio: number;
+  /** Of what is received, beside what was held of that name. */
+  readonly weight: number;
 }
 
 /** An index after an action at prices that move by it alone. */
@@ -17,19 +30,24 @@ export interface ProForma {
   readonly shares: number | null;
   /** Over the divisor before. */
   readonly divisor: number | null;
+  /** What a share of a name that leaves is paid, which buys the others; null of one that stays or turns into another. */
+  readonly proceeds: number | null;
+  readonly received: Received | null;
 }
 
-const UNCHANGED = { shares: 1, divisor: 1 };
-const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null };
+const STAYS = { proceeds: null, received: null };
+const UNCHANGED = { shares: 1, divisor: 1, ...STAYS };
+const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS };
 
 /**
  * What an action is to do to an index. Cash that the level reinvests goes into the name; other cash leaves the index
- * with it. Null where it depends on a decision or on a tax.
+ * with it. What a name that ends is paid buys the others; of an offer of cash or shares it is the shares. Null where it
+ * depends on a decision or on a tax.
  */
-export function proForma(action: CorporateAction, before: BeforeAction): ProForma {
+export function proForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
   const { weight, variant, treatment } = before;
-  if (ACTION_KINDS[type] === 'ratio') return { weight, shares: treatment.splits === 'apply' ? value : 1, divisor: 1 };
+  if (ACTION_KINDS[type] === 'ratio') return { ...UNCHANGED, weight, shares: treatment.splits === 'apply' ? value : 1 };
   switch (type) {
     case 'DIVIDEND':
       if (variant === 'net') return { ...UNKNOWN, weight };
@@ -40,7 +58,7 @@ export function proForma(action: CorporateAction, before: BeforeAction): ProForm
     case 'MERGER':
     case 'ACQUISITION':
     case 'DELISTING':
-      return { weight: 0, shares: 0, divisor: null };
+      return ended(action, before, worth);
     case 'RIGHTS_ISSUE': {
       const terms = rightsTerms(action);
       return terms === null ? UNKNOWN : afterRights(before, terms);
@@ -53,10 +71,37 @@ export function proForma(action: CorporateAction, before: BeforeAction): ProForm
   }
 }
 
+function ended(
+  { type, value, related }: CorporateAction,
+  { weight, price, treatment }: BeforeAction,
+  worth: WorthOf,
+): ProForma {
+  const each = type === 'MERGER' && related !== null && value > 0 ? worth(related) : null;
+  if (each !== null)
+    return {
+      weight: 0,
+      shares: 0,
+      divisor: 1,
+      proceeds: null,
+      received: taken(weight, value, { identifier: related!, each }),
+    };
+  const proceeds = type === 'MERGER' ? undefined : proceedsOf(value, type === 'DELISTING', treatment.delisting);
+  return { weight: 0, shares: 0, divisor: null, proceeds: proceeds ?? price, received: null };
+}
+
+/** Shares of another name instead of those of one, so many for one. @param each worth of one of them in shares of the name */
+export function taken(
+  weight: number,
+  ratio: number,
+  { identifier, each }: { readonly identifier: string; readonly each: number },
+): Received {
+  return { identifier, ratio, weight: (weight * ratio * each) / (1 - weight + weight * ratio * each) };
+}
+
 function afterCash({ weight, price }: BeforeAction, cash: number, isReinvested: boolean): ProForma {
   const paid = cash / price;
   if (!(paid < 1)) return UNKNOWN;
-  if (isReinvested) return { weight, shares: 1 / (1 - paid), divisor: 1 - weight * paid };
+  if (isReinvested) return { ...STAYS, weight, shares: 1 / (1 - paid), divisor: 1 - weight * paid };
   return { weight: (weight * (1 - paid)) / (1 - weight * paid), ...UNCHANGED };
 }
 
@@ -79,5 +124,5 @@ export function exRights(price: number, { ratio, subscription }: RightsTerms): n
 /** As levels grow: over the theoretical price ex rights. What is subscribed enters the divisor with the new shares. */
 function afterRights({ weight, price }: BeforeAction, terms: RightsTerms): ProForma {
   const subscribed = (terms.ratio * terms.subscription) / price;
-  return { weight, shares: price / exRights(price, terms), divisor: 1 + weight * subscribed };
+  return { ...STAYS, weight, shares: price / exRights(price, terms), divisor: 1 + weight * subscribed };
 }

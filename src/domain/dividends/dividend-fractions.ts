@@ -1,3 +1,4 @@
+import { sharesToCome } from '../corporate-actions/share-basis.js';
 import type { Day } from '../days.js';
 import type { TreatmentSpec } from '../documents/index-document.js';
 import { exchangeRates } from '../market/exchange-rates.js';
@@ -56,6 +57,7 @@ export function dividendsPaid(sm: SessionMarket, terms: DividendTerms): Dividend
 export function dividendsToCome(sm: SessionMarket, session: number, terms: DividendTerms): DividendFraction[] {
   const rates = exchangeRates(sm, terms.currency);
   const day = sm.sessions[session]!;
+  const shares = sharesToCome(sm, session, terms.splits);
   const known = sm.market.actions.filter(
     ({ status, exDay, announcedDay }) =>
       status !== 'cancelled' && exDay > day && (announcedDay === null || announcedDay <= day),
@@ -63,10 +65,9 @@ export function dividendsToCome(sm: SessionMarket, session: number, terms: Divid
   return known.flatMap((action): DividendFraction[] => {
     const column = sm.columnOf(action.identifier);
     if (action.type !== 'DIVIDEND' || column < 0) return [];
-    const own = known.filter(({ identifier, exDay }) => identifier === action.identifier && exDay <= action.exDay);
     const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
     const price = sm.carriedClose(session, column) * rate;
-    const fraction = (action.value * rate * ratioOf(sm, own, terms)) / price;
+    const fraction = (action.value * rate * shares(action.identifier, action.exDay)) / price;
     return Number.isFinite(fraction) ? [entry(action, action.exDay, fraction)] : [];
   });
 }

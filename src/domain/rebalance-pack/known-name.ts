@@ -37,32 +37,61 @@ export function knownBefore(known: KnownOn, later: KnownName, until: number): Kn
   return { ...later, price: price / ratio, adv: adv === null ? null : adv * ratio };
 }
 
+interface Split {
+  readonly session: number;
+  /** Shares after it for one before. */
+  readonly ratio: number;
+}
+
+const NO_SPLITS: readonly Split[] = [];
+
+/** Splits of each name, the latest last; none where the prices of the store are without them. */
+const splitsByMarket = new WeakMap<SessionMarket, ReadonlyMap<number, readonly Split[]>>();
+
+function splitsOf(sm: SessionMarket, column: number): readonly Split[] {
+  const known = splitsByMarket.get(sm) ?? allSplits(sm);
+  splitsByMarket.set(sm, known);
+  return known.get(column) ?? NO_SPLITS;
+}
+
+function allSplits({ actions, market }: SessionMarket): ReadonlyMap<number, readonly Split[]> {
+  const splits = new Map<number, Split[]>();
+  if (market.adjustment !== 'none') return splits;
+  for (const { session, column, action } of actions.all) {
+    if (ACTION_KINDS[action.type] !== 'ratio') continue;
+    const own = splits.get(column) ?? [];
+    own.push({ session, ratio: action.value });
+    splits.set(column, own);
+  }
+  return splits;
+}
+
 /** Shares of a later session for one share of an earlier one. */
 function splitsBetween(
-  { actions, market }: SessionMarket,
+  sm: SessionMarket,
   column: number,
   { after, until }: { readonly after: number; readonly until: number },
 ): number {
-  if (market.adjustment !== 'none') return 1;
-  const { all, starts } = actions;
   let ratio = 1;
-  for (let a = starts[after + 1]!; a < starts[until + 1]!; a++) {
-    const { column: of, action } = all[a]!;
-    if (of === column && ACTION_KINDS[action.type] === 'ratio') ratio *= action.value;
-  }
+  for (const split of splitsOf(sm, column))
+    if (split.session > after && split.session <= until) ratio *= split.ratio;
   return ratio;
 }
 
-/** Mean VOLUME of the last sessions that have one, null without any. */
+/** Mean VOLUME of the last sessions that have one, in shares of the session; null without any. */
 function meanVolume({ sm, session, sessions }: KnownOn, column: number): number | null {
   const volumes = sm.market.fields.get('VOLUME');
   if (volumes === undefined) return null;
+  const splits = splitsOf(sm, column);
+  let split = splits.findLastIndex((one) => one.session <= session);
+  let ratio = 1;
   let sum = 0;
   let count = 0;
   for (let at = session; at >= 0 && count < sessions; at--) {
+    while (split >= 0 && splits[split]!.session > at) ratio *= splits[split--]!.ratio;
     const volume = sm.valueAt(volumes, at, column);
     if (Number.isNaN(volume)) continue;
-    sum += volume;
+    sum += volume * ratio;
     count++;
   }
   return count === 0 ? null : sum / count;

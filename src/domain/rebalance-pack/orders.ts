@@ -1,4 +1,4 @@
-import { costOf, marginalCost, type TradeTerms } from './trade-costs.js';
+import { costOf, type TradeTerms } from './trade-costs.js';
 
 /** One name as orders see it. */
 export interface PackName extends TradeTerms {
@@ -30,22 +30,20 @@ export interface FilledAccount {
   readonly isShort: boolean;
 }
 
-/** Reductions of one account: of the largest order by so many lots at once that no other would come first. */
-const REDUCTIONS_MAX = 5_000_000;
-
 /**
- * The orders that bring an account to the weights wanted: lots times the half-even rounding of weight * value / (price
- * * lot). Where cash does not suffice, purchases are lowered lot by lot, that which changes least in proportion first.
+ * The orders that bring an account to the weights wanted, of what is left behind their costs: lots times the half-even
+ * rounding of weight * net value / (price * lot). Where cash does not suffice, purchases are lowered lot by lot: those
+ * that were rounded up first.
  * @param held shares by position of the names, [n]
  */
 export function ordersOf(names: readonly PackName[], held: Float64Array, cash: number): FilledAccount {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
+  const net = netValue(names, held, value);
   const orders = names.map((name, i): Order => {
-    const lots = roundHalfEven((name.weight * value) / (name.price * name.lot));
+    const lots = roundHalfEven((name.weight * net) / (name.price * name.lot));
     return { name, before: held[i]!, after: name.weight === 0 ? 0 : lots * name.lot };
   });
-  let left = orders.reduce((sum, order) => sum - paid(order), cash);
-  const isShort = left < 0 && (left = lowered(orders, left)) < 0;
+  const left = lowered(orders, { net, cash });
   const cost = orders.reduce((sum, order) => sum + orderCost(order), 0);
   const traded = orders.reduce((sum, { name, before, after }) => sum + Math.abs(after - before) * name.price, 0);
   return {
@@ -54,8 +52,29 @@ export function ordersOf(names: readonly PackName[], held: Float64Array, cash: n
     cost,
     turnover: value === 0 ? 0 : traded / 2 / value,
     orders: orders.filter(({ before, after }) => before !== after),
-    isShort,
+    isShort: left < 0,
   };
+}
+
+/** Halvings of the value, after which it has no further digits. */
+const HALVINGS = 60;
+
+/**
+ * What an account is worth behind the costs of its trades in fractions of shares: that at the weights wanted of which
+ * it and the costs are the value before. The value itself where costs take all of it.
+ * @cost O(n)
+ */
+function netValue(names: readonly PackName[], held: Float64Array, value: number): number {
+  const costAt = (net: number): number =>
+    names.reduce((sum, name, i) => sum + costOf(name, Math.abs((name.weight * net) / name.price - held[i]!)), 0);
+  if (costAt(value) === 0 || costAt(0) >= value) return value;
+  let [below, above] = [0, value];
+  for (let n = 0; n < HALVINGS; n++) {
+    const middle = (below + above) / 2;
+    if (middle + costAt(middle) <= value) below = middle;
+    else above = middle;
+  }
+  return below;
 }
 
 /** Shares to the nearest whole number, of two as near the even one. */
@@ -75,64 +94,98 @@ function paid(order: Order): number {
   return (order.after - order.before) * order.name.price + orderCost(order);
 }
 
-/** Lowers purchases until cash is not negative any more. @returns the cash then @cost O((n + reductions) log n) */
-function lowered(orders: readonly Order[], cash: number): number {
-  const lotsOf = ({ name, before, after }: Order) => (after - before) / name.lot;
-  const queue = largestFirst(
-    orders.filter((order) => order.after > order.before),
-    lotsOf,
-  );
-  let left = cash;
-  for (let n = 0; left < 0 && n < REDUCTIONS_MAX; n++) {
-    const order = queue.first();
-    if (order === undefined) return left;
-    const { price, lot } = order.name;
-    const lots = lotsOf(order);
-    // What one lot gives back at most: fewer lots than this are never enough.
-    const most = price * lot + marginalCost(order.name, order.after - order.before) * lot;
-    const next = queue.second();
-    const ahead = next === undefined ? lots : Math.floor(lots - lotsOf(next));
-    const count = Math.min(Math.max(1, Math.min(ahead, Math.floor(-left / most))), Math.max(1, Math.floor(lots)));
-    const before = paid(order);
-    order.after = Math.max(order.before, order.after - count * lot);
-    left += before - paid(order);
+interface Funds {
+  /** Value behind the costs. */
+  readonly net: number;
+  readonly cash: number;
+}
+
+/**
+ * Lowers purchases lot by lot until cash is not negative any more: those that were rounded up by one lot each, that
+ * which changes least in proportion to its order first; then any, that first of which the whole change is the least.
+ * @returns the cash then
+ * @cost O((n + lots given up) log n), of those given up beyond the rounding the last n
+ */
+function lowered(orders: readonly Order[], { net, cash }: Funds): number {
+  const left = orders.reduce((sum, order) => sum - paid(order), cash);
+  if (left >= 0) return left;
+  const purchases = orders.filter(({ before, after }) => after > before);
+  const whole = new Map(purchases.map(({ name, before, after }) => [name, after - before]));
+  const shareOf = ({ name, before, after }: Order) => (whole.get(name)! - (after - before) + name.lot) / whole.get(name)!;
+  const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
+  const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => shareOf(a) - shareOf(b));
+  let rest = left;
+  for (const order of rounded) {
+    if (rest >= 0) return rest;
+    rest += giveUp(order, 1);
+  }
+  rest += giveUpAlike(purchases, whole, rest);
+  const queue = leastFirst(purchases, shareOf);
+  for (let order = queue.first(); rest < 0 && order !== undefined; order = queue.first()) {
+    rest += giveUp(order, 1);
     queue.settle();
   }
-  return left;
+  return rest;
+}
+
+/** Lowers a purchase by some lots, at most to what is held. @returns the cash that it gives back */
+function giveUp(order: Order, lots: number): number {
+  const before = paid(order);
+  order.after = Math.max(order.before, order.after - lots * order.name.lot);
+  return before - paid(order);
+}
+
+/**
+ * Lowers all purchases by the largest share of their orders that is certainly not too much, in whole lots: what giving
+ * up one lot after the other comes to, without a queue of millions.
+ * @returns the cash that they give back, not enough alone
+ */
+function giveUpAlike(purchases: readonly Order[], whole: ReadonlyMap<PackName, number>, cash: number): number {
+  if (cash >= 0) return 0;
+  const lowest = ({ name, before, after }: Order, share: number): number => {
+    const first = before + whole.get(name)!;
+    return Math.max(before, Math.min(after, first - Math.floor((share * whole.get(name)!) / name.lot) * name.lot));
+  };
+  const back = (share: number): number =>
+    purchases.reduce((sum, order) => sum + paid(order) - paid({ ...order, after: lowest(order, share) }), 0);
+  let [enough, short] = [1, 0];
+  for (let n = 0; n < HALVINGS; n++) {
+    const middle = (enough + short) / 2;
+    if (cash + back(middle) < 0) short = middle;
+    else enough = middle;
+  }
+  const given = back(short);
+  for (const order of purchases) order.after = lowest(order, short);
+  return given;
 }
 
 interface OrderQueue {
   first(): Order | undefined;
-  second(): Order | undefined;
-  /** Finds the place of the first, whose key fell; one without any lots left leaves. */
+  /** Finds the place of the first, whose key grew; one without any shares left leaves. */
   settle(): void;
 }
 
 /** A binary heap; of equal keys the earlier name is first. */
-function largestFirst(orders: readonly Order[], keyOf: (order: Order) => number): OrderQueue {
+function leastFirst(orders: readonly Order[], keyOf: (order: Order) => number): OrderQueue {
   const place = new Map(orders.map((order, i) => [order, i]));
   const isBefore = (a: Order, b: Order) =>
-    keyOf(a) > keyOf(b) || (keyOf(a) === keyOf(b) && place.get(a)! < place.get(b)!);
-  const heap = orders.toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
+    keyOf(a) < keyOf(b) || (keyOf(a) === keyOf(b) && place.get(a)! < place.get(b)!);
+  const heap = orders.filter(({ before, after }) => after > before).toSorted((a, b) => (isBefore(a, b) ? -1 : 1));
   return {
     first: () => heap[0],
-    second() {
-      const [, left, right] = heap;
-      return left === undefined || right === undefined ? left : isBefore(left, right) ? left : right;
-    },
     settle() {
-      if (keyOf(heap[0]!) <= 0) {
+      if (heap[0]!.after <= heap[0]!.before) {
         const last = heap.pop()!;
         if (heap.length === 0) return;
         if (last !== heap[0]) heap[0] = last;
       }
       for (let at = 0; ;) {
-        let largest = at;
+        let least = at;
         for (const child of [2 * at + 1, 2 * at + 2])
-          if (child < heap.length && isBefore(heap[child]!, heap[largest]!)) largest = child;
-        if (largest === at) return;
-        [heap[at], heap[largest]] = [heap[largest]!, heap[at]!];
-        at = largest;
+          if (child < heap.length && isBefore(heap[child]!, heap[least]!)) least = child;
+        if (least === at) return;
+        [heap[at], heap[least]] = [heap[least]!, heap[at]!];
+        at = least;
       }
     },
   };

@@ -3,6 +3,10 @@ import { AssetIdentifier, IsoDate } from '../shape.js';
 
 const NAMES_MAX = 20_000;
 const ACCOUNTS_MAX = 100;
+
+/** Name of the account that `aum` makes. */
+export const AUM = 'AUM';
+
 const amount = z.number().min(-1e15).max(1e15).nullable().default(null);
 
 const PackHolding = z
@@ -34,7 +38,7 @@ export const RebalancePackRequest = z
       .array(
         z
           .strictObject({
-            name: z.string().min(1).max(100),
+            name: z.string().min(1).max(100).meta({ description: 'One account a name; AUM is that of `aum`.' }),
             cash: z.number().min(0).max(1e15).default(0).meta({ description: 'In the currency of the index.' }),
             holdings: z
               .array(PackHolding)
@@ -56,7 +60,7 @@ export const RebalancePackRequest = z
     lot_sizes: z
       .record(AssetIdentifier, z.int().min(1).max(1e9))
       .default({})
-      .meta({ description: 'Shares that orders of a name are multiples of; 1 unless given.' }),
+      .meta({ description: 'Shares that what is held of a name afterwards is a multiple of; 1 unless given.' }),
     participation: z
       .number()
       .gt(0)
@@ -81,6 +85,18 @@ export const RebalancePackRequest = z
         params: { finding: 'REQUIRED' },
         message: 'or aum is needed: neither is given',
       });
+    const taken = new Set(aum === null ? [] : [AUM]);
+    accounts.forEach(({ name }, at) => {
+      if (taken.has(name))
+        context.addIssue({
+          code: 'custom',
+          path: ['accounts', at, 'name'],
+          input: name,
+          params: { finding: 'DUPLICATE_ID' },
+          message: `is ${name}, the name of another account`,
+        });
+      taken.add(name);
+    });
   })
   .meta({ id: 'RebalancePackRequest' });
 export type RebalancePackRequest = z.output<typeof RebalancePackRequest>;

@@ -1,7 +1,8 @@
 import type { Finding } from '../findings.js';
+import { refuseWithFindings } from '../refusal.js';
 import { capacityOf, daysToTrade, liquidationOf, quantile } from './liquidity.js';
 import { orderCost, ordersOf, type Order, type PackName } from './orders.js';
-import type { RebalancePackRequest } from './pack-request.js';
+import { AUM, type RebalancePackRequest } from './pack-request.js';
 
 /** What is known of a name on the date of a pack. */
 export interface KnownName {
@@ -48,10 +49,10 @@ export interface Pack {
   readonly findings: readonly Finding[];
 }
 
-/** Name of the account that `aum` makes. */
-const AUM = 'AUM';
-
-/** @param names of the composition and of the holdings, by identifier; every one with a price */
+/**
+ * @param names of the composition and of the holdings, by identifier; every one with a price
+ * @throws Refusal VALIDATION_FAILED for an account that is worth nothing
+ */
 export function packOf(names: readonly KnownName[], request: RebalancePackRequest): Pack {
   const { participation, cost } = request;
   const lots = new Map(Object.entries(request.lot_sizes));
@@ -73,6 +74,7 @@ export function packOf(names: readonly KnownName[], request: RebalancePackReques
       shares[i]! += own ?? value! / names[i]!.price;
     }
     const filled = ordersOf(packed, shares, cash);
+    if (!(filled.value > 0)) throw refuseWithFindings('body', [worthNothing(name, filled.value, at)]);
     if (filled.isShort) findings.push(shortOfCash(name, filled.cash, at));
     shares.forEach((own, i) => (held[i]! += Math.abs(own)));
     for (const { name: own, before, after } of filled.orders)
@@ -131,6 +133,15 @@ function tradeOf(order: Order, { value, valueAfter, participation }: Valued): Pa
     days_to_trade: daysToTrade({ shares, adv: name.adv }, participation),
     cost: orderCost(order),
     reason: before === 0 ? 'add' : name.weight === 0 ? 'delete' : 'reweight',
+  };
+}
+
+function worthNothing(account: string, value: number, position: number): Finding {
+  return {
+    severity: 'error',
+    code: 'OUT_OF_RANGE',
+    message: `The account ${account} is worth ${value} at the closes; more than 0 is needed.`,
+    path: `accounts[${position}]`,
   };
 }
 

@@ -17,9 +17,3 @@ export function costOf({ price, adv, spreadBps, impactBps }: TradeTerms, shares:
   const impact = adv === null ? 0 : impactBps * Math.sqrt(shares / adv);
   return (shares * price * (spreadBps / 2 + impact)) / 10_000;
 }
-
-/** Cost of one share more. */
-export function marginalCost({ price, adv, spreadBps, impactBps }: TradeTerms, shares: number): number {
-  const impact = adv === null ? 0 : 1.5 * impactBps * Math.sqrt(shares / adv);
-  return (price * (spreadBps / 2 + impact)) / 10_000;
-}

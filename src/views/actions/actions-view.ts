@@ -7,10 +7,12 @@ import {
   type AfterChoice,
   type Offer,
 } from '#domain/corporate-actions/choices.js';
-import { proForma, type BeforeAction } from '#domain/corporate-actions/pro-forma.js';
+import { proForma, type ProForma, type WorthOf } from '#domain/corporate-actions/pro-forma.js';
+import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
-import type { CorporateAction } from '#domain/market/market-data.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/search.js';
@@ -98,12 +100,15 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
         state: 'effective',
         awaits_decision: false,
         choices: [],
+        price_before: sm.carriedClose(session, column),
         weight_before: weight,
         weight_after: 0,
         shares_before: sharesAt(at - 1, column, weight),
         shares_after: 0,
         divisor_before: divisor?.[at - 1] ?? null,
         divisor_after: divisor?.[at] ?? null,
+        proceeds: null,
+        received: null,
       },
     ];
   });
@@ -138,24 +143,24 @@ function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<Actio
 }
 
 function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: RowInput) {
-  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant, treatment } = columns.header;
+  const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
+  const treatment = TreatmentSpec.parse({ ...columns.header.treatment });
+  const sharesBy = sharesToCome(sm, sm.sessionAt(days.at(-1)!), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
-  /** Worth of a share of one name in shares of another. */
-  const worthIn = (t: number, column: number) => (identifier: string) => {
-    const other = sm.columnOf(identifier);
-    const session = sm.sessionAt(days[t]!);
-    const valueOf = (of: number) => sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of));
-    const worth = other < 0 ? NaN : valueOf(other) / valueOf(column);
-    return Number.isFinite(worth) ? worth : null;
-  };
-  const choicesOf = (action: CorporateAction, held: BeforeAction, t: number): AfterChoice[] => {
-    const offer = offers.get(action);
-    return offer === undefined
-      ? rightsChoices(action, held)
-      : offerChoices(offer, held, worthIn(t, sm.columnOf(action.identifier)));
-  };
+  /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
+  const worthIn =
+    ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
+    (identifier) => {
+      const session = sm.sessionAt(days[t]!);
+      const valueOf = (name: string, of: number) =>
+        (sm.carriedClose(session, of) * (rates.isNative(of) ? 1 : rates.rateAt(session, of))) / sharesBy(name, exDay);
+      const other = sm.columnOf(identifier);
+      if (other < 0 || !sm.isPriceable(session, other, treatment.max_stale_sessions)) return null;
+      const worth = valueOf(identifier, other) / valueOf(own, sm.columnOf(own));
+      return Number.isFinite(worth) ? worth : null;
+    };
   return (action: CorporateAction): Row | null => {
     const place = places.get(action.identifier);
     const column = sm.columnOf(action.identifier);
@@ -165,30 +170,40 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
     const weight = place === undefined || column < 0 ? 0 : weightAt(before, place);
     if (weight === 0) return null;
     const shares = sharesAt(before, column, weight);
-    const held = { weight, price: sm.carriedClose(sm.sessionAt(days[before]!), column), variant, treatment };
+    const close = sm.carriedClose(sm.sessionAt(days[before]!), column);
+    const split = isComing && ACTION_KINDS[action.type] !== 'ratio' ? sharesBy(action.identifier, action.exDay) : 1;
+    const held = { weight, price: close / split, variant, treatment };
+    const worth = worthIn(action, before);
     const after = isComing
-      ? pending(proForma(action, held), shares, divisor?.[before] ?? null)
+      ? pending(proForma(action, held, worth), { shares, split, divisor: divisor?.[before] ?? null })
       : {
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
           divisor: divisor?.[at] ?? null,
+          proceeds: null,
+          received: null,
         };
+    const offer = offers.get(action);
+    const choices = offer === undefined ? rightsChoices(action, held) : offerChoices(offer, held, worth);
     return {
       ex_date: formatDay(action.exDay),
       identifier: action.identifier,
       type: action.type,
-      value: action.value,
+      value: action.value === 0 && ACTION_KINDS[action.type] === 'structural' ? null : action.value,
       related: action.related,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: isComing ? 'coming' : 'effective',
-      awaits_decision: isComing && (action.type === 'RIGHTS_ISSUE' || offers.has(action)),
-      choices: isComing ? choicesOf(action, held, before).map((choice) => choiceRow(choice, shares)) : [],
+      awaits_decision: isComing && (action.type === 'RIGHTS_ISSUE' || offer !== undefined),
+      choices: isComing ? choices.map((choice) => choiceRow(choice, { shares, split })) : [],
+      price_before: finite(close),
       weight_before: weight,
       weight_after: after.weight,
       shares_before: shares,
       shares_after: finite(after.shares),
       divisor_before: divisor?.[before] ?? null,
       divisor_after: after.divisor,
+      proceeds: after.proceeds,
+      received: after.received,
     };
   };
 }
@@ -218,15 +233,29 @@ const FIGURES = [
   'divisor_after',
 ] as const satisfies readonly (keyof Row)[];
 
-function choiceRow({ choice, weight, shares, cash, received }: AfterChoice, before: number): Row['choices'][number] {
-  return { choice, weight_after: weight, shares_after: before * shares, cash, received };
+/** A holding before an action. */
+interface Held {
+  /** Index shares. */
+  readonly shares: number;
+  /** Shares that one of them has become by then. */
+  readonly split: number;
 }
 
-function pending(after: ReturnType<typeof proForma>, shares: number, divisor: number | null) {
+function choiceRow(
+  { choice, weight, shares, cash, received }: AfterChoice,
+  { shares: before, split }: Held,
+): Row['choices'][number] {
+  const taken = received && { ...received, ratio: received.ratio * split };
+  return { choice, weight_after: weight, shares_after: before * shares, cash: cash * split, received: taken };
+}
+
+function pending(after: ProForma, { shares, split, divisor }: Held & { readonly divisor: number | null }) {
   return {
     weight: after.weight,
     shares: after.shares === null ? null : shares * after.shares,
     divisor: after.divisor === null || divisor === null ? null : divisor * after.divisor,
+    proceeds: after.proceeds === null ? null : after.proceeds * split,
+    received: after.received && { ...after.received, ratio: after.received.ratio * split },
   };
 }
 

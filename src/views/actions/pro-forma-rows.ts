@@ -45,11 +45,11 @@ export function proFormaRows(actions: readonly Action[], held: readonly HeldName
 function rowsBehind(action: Action, choice: Choice | null, held: readonly HeldName[]): ProFormaRow[] {
   const { ex_date, identifier, type, weight_before: weight, shares_before: shares } = action;
   const after = choice ?? action;
-  const received = choice?.received ?? null;
+  const { received } = after;
   const left = after.weight_after === null ? null : 1 - after.weight_after - (received?.weight ?? 0);
   const others = left === null || weight === 1 ? null : left / (1 - weight);
-  // What a name that ends brings buys the others; cash of a choice comes from outside, or leaves.
-  const isSpread = choice === null && after.shares_after === 0;
+  // What a name that ends is paid buys the others; cash of a choice comes from outside, or leaves.
+  const bought = choice === null && action.proceeds !== null ? boughtOf(action, weight) : 1;
   const about = { ex_date, identifier, type, choice: choice?.choice ?? null };
   const known = new Set(held.map((name) => name.identifier));
   const all =
@@ -65,13 +65,14 @@ function rowsBehind(action: Action, choice: Choice | null, held: readonly HeldNa
       ...about,
       ...before,
       weight_after: others === null ? null : name.weight * others + (own?.weight ?? 0),
-      shares_after: isSpread
-        ? others === null
-          ? null
-          : name.shares * others
-        : name.shares + (own === null ? 0 : own.ratio * shares),
+      shares_after: bought === null ? null : bought * name.shares + (own === null ? 0 : own.ratio * shares),
     };
   });
+}
+
+/** Shares of every other name over those before, where the proceeds of one buy them; null where nothing else is held. */
+function boughtOf({ proceeds, price_before: price }: Action, weight: number): number | null {
+  return weight === 1 || proceeds === null || price === null ? null : 1 + (weight * proceeds) / price / (1 - weight);
 }
 
 const COLUMNS = [

@@ -16,13 +16,21 @@ const action = (type: ActionType, value: number): CorporateAction => ({
   subscriptionPrice: null,
 });
 const before = (variant: ReturnVariant = 'price') =>
-  ({ weight: 0.2, price: 50, variant, treatment: { special_dividends: 'reinvest', splits: 'apply' } }) as const;
+  ({
+    weight: 0.2,
+    price: 50,
+    variant,
+    treatment: { special_dividends: 'reinvest', splits: 'apply', delisting: 'action_value' },
+  }) as const;
+
+const unknown = () => null;
+const STAYS = { proceeds: null, received: null };
 
 /** An index of two names worth 1000 at a divisor of 1: A 4 shares at 50, B 8 at 100. */
 const valueOf = (sharesA: number, priceA: number): number => sharesA * priceA + 800;
 
 test('a special dividend is bought back into the name, and the divisor keeps the level', () => {
-  const { weight, shares, divisor } = proForma(action('SPECIAL_DIVIDEND', 5), before());
+  const { weight, shares, divisor } = proForma(action('SPECIAL_DIVIDEND', 5), before(), unknown);
   // 20 in cash buys 20 / 45 shares at the price without the dividend; the value of the index falls before by 20.
   expect(4 * shares!).toBeCloseTo(4 + 20 / 45, 12);
   expect(valueOf(4, 45) / divisor!).toBeCloseTo(1000, 10);
@@ -30,23 +38,52 @@ test('a special dividend is bought back into the name, and the divisor keeps the
 });
 
 test('an ordinary dividend leaves a price index, and its weight falls by what is gone', () => {
-  const { weight, shares, divisor } = proForma(action('DIVIDEND', 5), before());
+  const { weight, shares, divisor } = proForma(action('DIVIDEND', 5), before(), unknown);
   expect([shares, divisor]).toEqual([1, 1]);
   expect(weight).toBeCloseTo((4 * 45) / valueOf(4, 45), 12);
-  expect(proForma(action('DIVIDEND', 5), before('total')).weight).toBe(0.2);
-  expect(proForma(action('DIVIDEND', 5), before('net')).divisor).toBeNull();
+  expect(proForma(action('DIVIDEND', 5), before('total'), unknown).weight).toBe(0.2);
+  expect(proForma(action('DIVIDEND', 5), before('net'), unknown).divisor).toBeNull();
 });
 
 test('a split multiplies shares alone, a name that leaves has none, and rights wait for a decision', () => {
-  expect(proForma(action('SPLIT', 4), before())).toEqual({ weight: 0.2, shares: 4, divisor: 1 });
-  expect(proForma(action('ACQUISITION', 60), before())).toEqual({ weight: 0, shares: 0, divisor: null });
-  expect(proForma(action('RIGHTS_ISSUE', 0.25), before()).weight).toBeNull();
+  expect(proForma(action('SPLIT', 4), before(), unknown)).toEqual({ ...STAYS, weight: 0.2, shares: 4, divisor: 1 });
+  expect(proForma(action('ACQUISITION', 60), before(), unknown)).toEqual({
+    weight: 0,
+    shares: 0,
+    divisor: null,
+    proceeds: 60,
+    received: null,
+  });
+  expect(proForma(action('RIGHTS_ISSUE', 0.25), before(), unknown).weight).toBeNull();
+});
+
+test('what a name that ends is paid: the value of the action, or the last price; of a merger the shares', () => {
+  const paid = (
+    type: ActionType,
+    value: number,
+    delisting: 'action_value' | 'last_price' | 'zero' = 'action_value',
+  ) => {
+    const { treatment, ...rest } = before();
+    return proForma(action(type, value), { ...rest, treatment: { ...treatment, delisting } }, unknown).proceeds;
+  };
+  expect([paid('DELISTING', 40), paid('DELISTING', 0), paid('DELISTING', 40, 'last_price')]).toEqual([40, 50, 50]);
+  expect([paid('DELISTING', 0, 'zero'), paid('ACQUISITION', 0, 'zero'), paid('MERGER', 2)]).toEqual([0, 50, 50]);
+  // Two of B at 27 for one of A at 50, of 20 % of the index: 54 for every 50.
+  const merger = proForma({ ...action('MERGER', 2), related: 'B' }, before(), () => 27 / 50);
+  expect(merger).toMatchObject({
+    weight: 0,
+    shares: 0,
+    divisor: 1,
+    proceeds: null,
+    received: { identifier: 'B', ratio: 2 },
+  });
+  expect(merger.received!.weight).toBeCloseTo(0.216 / 1.016, 12);
 });
 
 test('rights by hand: one for four at 30 on 50, whose price ex rights is 46', () => {
   const rights = { ...action('RIGHTS_ISSUE', 0.25), subscriptionPrice: 30 };
   // (50 + 0.25 * 30) / 1.25 = 46; the right to a quarter of a share is worth 0.25 * (46 - 30) = 4, which is 50 - 46.
-  const { weight, shares, divisor } = proForma(rights, before());
+  const { weight, shares, divisor } = proForma(rights, before(), unknown);
   expect(4 * shares!).toBeCloseTo((4 * 50) / 46, 12);
   // The index takes five shares of A for 30 more, and its level stays.
   expect(valueOf(5, 46) / divisor!).toBeCloseTo(1000, 10);

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { ordersOf, roundHalfEven, type PackName } from '#domain/rebalance-pack/orders.js';
+import { placedHoldings } from '#domain/rebalance-pack/holdings.js';
 import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { reconciled } from '#domain/rebalance-pack/reconciliation.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
@@ -15,6 +16,8 @@ const name = (identifier: string, weight: number, price: number, adv: number | n
   price,
   adv,
 });
+const refusedAt = (path: string) =>
+  expect.objectContaining({ detail: { findings: [expect.objectContaining({ path })] } });
 const request = (body: object) => RebalancePackRequest.parse(body);
 
 const byHand = () =>
@@ -124,25 +127,40 @@ test('AUM is an account of cash; a name without volume has no days and no impact
   expect(pack.findings).toMatchObject([{ code: 'UNKNOWN_FIELD_NAME', places: ['A'] }]);
 });
 
-/** The contract's words, one lot after the other: the purchase that changes least in proportion gives up a lot. */
+/** Value behind the costs of trades in fractions of shares, by repeating them until nothing changes. */
+function netByHand(names: readonly PackName[], held: Float64Array, value: number): number {
+  let net = value;
+  for (let n = 0; n < 1000; n++)
+    net = value - names.reduce((sum, name, i) => sum + costByHand(name, (name.weight * net) / name.price - held[i]!), 0);
+  return net;
+}
+
+function costByHand({ price, adv, spreadBps, impactBps }: PackName, traded: number): number {
+  const shares = Math.abs(traded);
+  return (shares * price * (spreadBps / 2 + impactBps * Math.sqrt(shares / adv!))) / 10_000;
+}
+
+/** The words of the guide, one lot after the other. */
 function loweredByHand(names: readonly PackName[], held: Float64Array, cash: number): number[] {
   const value = names.reduce((sum, { price }, i) => sum + held[i]! * price, cash);
-  const after = names.map(({ weight, price, lot }) => roundHalfEven((weight * value) / (price * lot)) * lot);
+  const net = netByHand(names, held, value);
+  const first = names.map(({ weight, price, lot }) => roundHalfEven((weight * net) / (price * lot)) * lot);
+  const after = [...first];
   const left = () =>
-    names.reduce((sum, { price, adv, spreadBps, impactBps }, i) => {
-      const shares = Math.abs(after[i]! - held[i]!);
-      const cost = (shares * price * (spreadBps / 2 + impactBps * Math.sqrt(shares / adv!))) / 10_000;
-      return sum - (after[i]! - held[i]!) * price - cost;
+    names.reduce((sum, name, i) => {
+      const traded = after[i]! - held[i]!;
+      return sum - traded * name.price - costByHand(name, traded);
     }, cash);
-  while (left() < 0) {
-    let least = -1;
-    names.forEach(({ lot }, i) => {
-      const lots = (after[i]! - held[i]!) / lot;
-      if (lots > 0 && (least < 0 || lots > (after[least]! - held[least]!) / names[least]!.lot)) least = i;
-    });
-    if (least < 0) break;
-    after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
-  }
+  const changeOf = (i: number) => (first[i]! - after[i]! + names[i]!.lot) / (first[i]! - held[i]!);
+  const lower = (among: readonly number[]): boolean => {
+    const least = among.reduce((best, i) => (best < 0 || changeOf(i) < changeOf(best) ? i : best), -1);
+    if (least >= 0) after[least] = Math.max(held[least]!, after[least]! - names[least]!.lot);
+    return least >= 0;
+  };
+  const purchases = () => names.flatMap((_, i) => (after[i]! > held[i]! ? [i] : []));
+  const above = () => purchases().filter((i) => after[i]! > (names[i]!.weight * net) / names[i]!.price);
+  while (left() < 0 && lower(above().filter((i) => after[i] === first[i])));
+  while (left() < 0 && lower(purchases()));
   return after;
 }
 
@@ -176,6 +194,7 @@ test('purchases are lowered as one lot after the other would be; cash is never n
           impactBps: spreadBps,
         }));
         const held = Float64Array.from(rows, ({ held: shares }) => shares);
+        fc.pre(cash + rows.reduce((sum, { price, held: shares }) => sum + shares * price, 0) > 0);
         const { orders, cash: left, isShort } = ordersOf(names, held, cash);
         const after = [...held];
         for (const order of orders) after[names.indexOf(order.name)] = order.after;
@@ -192,6 +211,72 @@ test('without costs the weights reached differ from those wanted by half a lot a
   const { accounts } = packOf(names, request({ aum: 1e9, cost: { spread_bps: 0, impact_bps: 0 } }));
   for (const { weight_after, weight_target, price } of accounts[0]!.trades)
     expect(Math.abs(weight_after - weight_target)).toBeLessThanOrEqual((2 * price) / 1e9);
+});
+
+test('with costs each purchase is within a lot of the weight wanted, of what is left behind the costs', () => {
+  const names = Array.from({ length: 50 }, (_, i) => name(`N${i}`, (i + 1) / 1275, 10 + i, 5000 + 100 * i));
+  for (const aum of [1e6, 1e9, 1e12]) {
+    const lot_sizes = { N0: 1, N7: 100, N49: 50 };
+    const { accounts, findings } = packOf(names, request({ aum, lot_sizes, cost: { spread_bps: 8, impact_bps: 1 } }));
+    const [account] = accounts;
+    const net = aum - account!.cost;
+    expect(account!.cash_after).toBeGreaterThanOrEqual(0);
+    expect(findings).toEqual([]);
+    for (const { identifier, weight_after, weight_target, price } of account!.trades) {
+      const lot = lot_sizes[identifier as keyof typeof lot_sizes] ?? 1; // not every name has one
+      expect(Math.abs(weight_after - weight_target) * net).toBeLessThanOrEqual(1.001 * lot * price);
+    }
+  }
+});
+
+test('an account that is worth nothing and two accounts of one name are refused', () => {
+  const names = [name('A', 1, 10)];
+  const short = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
+  expect(() => packOf(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
+  expect(() => request({ accounts: [short, short] })).toThrow('the name of another account');
+  expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow('the name of another account');
+});
+
+test('the mean volume is in shares of the day: volumes before a split count as many as they are after it', () => {
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+  const market = buildMarket({
+    dates,
+    close: { A: [40, 42, 21, 7], B: [10, 10, 100, 100] },
+    fields: { VOLUME: { A: [1000, 1300, 2000, 9000], B: [500, 700, 60, 80] } },
+    actions: [
+      { name: 'A', type: 'SPLIT', value: 2, ex: dates[2]! },
+      { name: 'A', type: 'SPLIT', value: 3, ex: dates[3]! },
+      { name: 'B', type: 'SPLIT', value: 0.1, ex: dates[2]! },
+    ],
+  });
+  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
+  const advOn = (session: number, sessions: number) =>
+    [0, 1].map((column) => knownName({ sm, rates: exchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv);
+  expect(advOn(1, 4)).toEqual([1150, 600]);
+  expect(advOn(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);
+  const [a, b] = advOn(3, 4);
+  expect(a).toBeCloseTo((6 * 1000 + 6 * 1300 + 3 * 2000 + 9000) / 4, 9);
+  expect(b).toBeCloseTo((50 + 70 + 60 + 80) / 4, 9);
+});
+
+test('what cannot be traded is told, and a lot of no name is refused', () => {
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+  const market = buildMarket({
+    dates,
+    close: { A: [1, 1, 1, 1], GONE: [5, 5, NaN, NaN], OLD: [7, NaN, NaN, NaN] },
+    actions: [{ name: 'GONE', type: 'ACQUISITION', value: 6, ex: dates[2]! }],
+  });
+  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
+  const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
+  const holdings = ['A', 'GONE', 'OLD'].map((identifier) => ({ identifier, shares: 10 }));
+  const on = { sm, session: 3, maxStaleSessions: 2 };
+  const { findings } = placedHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
+  expect(findings.map(({ code, value, path }) => [code, value, path])).toEqual([
+    ['STALE_FILL', 'GONE', 'accounts[0].holdings[1].identifier'],
+    ['STALE_FILL', 'OLD', 'accounts[0].holdings[2].identifier'],
+  ]);
+  expect(() => placedHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
 });
 
 test('holdings by value are as many shares as their value buys; both or neither are refused', () => {

@@ -51,6 +51,56 @@ test.each([
   expect(behind.choices).toEqual([]);
 });
 
+/** Rows of the pro forma of a coming action, and what the run holds when it is behind it. */
+function wholeIndexUntil(
+  rows: number,
+  close: Readonly<Record<string, readonly (number | null)[]>>,
+  actions: Parameters<typeof buildMarket>[0]['actions'],
+) {
+  const dates = DATES.slice(0, rows);
+  const until = Object.fromEntries(Object.entries(close).map(([name, prices]) => [name, prices.slice(0, rows)]));
+  const market = buildMarket({ dates, close: until, actions: actions! });
+  const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const sm = marketOn({ market, calendars, code: 'MAIN' });
+  const terms = { sm, rates: exchangeRates(sm, 'USD') };
+  const { actions: shown } = actionsView(columns, { ...terms, from: null, to: null });
+  return { shown, held: heldAtEnd(columns, terms) };
+}
+
+test.each([
+  ['an acquisition for 60', [{ name: 'A', ex: DATES[2]!, type: 'ACQUISITION' as const, value: 60 }], [50, 50, 50]],
+  ['a delisting without a value', [{ name: 'A', ex: DATES[2]!, type: 'DELISTING' as const, value: 0 }], [50, 50, 50]],
+  [
+    'a merger, two shares of C for one',
+    [{ name: 'A', ex: DATES[2]!, type: 'MERGER' as const, value: 2, related: 'C' }],
+    [50, 50, 50],
+  ],
+  [
+    'a dividend of 0.5 on shares that are split four for one on the same day',
+    [
+      { name: 'A', ex: DATES[2]!, type: 'SPLIT' as const, value: 4 },
+      { name: 'A', ex: DATES[2]!, type: 'DIVIDEND' as const, value: 0.5 },
+    ],
+    [50, 50, 12],
+  ],
+])('the whole index behind %s is told ahead as the run then has it', (_, actions, priceOfA) => {
+  const close = { A: priceOfA, B: [100, 100, 100], C: [20, 20, 20] };
+  const ahead = wholeIndexUntil(2, close, actions);
+  const behind = wholeIndexUntil(3, close, actions);
+  const action = ahead.shown.at(-1)!;
+  const rows = proFormaRows([ahead.shown.find(({ type }) => type !== 'SPLIT')!], ahead.held);
+  for (const { constituent, weight_after, shares_after } of rows) {
+    const held = behind.held.find(({ identifier }) => identifier === constituent) ?? { weight: 0, shares: 0 };
+    expect([constituent, weight_after]).toEqual([constituent, expect.closeTo(held.weight, 12)]);
+    // Shares of a name that is split with the dividend are told for the dividend by itself.
+    const split = actions.length === 2 && constituent === 'A' ? 4 : 1;
+    expect([constituent, shares_after! * split]).toEqual([constituent, expect.closeTo(held.shares, 9)]);
+  }
+  expect(action.value).toBe(actions[0]!.value === 0 ? null : action.value);
+  if (action.divisor_after !== null && actions.length === 1)
+    expect(action.divisor_after).toBeCloseTo(behind.shown.at(-1)!.divisor_after!, 9);
+});
+
 test('of rights that await a decision the choice that funds itself is what levels take, taking up costs the subscription', () => {
   const { awaits_decision, choices, shares_before, shares_after, weight_after } = shownUntil(
     2,

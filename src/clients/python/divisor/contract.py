@@ -19,7 +19,7 @@ class ActionChoice(t.TypedDict):
     #: For one share held before, in the currency of the name; negative where it is paid.
     cash: float
     #: Shares of another name; null of none.
-    received: ReceivedShares
+    received: t.Optional[ReceivedShares]
 
 
 class ActionsView(t.TypedDict):
@@ -3416,8 +3416,8 @@ class IndexAction(t.TypedDict):
     identifier: str
     #: Of the store; SILENT_DELISTING where a name left because it had no price for as long as the treatment waits: its value is the last one.
     type: t.Literal["DIVIDEND", "SPECIAL_DIVIDEND", "RETURN_OF_CAPITAL", "SPLIT", "STOCK_DIVIDEND", "BONUS_ISSUE", "RIGHTS_ISSUE", "SPIN_OFF", "MERGER", "ACQUISITION", "DELISTING", "TICKER_CHANGE", "SILENT_DELISTING"]
-    #: The value.
-    value: float
+    #: As in the store; null of a name that ends where it does not say what a share is paid.
+    value: t.Optional[float]
     #: Other identifier of a spin-off, merger or ticker change.
     related: t.Optional[str]
     #: Day of the announcement; null where unknown.
@@ -3428,6 +3428,8 @@ class IndexAction(t.TypedDict):
     awaits_decision: bool
     #: What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown.
     choices: t.Sequence[ActionChoice]
+    #: Close of the name before, in its currency; of a coming one on as_of.
+    price_before: t.Optional[float]
     #: At the close before; of a coming one on as_of.
     weight_before: float
     #: At the close of its session; pro forma at prices that move by the action alone.
@@ -3440,6 +3442,10 @@ class IndexAction(t.TypedDict):
     divisor_before: t.Optional[float]
     #: The same behind it and all else of its session; null where it cannot be told yet.
     divisor_after: t.Optional[float]
+    #: Of a coming one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; else null.
+    proceeds: t.Optional[float]
+    #: Of a coming one after which the name is another: the shares of that one; else null.
+    received: t.Optional[ReceivedShares]
 
 
 class IndexBooksPayload(t.TypedDict):
@@ -4949,7 +4955,7 @@ class OverviewView(_OverviewView, total=False):
 
 
 class _PackAccount(t.TypedDict):
-    #: Display name.
+    #: One account a name; AUM is that of `aum`.
     name: str
 
 
@@ -5599,7 +5605,7 @@ class RebalancePackRequest(t.TypedDict, total=False):
     accounts: t.Sequence[PackAccount]
     #: A further account of so much cash, AUM: what a purchase of the whole index takes.
     aum: t.Optional[float]
-    #: Shares that orders of a name are multiples of; 1 unless given.
+    #: Shares that what is held of a name afterwards is a multiple of; 1 unless given.
     lot_sizes: t.Mapping[str, int]
     #: Share of the daily volume that is traded.
     participation: float
@@ -5780,7 +5786,7 @@ class RebalancedName(t.TypedDict):
     price: t.Optional[float]
 
 
-class ReceivedShares2(t.TypedDict):
+class ReceivedShares(t.TypedDict):
     #: Asset identifier.
     identifier: str
     #: Shares for one held before.
@@ -5788,9 +5794,6 @@ class ReceivedShares2(t.TypedDict):
     #: Beside what was held of that name.
     weight: float
 
-
-#: Shares of another name; null of none.
-ReceivedShares = t.Optional["ReceivedShares2"]
 
 class ReconciledAccount(t.TypedDict):
     #: Display name.

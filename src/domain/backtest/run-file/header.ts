@@ -1,6 +1,6 @@
 import { breachRuleOf } from '../../compliance/breach-watch.js';
 import { formatDay } from '../../days.js';
-import type { TreatmentSpec } from '../../documents/index-document.js';
+import { TreatmentSpec } from '../../documents/index-document.js';
 import type { MeasuredVariant, ReturnVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
 import type { NumberType } from '../numbers.js';
@@ -26,10 +26,7 @@ export interface RunHeader {
   /** MIC of the index calendar. */
   readonly calendar: string;
   /** How its returns are made from prices and actions, whether targets wait for a bar, and what calls for a rebalance. */
-  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits'> & { readonly stale_targets?: 'defer' } & Pick<
-      TreatmentSpec,
-      'breach_rule'
-    >;
+  readonly treatment: StoredTreatment;
   /** Return variant of the index, as the prices of the market have it. */
   readonly variant: ReturnVariant;
   readonly store_content_hash: string;
@@ -97,6 +94,11 @@ export interface PlacedBlock {
   readonly begins?: readonly number[];
 }
 
+/** A treatment as a run has it; what is as unless given is left out. */
+type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
+  readonly stale_targets?: 'defer';
+} & Partial<Pick<TreatmentSpec, 'delisting' | 'max_stale_sessions'>>;
+
 /** Members that say what a run is: those beside them say where its blocks lie. */
 export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
 
@@ -116,6 +118,8 @@ interface Member<T> {
 
 const same = <T>(stored: T): T => stored;
 
+const DEFAULTS = TreatmentSpec.parse({});
+
 /** The catalogue of the header, in the order in which it is written. */
 export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   run_id: { whole: ({ run }) => run.plan.runId, extended: same, compared: null },
@@ -124,13 +128,16 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   calendar: { whole: ({ run }) => run.document.calendar, extended: same, compared: 1 },
   treatment: {
     whole({ run }) {
-      const { special_dividends, splits, stale_targets } = run.index.compositions.treatment;
+      const { special_dividends, splits, stale_targets, delisting, max_stale_sessions } =
+        run.index.compositions.treatment;
       const rule = breachRuleOf(run.index.compositions.document.pipeline?.treatment);
       return {
         special_dividends,
         splits,
         ...(stale_targets === 'defer' ? { stale_targets } : {}),
         ...(rule === null ? {} : { breach_rule: rule }),
+        ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
+        ...(max_stale_sessions === DEFAULTS.max_stale_sessions ? {} : { max_stale_sessions }),
       };
     },
     extended: same,

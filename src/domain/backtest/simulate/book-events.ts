@@ -89,7 +89,11 @@ export function eventsOn(terms: EventTerms, session: number): SessionEvents | un
 }
 
 /** Proceeds of a share, undefined for its last close. */
-function proceedsOf(value: number, isDelisting: boolean, treatment: TreatmentSpec['delisting']): number | undefined {
+export function proceedsOf(
+  value: number,
+  isDelisting: boolean,
+  treatment: TreatmentSpec['delisting'],
+): number | undefined {
   if (treatment === 'last_price') return undefined;
   if (value > 0) return value;
   return isDelisting && treatment === 'zero' && value === 0 ? 0 : undefined;

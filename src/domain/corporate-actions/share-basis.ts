@@ -1,0 +1,28 @@
+import type { Day } from '../days.js';
+import type { TreatmentSpec } from '../documents/index-document.js';
+import { ACTION_KINDS } from '../market/market-data.js';
+import type { SessionMarket } from '../market/session-market.js';
+
+/** Shares that one share of a name on a session has become on a later day, by the splits that are known of by then. */
+export type SharesToCome = (identifier: string, until: Day) => number;
+
+export function sharesToCome(
+  { market, sessions }: Pick<SessionMarket, 'market' | 'sessions'>,
+  session: number,
+  splits: TreatmentSpec['splits'],
+): SharesToCome {
+  if (market.adjustment !== 'none' || splits !== 'apply') return () => 1;
+  const day = sessions[session]!;
+  const known = market.actions.filter(
+    ({ type, status, exDay, announcedDay }) =>
+      ACTION_KINDS[type] === 'ratio' &&
+      status !== 'cancelled' &&
+      exDay > day &&
+      (announcedDay === null || announcedDay <= day),
+  );
+  return (identifier, until) =>
+    known.reduce(
+      (shares, { identifier: of, exDay, value }) => (of === identifier && exDay <= until ? shares * value : shares),
+      1,
+    );
+}

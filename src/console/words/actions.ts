@@ -18,7 +18,8 @@ const DIGITS = 6;
  * The value of a corporate action with its unit: `0.7008 a share`, `2 for 1`; others are bare ratios.
  * @param currency of cash, where it is known
  */
-export function actionValue(type: IndexAction['type'], value: number, currency: string | null = null): string {
+export function actionValue(type: IndexAction['type'], value: number | null, currency: string | null = null): string {
+  if (value === null) return figure(value);
   if (CASH.has(type)) return `${inMoney(atMost(value, DIGITS), currency)} a share`;
   if (type === 'RIGHTS_ISSUE') return `${atMost(value, DIGITS)} new for 1`;
   return SHARES.has(type) ? `${figure(value)} for 1` : figure(value);

@@ -1,5 +1,7 @@
 import { rebalanceDates } from '#domain/schedule/schedule.js';
 import type { Composer } from '#domain/backtest/simulate/compositions.js';
+import type { Decided } from '#domain/backtest/simulate/decider.js';
+import { takeEffect } from '#domain/backtest/simulate/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import { isDerivedDocument } from '#domain/documents/index-document.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
@@ -7,7 +9,7 @@ import { compareText, orderFindings, type Finding } from '#domain/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { asRulePreview, previewDerived } from '#domain/optimisation/preview.js';
-import { placedHoldings } from '#domain/rebalance-pack/holdings.js';
+import { carriedPrices, leftSince, placedHoldings } from '#domain/rebalance-pack/holdings.js';
 import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { reconciled, type PackedNames } from '#domain/rebalance-pack/reconciliation.js';
@@ -44,9 +46,10 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
   const composition = compositionFor(composer, { indexId, session, engine });
   const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents[indexId]!, (id) => documents[id])!; // one that decides
   const { columns, findings } = placedHoldings({ sm, session, maxStaleSessions }, request);
+  for (const column of composition.announced.keys()) columns.add(column);
   const names = namesOf(sm, { question, session, weights: composition.weights, columns });
   const pack = packOf(names, request);
-  const { weights: _weights, ...about } = composition;
+  const { weights: _weights, announced: _announced, ...about } = composition;
   return {
     index_id: indexId,
     index_version: question.version,
@@ -59,6 +62,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
       ...composition.findings,
       ...findings,
       ...pack.findings,
+      ...carriedPrices({ sm, session, maxStaleSessions }, pack.accounts),
     ]),
   };
 }
@@ -76,7 +80,10 @@ function reconciliationOf(sm: SessionMarket, { question, composition, session, n
   if (composition.basis !== 'announced' || decision >= session) return null;
   const rates = exchangeRates(sm, documents[indexId]!.currency);
   const known = { sm, rates, session: decision, sessions: request.adv_sessions };
-  const then = names.map((name) => knownBefore(known, name, session));
+  const then = names.map((name) => {
+    const weight = composition.announced.get(sm.columnOf(name.identifier)) ?? 0;
+    return knownBefore(known, { ...name, weight }, session);
+  });
   const held = { ...request, accounts: request.accounts.map((account) => inShares(account, names)) };
   const announced = { accounts: packOf(then, held).accounts, names: then };
   return { announced: composition.decision, accounts: reconciled(announced, { accounts, names }) };
@@ -101,8 +108,10 @@ interface PackComposition {
   /** Session on which it was decided. */
   readonly decision: string;
   readonly basis: 'announced' | 'indicative' | 'in_force';
-  /** By column of the market. */
+  /** By column of the market, as they are traded: what names that have ended since had is the others'. */
   readonly weights: ReadonlyMap<number, number>;
+  /** As they were decided. */
+  readonly announced: ReadonlyMap<number, number>;
   readonly findings: readonly Finding[];
 }
 
@@ -124,16 +133,31 @@ function compositionFor(
   const preview = isDerived
     ? asRulePreview(previewDerived(composer, indexId, { asOf: day, engine }))
     : previewRules(composer, indexId, decided);
-  const decision = preview.resolved?.decision;
-  if (decision?.kind !== 'decided')
+  const { resolved } = preview;
+  const decision = resolved?.decision;
+  if (resolved === null || decision?.kind !== 'decided')
     throw new Refusal('EMPTY_INDEX', `The index ${indexId} holds nothing as decided on ${formatDay(decided)}.`);
+  const timing = { date: day, also: [], session, decision: resolved.session, announced: null };
+  const traded = takeEffect(sm, timing, decision);
+  if (traded === undefined)
+    throw new Refusal(
+      'EMPTY_INDEX',
+      `Every name that the index ${indexId} holds as decided on ${formatDay(decided)} has ended.`,
+    );
+  const announced = weightsOf(decision);
+  const weights = weightsOf(traded);
   return {
     effective: next === undefined ? null : formatDay(next.date),
-    decision: formatDay(preview.resolved!.sm.sessions[preview.resolved!.session]!),
+    decision: formatDay(resolved.sm.sessions[resolved.session]!),
     basis: isAnnounced ? 'announced' : isDerived ? 'in_force' : 'indicative',
-    weights: new Map(Array.from(decision.columns, (column, i) => [column, decision.weights[i]!])),
-    findings: decision.findings,
+    weights,
+    announced,
+    findings: [...decision.findings, ...leftSince({ sm, session, decision: resolved.session }, { announced, weights })],
   };
+}
+
+function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
+  return new Map(Array.from(columns, (column, i) => [column, weights[i]!]));
 }
 
 /** The first rebalance that takes effect on a day or after it, of the document whose schedule an index follows. */

@@ -1,7 +1,8 @@
 import { formatDay } from '../days.js';
-import type { Finding } from '../findings.js';
+import { compareText, type Finding, type FindingCode } from '../findings.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { refuseWithFindings } from '../refusal.js';
+import type { PackAccount } from './pack.js';
 import type { RebalancePackRequest } from './pack-request.js';
 
 interface HeldOn {
@@ -12,7 +13,7 @@ interface HeldOn {
 }
 
 export interface PlacedHoldings {
-  readonly columns: ReadonlySet<number>;
+  readonly columns: Set<number>;
   /** What is priced by a bar that is too old to trade at. */
   readonly findings: readonly Finding[];
 }
@@ -70,4 +71,52 @@ function stale(
     path,
     value: identifier,
   };
+}
+
+interface Since {
+  readonly sm: SessionMarket;
+  readonly session: number;
+  /** Session on which the composition was decided. */
+  readonly decision: number;
+}
+
+interface Targets {
+  readonly announced: ReadonlyMap<number, number>;
+  readonly weights: ReadonlyMap<number, number>;
+}
+
+/** Names of a composition that have ended since it was decided. */
+export function leftSince({ sm, session, decision }: Since, { announced, weights }: Targets): Finding[] {
+  const gone = [...announced.keys()].filter((column) => !weights.has(column));
+  if (gone.length === 0) return [];
+  const names = gone.map((column) => sm.identifiers[column]!).toSorted(compareText);
+  const [from, to] = [formatDay(sm.sessions[decision]!), formatDay(sm.sessions[session]!)];
+  return [
+    counted('NOT_IN_INDEX', names, `of the composition of ${from}, ended by ${to}: the others take over the weight.`),
+  ];
+}
+
+/** Names that are traded without a bar on the session, besides those that cannot be traded at all. */
+export function carriedPrices({ sm, session, maxStaleSessions }: HeldOn, accounts: readonly PackAccount[]): Finding[] {
+  const traded = new Set(accounts.flatMap(({ trades }) => trades.map(({ identifier }) => identifier)));
+  const carried = [...traded].filter((identifier) => {
+    const column = sm.columnOf(identifier);
+    return Number.isNaN(sm.closeAt(session, column)) && sm.isPriceable(session, column, maxStaleSessions);
+  });
+  if (carried.length === 0) return [];
+  const day = formatDay(sm.sessions[session]!);
+  return [
+    counted(
+      'STALE_FILL',
+      carried.toSorted(compareText),
+      `to be traded, without a bar on ${day}: priced at the last close.`,
+    ),
+  ];
+}
+
+/** @param names at least one */
+function counted(code: FindingCode, names: readonly string[], what: string): Finding {
+  const others = names.length === 1 ? '' : ` and ${names.length - 1} more`;
+  const message = `${names[0]}${others}: ${what}`;
+  return { severity: 'warning', code, message, path: '', count: names.length, places: names.slice(0, 5) };
 }

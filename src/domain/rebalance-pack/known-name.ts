@@ -73,8 +73,7 @@ function splitsBetween(
   { after, until }: { readonly after: number; readonly until: number },
 ): number {
   let ratio = 1;
-  for (const split of splitsOf(sm, column))
-    if (split.session > after && split.session <= until) ratio *= split.ratio;
+  for (const split of splitsOf(sm, column)) if (split.session > after && split.session <= until) ratio *= split.ratio;
   return ratio;
 }
 

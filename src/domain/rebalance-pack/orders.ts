@@ -111,7 +111,8 @@ function lowered(orders: readonly Order[], { net, cash }: Funds): number {
   if (left >= 0) return left;
   const purchases = orders.filter(({ before, after }) => after > before);
   const whole = new Map(purchases.map(({ name, before, after }) => [name, after - before]));
-  const shareOf = ({ name, before, after }: Order) => (whole.get(name)! - (after - before) + name.lot) / whole.get(name)!;
+  const shareOf = ({ name, before, after }: Order) =>
+    (whole.get(name)! - (after - before) + name.lot) / whole.get(name)!;
   const isRoundedUp = ({ name, after }: Order) => after > (name.weight * net) / name.price;
   const rounded = purchases.filter(isRoundedUp).toSorted((a, b) => shareOf(a) - shareOf(b));
   let rest = left;

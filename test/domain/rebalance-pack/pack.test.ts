@@ -131,7 +131,8 @@ test('AUM is an account of cash; a name without volume has no days and no impact
 function netByHand(names: readonly PackName[], held: Float64Array, value: number): number {
   let net = value;
   for (let n = 0; n < 1000; n++)
-    net = value - names.reduce((sum, name, i) => sum + costByHand(name, (name.weight * net) / name.price - held[i]!), 0);
+    net =
+      value - names.reduce((sum, name, i) => sum + costByHand(name, (name.weight * net) / name.price - held[i]!), 0);
   return net;
 }
 

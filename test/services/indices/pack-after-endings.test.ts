@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
+import { formatDay } from '#domain/days.js';
+import { writeMarket } from '#market/content/write-market.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { generateMarket } from '#market/synthetic/generate-market.js';
+import { runService, type RunningService } from '../running-service.js';
+
+/** Four names, of which the last is acquired two sessions before a rebalance that was announced before. */
+const SESSIONS = openCalendars()
+  .get('XNYS')!
+  .sessions.filter((day) => day > 18_000)
+  .slice(0, 60);
+const [DECIDED, GONE, EFFECTIVE] = [45, 48, 50];
+const market = generateMarket(
+  {
+    seed: 3,
+    assets: 4,
+    sessions: SESSIONS,
+    exchange: 'XNYS',
+    currency: 'USD',
+    sectors: 2,
+    market_return: 0.07,
+    market_volatility: 0.16,
+    specific_volatility: 0.3,
+    dividend_yield: 0,
+    splits_per_year: 0,
+    delistings_per_year: 0,
+    listings_per_year: 0,
+    missing_rate: 0,
+  },
+  () => {},
+);
+const ended = market.identifiers.at(-1)!;
+const dateOf = (row: number): string => formatDay(market.dates[row]!);
+
+let service: RunningService;
+let client: DivisorClient;
+beforeAll(async () => {
+  for (const panel of market.fields.values())
+    for (let row = GONE; row < market.dates.length; row++) panel[(row + 1) * market.identifiers.length - 1] = NaN;
+  const acquired = { type: 'ACQUISITION', value: 120, exDay: market.dates[GONE]!, payDay: null, status: null } as const;
+  const of = { identifier: ended, announcedDay: null, related: null, subscriptionPrice: null };
+  service = await runService();
+  client = createDivisorClient({ url: service.url() });
+  const folder = join(service.root, 'ended');
+  await writeMarket(folder, { ...market, actions: [...market.actions, { ...acquired, ...of }] }, () => {});
+  const store = { store_id: 'ended', name: 'Ended', kind: 'folder', location: folder, activate: true } as const;
+  await client.call('createStore', { body: store });
+  await service.finished('load:ended');
+  const rebalance = { frequency: 'custom', dates: [dateOf(EFFECTIVE)], effective_lag: EFFECTIVE - DECIDED } as const;
+  const pipeline = { weighting: { type: 'EqualWeight' } } as const;
+  const index = { id: 'E', name: 'Ended', calendar: 'XNYS', base_date: dateOf(1), rebalance, pipeline };
+  await client.call('createIndex', { body: index });
+  await client.run('startBacktest', { params, body: {} });
+});
+afterAll(() => service.close());
+
+const params = { index_id: 'E' };
+
+test('a name that has ended since the announcement is bought no more: the pack is what the index trades', async () => {
+  const accounts = [{ name: 'F', cash: 1e6, holdings: [{ identifier: ended, shares: 100 }] }];
+  const pack = await client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
+  const { weights } = await client.call('getWeights', { params, query: { as_of: dateOf(EFFECTIVE) } });
+  const wanted = pack.accounts[0]!.trades.filter(({ side }) => side === 'buy');
+  expect(pack.basis).toBe('announced');
+  expect(wanted.map(({ identifier }) => identifier)).toEqual(weights.map(({ identifier }) => identifier).toSorted());
+  for (const { identifier, weight_target } of wanted)
+    expect(weight_target).toBeCloseTo(weights.find((own) => own.identifier === identifier)!.weight, 12);
+  expect(wanted).toHaveLength(3);
+  const told = pack.findings.map(({ code, places, value }) => [code, places ?? value]);
+  expect(told).toContainEqual(['NOT_IN_INDEX', [ended]]);
+  expect(told).toContainEqual(['STALE_FILL', ended]);
+  const orders = pack.reconciliation!.accounts[0]!.orders;
+  const gone = orders.find(({ identifier }) => identifier === ended)!;
+  expect(gone.shares_announced).toBeGreaterThan(0);
+  expect(gone.shares).toBe(-100);
+});
+
+test('before it has ended the orders of the announcement have it', async () => {
+  const body = { as_of: dateOf(GONE - 1), aum: 1e6 };
+  const { accounts, findings } = await client.call('packRebalance', { params, body });
+  expect(accounts[0]!.trades.map(({ weight_target }) => weight_target)).toEqual([0.25, 0.25, 0.25, 0.25]);
+  expect(findings).toEqual([]);
+});

@@ -3,7 +3,6 @@ import { expect, test } from 'vitest';
 import { packOf, type KnownName } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { ordersOf, roundHalfEven, type PackName } from '#domain/rebalance-pack/orders.js';
-import { placedHoldings } from '#domain/rebalance-pack/holdings.js';
 import { knownBefore, knownName } from '#domain/rebalance-pack/known-name.js';
 import { reconciled } from '#domain/rebalance-pack/reconciliation.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
@@ -236,48 +235,6 @@ test('an account that is worth nothing and two accounts of one name are refused'
   expect(() => packOf(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
   expect(() => request({ accounts: [short, short] })).toThrow('the name of another account');
   expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow('the name of another account');
-});
-
-test('the mean volume is in shares of the day: volumes before a split count as many as they are after it', () => {
-  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-  const market = buildMarket({
-    dates,
-    close: { A: [40, 42, 21, 7], B: [10, 10, 100, 100] },
-    fields: { VOLUME: { A: [1000, 1300, 2000, 9000], B: [500, 700, 60, 80] } },
-    actions: [
-      { name: 'A', type: 'SPLIT', value: 2, ex: dates[2]! },
-      { name: 'A', type: 'SPLIT', value: 3, ex: dates[3]! },
-      { name: 'B', type: 'SPLIT', value: 0.1, ex: dates[2]! },
-    ],
-  });
-  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
-  const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
-  const advOn = (session: number, sessions: number) =>
-    [0, 1].map((column) => knownName({ sm, rates: exchangeRates(sm, 'USD'), session, sessions }, column, 0.5).adv);
-  expect(advOn(1, 4)).toEqual([1150, 600]);
-  expect(advOn(2, 2)).toEqual([(2 * 1300 + 2000) / 2, (70 + 60) / 2]);
-  const [a, b] = advOn(3, 4);
-  expect(a).toBeCloseTo((6 * 1000 + 6 * 1300 + 3 * 2000 + 9000) / 4, 9);
-  expect(b).toBeCloseTo((50 + 70 + 60 + 80) / 4, 9);
-});
-
-test('what cannot be traded is told, and a lot of no name is refused', () => {
-  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
-  const market = buildMarket({
-    dates,
-    close: { A: [1, 1, 1, 1], GONE: [5, 5, NaN, NaN], OLD: [7, NaN, NaN, NaN] },
-    actions: [{ name: 'GONE', type: 'ACQUISITION', value: 6, ex: dates[2]! }],
-  });
-  const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
-  const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
-  const holdings = ['A', 'GONE', 'OLD'].map((identifier) => ({ identifier, shares: 10 }));
-  const on = { sm, session: 3, maxStaleSessions: 2 };
-  const { findings } = placedHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
-  expect(findings.map(({ code, value, path }) => [code, value, path])).toEqual([
-    ['STALE_FILL', 'GONE', 'accounts[0].holdings[1].identifier'],
-    ['STALE_FILL', 'OLD', 'accounts[0].holdings[2].identifier'],
-  ]);
-  expect(() => placedHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
 });
 
 test('holdings by value are as many shares as their value buys; both or neither are refused', () => {

@@ -21,6 +21,8 @@ const MARKS_AT = 256;
 const SLOTS_AT = 65_536;
 const TOKENS_AT = SLOTS_AT + TABLE_COLUMNS_MAX * SLOT_BYTES;
 
+const ENCODER = new TextEncoder();
+
 export type ColumnKind = 'number' | 'count' | 'text';
 const KINDS: Readonly<Record<ColumnKind, number>> = { number: 0, count: 1, text: 2 };
 
@@ -39,7 +41,7 @@ export interface TableText {
   /** Slot of a column of counts, -2^31 for none, or of places of texts. */
   integers(column: number): Int32Array;
   /** Place of a text until texts are dropped; -1 where there is no room for it. */
-  token(bytes: Uint8Array): number;
+  token(text: string): number;
   /** Number of times that texts were dropped: places of before are of no text. */
   readonly drops: number;
   /** Forgets all texts, so that there is room for others. */
@@ -91,16 +93,34 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
   let longest = 0;
   let drops = 0;
 
+  /** Writes a text behind the others. @returns its bytes, -1 where there is no room */
+  function put(text: string): number {
+    const { length } = text;
+    if (length > TOKEN_BYTES_MAX || filled + length > TOKENS_BYTES) return -1;
+    // An encoder takes longer to call than a name or a date to write.
+    for (let i = 0; i < length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 127) return putBytes(ENCODER.encode(text));
+      tokens[filled + i] = code;
+    }
+    return length;
+  }
+
+  function putBytes(bytes: Uint8Array): number {
+    if (bytes.length > TOKEN_BYTES_MAX || filled + bytes.length > TOKENS_BYTES) return -1;
+    tokens.set(bytes, filled);
+    return bytes.length;
+  }
+
   return {
     numbers: (column) => doubles[column]!,
     integers: (column) => integers[column]!,
     get drops() {
       return drops;
     },
-    token(bytes) {
-      const { length } = bytes;
-      if (length > TOKEN_BYTES_MAX || filled + length > TOKENS_BYTES) return -1;
-      tokens.set(bytes, filled);
+    token(text) {
+      const length = put(text);
+      if (length < 0) return -1;
       const place = (filled << LENGTH_BITS) | length;
       filled += length;
       longest = Math.max(longest, length);

@@ -43,7 +43,7 @@ export function createRowWriter(syntax: RowSyntax, sink: ByteSink): RowWriter {
   const chunks = createChunks(text, tokens);
   let written = 0;
   return {
-    raw: (bytes) => text.bytes(tokens.of(bytes)),
+    raw: (words) => writeText(text, words),
     length: () => drained + text.pending(),
     rows(columns, count) {
       for (let from = 0; from < count;) {
@@ -75,7 +75,7 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
 
   function begin(): void {
     table.dropTokens();
-    [drops, marks] = [table.drops, undefined];
+    drops = table.drops;
     table.token(NOTHING); // place 0 is no text of a table
     const { start, separator, end, none } = tokens.marks;
     marks = {
@@ -135,7 +135,8 @@ function createChunks({ table }: NumberText, tokens: Tokens): Chunks {
   };
 }
 
-const NOTHING = new Uint8Array(1);
+/** A text that stands at no place of a cell. */
+const NOTHING = ' ';
 
 const kindOf = ({ type, values }: NamedColumn): ColumnKind =>
   type === 'text' || type === 'date' ? 'text' : values instanceof Int32Array ? 'count' : 'number';
@@ -157,12 +158,12 @@ function writeCells(text: NumberText, tokens: Tokens, { columns, from, to, writt
   const { first, start, separator, end } = tokens.marks;
   const cells = columns.map((column) => cellOf(column, text, tokens));
   for (let row = from; row < to; row++) {
-    text.bytes(written === 0 && row === from ? first : start);
+    writeText(text, written === 0 && row === from ? first : start);
     for (const [c, cell] of cells.entries()) {
-      if (c > 0) text.bytes(separator);
+      if (c > 0) writeText(text, separator);
       cell(row);
     }
-    text.bytes(end);
+    writeText(text, end);
   }
 }
 
@@ -172,42 +173,38 @@ function cellOf({ type, values }: NamedColumn, text: NumberText, tokens: Tokens)
   // The values of a column are those of its type.
   if (type === 'text') {
     const { codes, texts } = values as TextValues;
-    return (row) => text.bytes(codes[row]! < 0 ? none : tokens.text(texts, codes[row]!));
+    return (row) => writeText(text, codes[row]! < 0 ? none : tokens.text(texts, codes[row]!));
   }
   if (type === 'date') {
     const days = values as Int32Array;
-    return (row) => text.bytes(days[row] === NONE ? none : tokens.date(days[row]!));
+    return (row) => writeText(text, days[row] === NONE ? none : tokens.date(days[row]!));
   }
   const numbers = values as Float64Array | Int32Array;
   const isNone = (value: number) => value !== value || (numbers instanceof Int32Array && value === NONE);
   return (row) => {
     const value = numbers[row]!;
-    if (isNone(value)) text.bytes(none);
+    if (isNone(value)) writeText(text, none);
     else if (!text.number(value)) throw new Refusal('NUMERIC_FAILURE', `A result is ${value}, not a finite number.`);
   };
 }
 
-/** Texts of a format as bytes. */
-interface Tokens {
-  readonly marks: Readonly<Record<'first' | 'start' | 'separator' | 'end' | 'none', Uint8Array>>;
-  of(text: string): Uint8Array;
-  date(day: number): Uint8Array;
-  text(texts: readonly string[], code: number): Uint8Array;
+const ENCODER = new TextEncoder();
+
+function writeText(text: NumberText, words: string): void {
+  if (!text.ascii(words)) text.bytes(ENCODER.encode(words));
 }
 
-function createTokens(syntax: RowSyntax): Tokens {
-  const encoder = new TextEncoder();
-  const of = (text: string): Uint8Array => encoder.encode(text);
+/** Texts as a format writes them. */
+interface Tokens {
+  readonly marks: Readonly<Record<'first' | 'start' | 'separator' | 'end' | 'none', string>>;
+  date(day: number): string;
+  text(texts: readonly string[], code: number): string;
+}
+
+function createTokens({ firstStart, rowStart: start, separator, rowEnd: end, none, ...syntax }: RowSyntax): Tokens {
   return {
-    of,
-    marks: {
-      first: of(syntax.firstStart ?? syntax.rowStart),
-      start: of(syntax.rowStart),
-      separator: of(syntax.separator),
-      end: of(syntax.rowEnd),
-      none: of(syntax.none),
-    },
-    date: (day) => of(syntax.date(formatDay(day))),
-    text: (texts, code) => of(syntax.text(texts[code]!)),
+    marks: { first: firstStart ?? start, start, separator, end, none },
+    date: (day) => syntax.date(formatDay(day)),
+    text: (texts, code) => syntax.text(texts[code]!),
   };
 }

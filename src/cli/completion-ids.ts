@@ -1,4 +1,4 @@
-import { createDivisorClient } from '#clients/typescript/divisor.js';
+import { createDivisorClient, type DivisorClient } from '#clients/typescript/divisor.js';
 import { homeFolders } from '#store/home/home.js';
 import type { IdKind } from './completion.js';
 import { seenDocuments } from './seen-documents.js';
@@ -6,13 +6,23 @@ import { readSettings } from './settings.js';
 import { UsageError } from './usage-error.js';
 
 /** Kinds of documents whose ids are offered. */
-const DOCUMENTS: Readonly<Record<IdKind, readonly string[]>> = { indices: ['index', 'strategy'], stores: ['store'] };
+const DOCUMENTS: Readonly<Record<IdKind, readonly string[]>> = {
+  indices: ['index', 'strategy'],
+  stores: ['store'],
+  names: [], // of the market that a service holds
+};
+
+/** Names of a market that are offered: a shell lists no more. */
+const NAMES_MAX = 10_000;
+/** Names of one answer. */
+const PAGE_NAMES = 1000;
 
 const isIdKind = (word: string): word is IdKind => Object.hasOwn(DOCUMENTS, word);
 
 /**
  * `divisor completion ids KIND`, which the scripts of the shells ask: the ids of a running service (`DIVISOR_URL`), or of
- * the home, one a line. Nothing is opened for writing. @throws UsageError
+ * the home, one a line. Names are those of the store that a service
+ * serves. Nothing is opened for writing. @throws UsageError
  */
 export async function completionIds(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const [kind = '', ...rest] = argv;
@@ -28,7 +38,19 @@ export async function completionIds(argv: readonly string[], environment: NodeJS
 async function servedIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {
   const client = createDivisorClient({ url: environment['DIVISOR_URL']!, key: environment['DIVISOR_API_KEY'] }); // it is set
   if (kind === 'stores') return (await client.call('listStores')).stores.map(({ store_id: id }) => id);
+  if (kind === 'names') return servedNames(client);
   return (await client.call('listIndices')).indices.map(({ id }) => id);
+}
+
+async function servedNames(client: DivisorClient): Promise<readonly string[]> {
+  const names: string[] = [];
+  for (let after: string | undefined; names.length < NAMES_MAX;) {
+    const { identifiers, next } = await client.call('searchIdentifiers', { query: { limit: PAGE_NAMES, after } });
+    names.push(...identifiers.map(({ identifier }) => identifier));
+    if (next === null) break;
+    after = next;
+  }
+  return names;
 }
 
 async function storedIds(kind: IdKind, environment: NodeJS.ProcessEnv): Promise<readonly string[]> {

@@ -10,15 +10,18 @@ export const COMPLETION_HELP = [
 ].join('\n');
 
 /** Ids that a shell asks for while it completes. */
-export type IdKind = 'indices' | 'stores';
+export type IdKind = 'indices' | 'stores' | 'names';
 
 /** By what a word of a command, or a flag, is called: the ids that it may be. */
 const IDS: Readonly<Record<string, IdKind>> = {
   INDEX: 'indices',
   INDICES: 'indices',
   STORE: 'stores',
+  NAME: 'names',
+  NAMES: 'names',
   index: 'indices',
   benchmark: 'indices',
+  identifiers: 'names',
 };
 
 /** Ids among the words that may follow, as the script of a shell asks for them. */

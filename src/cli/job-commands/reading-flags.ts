@@ -30,11 +30,11 @@ export const READING: Readonly<Record<string, Flag>> = {
 function formOf(schema: z.ZodType): Omit<Flag, 'help'> {
   if (schema instanceof z.ZodNullable) {
     const { choices, ...form } = formOf(schema.unwrap() as z.ZodType); // of a schema of zod
-    return choices === undefined ? form : { ...form, choices: [...choices, 'none'] };
+    return choices === undefined ? form : { ...form, value: `${form.value}|none`, choices: [...choices, 'none'] };
   }
   if (schema instanceof z.ZodEnum) {
     const choices = schema.options.map(String);
-    return { type: 'string', value: choices.join('|'), choices };
+    return { type: 'string', value: choices.map((choice) => (choice === ' ' ? "' '" : choice)).join('|'), choices };
   }
   if (schema instanceof z.ZodNumber) return { type: 'number', value: 'N' };
   if (schema instanceof z.ZodRecord) return { type: 'string', value: 'A=B,C=D' };

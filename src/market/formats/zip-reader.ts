@@ -91,5 +91,11 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
   }
 }
 
-const sentence = (error: unknown) =>
-  (error instanceof Error ? error.message : String(error)).split('\n')[0]!.slice(0, 160);
+/** What yauzl says of a name that is no place within the archive. */
+const OUTSIDE = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
+
+function sentence(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (OUTSIDE.test(message)) return 'A member of the archive has a name that leads out of it.';
+  return message.split('\n')[0]!.slice(0, 160);
+}

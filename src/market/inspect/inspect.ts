@@ -127,8 +127,12 @@ const asGiven = (mapping: Mapping, { adjustment }: Answers): Proposal => ({
 });
 
 function nothingSeen(source: Source | undefined, problems: Problems): Inspection {
+  const tables = source?.samples ?? [];
+  const isEmpty = problems.errors === 0 && tables.length > 0 && tables.every(({ rows }) => rows.length === 1);
+  if (isEmpty)
+    problems.error({ code: 'EMPTY_DATASET', path: 'market', message: 'There is a header, and no row below it.' });
   return {
-    files: source?.samples.length ?? 0,
+    files: tables.length,
     rows_read: 0,
     mapping: Mapping.parse({}),
     tables: {},
@@ -136,15 +140,17 @@ function nothingSeen(source: Source | undefined, problems: Problems): Inspection
     basis: basis('none', 'Nothing was read.'),
     confidence: 'unsure',
     recognised_as: null,
-    unsure: [
-      {
-        field: 'columns',
-        question: `Which columns hold the day and the close? No table was recognised as one of prices.${seen(source)}`,
-        taken: null,
-        others: [],
-        required: true,
-      },
-    ],
+    unsure: isEmpty
+      ? []
+      : [
+          {
+            field: 'columns',
+            question: `Which columns hold the day and the close? No table was recognised as one of prices.${seen(source)}`,
+            taken: null,
+            others: [],
+            required: true,
+          },
+        ],
     preview: { index: [], columns: [], data: [] },
     findings: problems.findings(),
   };

@@ -63,6 +63,11 @@ export function describeAgainstAService(): void {
       expect((await fetch(`${service.url}/analytics/EVEN/record`, auth)).headers.get('etag')).toBe(before);
     });
 
+    test('the names that a shell completes are those of the store', async () => {
+      const { status, out } = await asked(['completion', 'ids', 'names']);
+      expect([status, out]).toEqual([0, 'A\nB\nC\nD\n']);
+    });
+
     test.each([
       ['a wrong key', { DIVISOR_API_KEY: `dvs_${'a'.repeat(12)}_${'b'.repeat(43)}` }, 77, 'UNAUTHENTICATED'],
       ['no key', { DIVISOR_API_KEY: '' }, 77, 'UNAUTHENTICATED'],

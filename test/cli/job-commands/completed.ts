@@ -18,6 +18,9 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['index show O', ['ODD']],
   ['activate ', ['desk']],
   ['export weights --index ', ['EVEN', 'ODD']],
+  ['data prices A', ['AAPL']],
+  ['index explain EVEN ', ['AAPL', 'EVEN', 'MSFT', 'ODD']],
+  ['risk model --identifiers ', ['AAPL', 'MSFT']],
   ['completion ', ['bash', 'fish', 'zsh']],
   ['keys re', ['revoke']],
   ['serve --drain', ['--drain-ms']],
@@ -63,12 +66,12 @@ _files() { :; }
 `;
 
 /** Stands in for the command that tells ids. */
-const TELLS_IDS = `divisor() { if [ "$3" = indices ]; then printf 'EVEN\\nODD\\n'; else echo desk; fi; }`;
+const TELLS_IDS = `divisor() { if [ "$3" = indices ]; then printf 'EVEN\\nODD\\n'; elif [ "$3" = names ]; then printf 'AAPL\\nMSFT\\n'; else echo desk; fi; }`;
 
 const BEFORE = {
   bash: TELLS_IDS,
   zsh: OF_ZSH + TELLS_IDS,
-  fish: `function divisor; if test $argv[3] = indices; printf 'EVEN\\nODD\\n'; else; echo desk; end; end`,
+  fish: `function divisor; if test $argv[3] = indices; printf 'EVEN\\nODD\\n'; else if test $argv[3] = names; printf 'AAPL\\nMSFT\\n'; else; echo desk; end; end`,
 } as const;
 
 const QUESTIONS: Readonly<Record<'bash' | 'zsh' | 'fish', (line: string) => string>> = {

@@ -52,7 +52,8 @@ export function describeOnAHome(): void {
       };
       expect(await asked('indices')).toEqual([0, expect.arrayContaining(['EVEN'])]);
       expect(await asked('stores')).toEqual([0, expect.arrayContaining(['desk'])]);
-      expect(await asked('names')).toEqual([64, ['']]);
+      expect(await asked('names')).toEqual([0, ['']]); // a service has the names of its store
+      expect(await asked('people')).toEqual([64, ['']]);
     });
 
     test('a backtest that need not run has the stored result at once', async () => {

@@ -74,6 +74,15 @@ test('the days of an exchange are days: a history of prices as Refinitiv exports
   expect(found).toMatchObject({ recognised_as: 'Refinitiv', rows_read: 2 });
 });
 
+test('of a table without a row it is told that there is none, and nothing is asked', async () => {
+  const { findings, unsure, rows_read } = await inspected({ 'A.csv': 'date,identifier,CLOSE\n' });
+  expect([rows_read, unsure, findings.map(({ code, path }) => `${code} ${path}`)]).toEqual([
+    0,
+    [],
+    ['EMPTY_DATASET market'],
+  ]);
+});
+
 test('all damaged files are told at once', async () => {
   const bars = (adjusted: string) => `Date,Close,Adj Close\n2024-01-02,10,${adjusted}\n2024-01-03,11,11\n`;
   const { unsure } = await inspected({

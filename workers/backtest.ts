@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
+import { calledRebalances } from '#domain/backtest/called-rebalances.js';
 import { isMadeWhole, type BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
@@ -101,6 +102,10 @@ function wholeRun(
     runAt,
     start,
     end,
+    called: calledRebalances(run.index.compositions).map(({ decision, effective }) => ({
+      decision: formatDay(decision),
+      effective: formatDay(effective),
+    })),
     runHash,
     storeContentHash,
     fullRunReason,
@@ -132,6 +137,7 @@ function extendedRun(
     runAt: stamp.runAt,
     start: formatDay(summary.days[0]!),
     end: formatDay(summary.days.at(-1)!),
+    called: null,
     runHash: stamp.runHash,
     storeContentHash: handle.contentHash,
     earlierFiles: run.earlierFiles,

@@ -45,6 +45,10 @@ export const EventsView = z
           .meta({ id: 'IndexEvent' }),
       )
       .meta({ description: 'By date, kind and index; the first 10,000.' }),
+    covered_to: z.string().nullable().meta({
+      description:
+        'Last day that every calendar of the indices covers: behind it events are missing, of the others, too. Null without an index.',
+    }),
     events_total: z.int().meta({ description: 'All of them.' }),
   })
   .meta({ id: 'EventsView' });

@@ -51,7 +51,7 @@ report(
 
 const views = createCalendarViews({
   calendars: openCalendars(),
-  indexOf() {
+  scheduleOf() {
     throw new Error('the list needs no index');
   },
   today: () => 0,

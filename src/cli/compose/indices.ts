@@ -8,11 +8,13 @@ import { strategyHandlers } from '#http/routes/strategies.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
 import { createEvents } from '#services/indices/events.js';
 import { createIndexQuestions } from '#services/indices/index-questions.js';
+import { createIndexSchedules } from '#services/indices/index-schedules.js';
 import { createIndices } from '#services/indices/indices.js';
 import { requireIndex } from '#services/indices/stored-indices.js';
 import { createStrategies } from '#services/indices/strategies.js';
 import { createOptimise } from '#services/optimisation/optimise.js';
 import { createOptimisationJob } from '#services/optimisation/optimise-job.js';
+import { findRun } from '#services/runs/run-documents.js';
 import { createRiskModelJob } from '#services/risk/risk-model-job.js';
 import { createRiskValidationJob } from '#services/risk/risk-validation-job.js';
 import { createRiskModels } from '#services/risk/risk-models.js';
@@ -32,9 +34,11 @@ export function composeIndices(rooms: Rooms, removals: Removals) {
   const optimisations = createOptimise({ ...rooms, kind: optimise, now: Date.now });
   const riskModels = createRiskModels({ ...rooms, kind: risk, validation: validate });
   const today = () => Math.floor(Date.now() / MS_PER_DAY);
+  const indexOf = async (indexId: string) => (await requireIndex(documents, indexId)).document;
+  const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: (indexId) => findRun(documents, indexId) });
   const calendarViews = createCalendarViews({
     calendars,
-    indexOf: async (indexId) => (await requireIndex(documents, indexId)).document,
+    scheduleOf: async (indexId) => scheduleOf(await indexOf(indexId)),
     today,
   });
 
@@ -47,7 +51,7 @@ export function composeIndices(rooms: Rooms, removals: Removals) {
     calendarViews,
     handlers: {
       ...calendarHandlers(calendarViews),
-      ...eventHandlers(createEvents({ documents, calendars, today }), today),
+      ...eventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
       ...indexHandlers(indices, createIndexQuestions(rooms), removals),
       ...strategyHandlers(strategies, removals),
       ...optimiseHandlers(optimisations, indices, removals),

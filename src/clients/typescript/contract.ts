@@ -1968,6 +1968,8 @@ export interface EventsView {
   readonly indices: number;
   /** By date, kind and index; the first 10,000. */
   readonly events: readonly IndexEvent[];
+  /** Last day that every calendar of the indices covers: behind it events are missing, of the others, too. Null without an index. */
+  readonly covered_to: string | null;
   /** All of them. */
   readonly events_total: number;
 }

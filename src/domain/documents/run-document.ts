@@ -20,6 +20,8 @@ export const RunDocument = z.strictObject({
   /** First and last date of the run. */
   start: z.string(),
   end: z.string(),
+  /** Rebalances that breaches called for, with one that is still to come; absent where no breach calls for any. */
+  called: z.array(z.strictObject({ decision: z.string(), effective: z.string() })).optional(),
   run_hash: z.string(),
   /**
    * The store it was made on, and the price basis that it declared; absent in runs stored before they were remembered.

@@ -1,8 +1,7 @@
 import type { Calendar } from '../calendars/calendar.js';
 import { civilOf, dayOf, weekdayOf, type Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { lastAtMost } from '../search.js';
-import { rebalanceDates } from './schedule.js';
+import { indexDates, type IndexSchedule } from './index-schedule.js';
 
 /** What can happen on a day, in the order of a day. */
 export const EVENT_KINDS = {
@@ -24,26 +23,22 @@ export interface RebalanceEvent {
   readonly kind: 'announcement' | 'effective';
   /** Effective date of the rebalance. */
   readonly effective: Day;
-}
-
-export interface RebalanceTerms {
-  readonly rebalance: RebalanceSpec;
-  readonly calendar: Calendar;
-  readonly baseDay: Day;
+  /** MIC of its calendar. */
+  readonly calendar: string;
 }
 
 /** Announcements and effective dates of an index in a window, ascending. */
-export function rebalanceEvents({ from, to }: EventWindow, terms: RebalanceTerms): RebalanceEvent[] {
-  const within = ({ day }: RebalanceEvent): boolean => day >= from && day <= to;
-  // What is announced in the window may take effect behind it.
-  const dates = rebalanceDates({ ...terms, from, to: terms.calendar.coverage.to });
-  return dates
-    .flatMap(({ date, decision, session, also = [] }): RebalanceEvent[] => [
-      ...(decision < session ? [{ day: decision, kind: 'announcement' as const, effective: date }] : []),
-      ...[date, ...also].map((day) => ({ day, kind: 'effective' as const, effective: day })),
-    ])
-    .filter(within)
-    .toSorted((a, b) => a.day - b.day);
+export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
+  const events = indexDates(schedule).flatMap(({ date, decision, isAnnounced, calendar }): RebalanceEvent[] => [
+    // What is announced in the window may take effect behind it.
+    ...(isAnnounced ? [{ day: decision, kind: 'announcement' as const, effective: date, calendar }] : []),
+    { day: date, kind: 'effective', effective: date, calendar },
+  ]);
+  const found = events.filter(({ day }) => day >= from && day <= to);
+  const keyOf = ({ day, kind, effective }: RebalanceEvent) => `${day} ${kind} ${effective}`;
+  return [...new Map(found.toReversed().map((event) => [keyOf(event), event])).values()].toSorted(
+    (a, b) => a.day - b.day || a.effective - b.effective,
+  );
 }
 
 /** Days by which a calendar tells on which weekdays its exchange trades. */

@@ -1,8 +1,6 @@
-import type { Calendar } from '../calendars/calendar.js';
 import type { Day } from '../days.js';
-import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { LIMITS } from '../limits.js';
-import { rebalanceDates, type RebalanceDate } from './schedule.js';
+import { indexDates, type IndexDate, type IndexSchedule } from './index-schedule.js';
 
 /** The rebalances around a date. */
 export interface ScheduleAround {
@@ -15,32 +13,22 @@ export interface ScheduleAround {
 }
 
 /** A date of the schedule, and the session its composition is decided on. */
-export type ScheduleDate = Pick<RebalanceDate, 'date' | 'decision'>;
+export type ScheduleDate = Pick<IndexDate, 'date' | 'decision'>;
 
 export interface ScheduleAroundQuery {
-  readonly rebalance: RebalanceSpec;
-  readonly calendar: Calendar;
-  readonly baseDay: Day;
+  readonly schedule: IndexSchedule;
   readonly asOf: Day;
   /** Longest list, of each side. */
   readonly limit: number;
 }
 
-export function scheduleAround({ rebalance, calendar, baseDay, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
-  const lookaheadEnd = Math.min(
-    asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS,
-    calendar.sessions.at(-1) ?? calendar.coverage.to,
-  );
-  const rebalances = rebalanceDates({
-    rebalance,
-    calendar,
-    baseDay,
-    from: calendar.coverage.from,
-    to: calendar.coverage.to,
-  });
-  const dates = rebalances.flatMap(({ date, decision, also = [] }) =>
-    [date, ...also].map((day): ScheduleDate => ({ date: day, decision })),
-  );
+/** What a breach calls for is known from its session on. */
+export function scheduleAround({ schedule, asOf, limit }: ScheduleAroundQuery): ScheduleAround {
+  const { cadences } = schedule;
+  const covered = Math.max(...cadences.map(({ calendar }) => calendar.sessions.at(-1) ?? calendar.coverage.to));
+  const lookaheadEnd = Math.min(asOf + LIMITS.SCHEDULE_LOOKAHEAD_DAYS, covered);
+  const called = schedule.called.filter(({ decision }) => decision <= asOf);
+  const dates = onceADate(indexDates({ ...schedule, called }));
   const past = dates.filter(({ date }) => date <= asOf);
   return {
     recent: past.toReversed().slice(0, limit),
@@ -50,4 +38,9 @@ export function scheduleAround({ rebalance, calendar, baseDay, asOf, limit }: Sc
       .slice(0, limit),
     lookaheadEnd,
   };
+}
+
+/** Of the decisions of one date the first. */
+function onceADate(dates: readonly IndexDate[]): readonly IndexDate[] {
+  return dates.filter(({ date }, at) => dates[at - 1]?.date !== date);
 }

@@ -24,8 +24,8 @@ function icalendarOf({ events }: EventsView, today: Day): string {
   return icalendar(
     'Divisor: index events',
     today,
-    events.map(({ date, kind, index_id: indexId, calendar, summary }) => ({
-      uid: `${date}-${kind}-${indexId ?? calendar}@divisor`,
+    events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
+      uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,
       day: dayFrom(date),
       summary,
       category: kind,

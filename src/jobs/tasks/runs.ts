@@ -60,6 +60,8 @@ export interface BacktestOutput {
   /** First and last date of the run, YYYY-MM-DD. */
   readonly start: string;
   readonly end: string;
+  /** Rebalances that breaches called for, dates YYYY-MM-DD; null where they are those of the stored run. */
+  readonly called: readonly { readonly decision: string; readonly effective: string }[] | null;
   /** SHA-256 over engine version, plan and store content. */
   readonly runHash: string;
   readonly storeContentHash: string;

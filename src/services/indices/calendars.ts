@@ -1,10 +1,9 @@
 import type { CalendarList, ScheduleQuery, ScheduleView } from '#contract/calendars.js';
 import type { CalendarOption, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { scheduleAround, type ScheduleDate } from '#domain/schedule/schedule-view.js';
-import { scheduledDocument } from './scheduled-document.js';
+import type { StoredSchedule } from './index-schedules.js';
 
 /** The calendar that forms preselect. */
 const DEFAULT_CALENDAR = 'XNYS';
@@ -12,7 +11,7 @@ const DEFAULT_CALENDAR = 'XNYS';
 export interface CalendarsDependencies {
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
-  readonly indexOf: (indexId: string) => Promise<IndexDocument>;
+  readonly scheduleOf: (indexId: string) => Promise<StoredSchedule>;
   /** The current day in UTC. */
   readonly today: () => Day;
 }
@@ -27,21 +26,12 @@ export interface CalendarViews {
   comingRebalance(indexId: string, after: string): Promise<string | null>;
 }
 
-export function createCalendarViews({ calendars, indexOf, today }: CalendarsDependencies): CalendarViews {
+export function createCalendarViews({ calendars, scheduleOf, today }: CalendarsDependencies): CalendarViews {
   const listing: CalendarList = { calendars: calendars.list().map(toOption), default: DEFAULT_CALENDAR };
 
-  function around({ id, calendar: code, rebalance, base_date }: IndexDocument, asOf: Day, limit: number) {
-    const calendar = calendars.get(code);
-    if (calendar === undefined) throw new Error(`the index ${id} uses the calendar ${code}, which is not known`);
-    return scheduleAround({ rebalance, calendar, baseDay: dayFrom(base_date), asOf, limit });
-  }
-
-  const scheduled = async (indexId: string): Promise<IndexDocument> =>
-    scheduledDocument(await indexOf(indexId), indexOf);
-
-  async function firstAfter(indexId: string, day: Day): Promise<string | null> {
-    const document = await scheduled(indexId).catch(asMissing);
-    const [next] = document === null ? [] : around(document, day, 1).upcoming;
+  async function firstAfter(indexId: string, asOf: Day): Promise<string | null> {
+    const schedule = await scheduleOf(indexId).catch(asMissing);
+    const [next] = schedule === null ? [] : scheduleAround({ schedule, asOf, limit: 1 }).upcoming;
     return next === undefined ? null : formatDay(next.date);
   }
 
@@ -51,18 +41,18 @@ export function createCalendarViews({ calendars, indexOf, today }: CalendarsDepe
     comingRebalance: (indexId, after) => firstAfter(indexId, Math.max(dayFrom(after), today() - 1)),
     async schedule(indexId, query) {
       const asOf = asOfDay(query) ?? today();
-      const document = await scheduled(indexId);
-      const { calendar: code, rebalance } = document;
-      const { recent, upcoming, lookaheadEnd } = around(document, asOf, query.limit);
+      const schedule = await scheduleOf(indexId);
+      const { recent, upcoming, lookaheadEnd } = scheduleAround({ schedule, asOf, limit: query.limit });
+      const hasLag = schedule.cadences.some(({ rebalance }) => rebalance.effective_lag > 0);
       return {
         index_id: indexId,
         as_of: formatDay(asOf),
-        calendar: code,
-        frequency: rebalance.frequency,
+        calendar: schedule.cadences[0]!.calendar.code,
+        frequency: schedule.frequency,
         recent: recent.map(({ date }) => formatDay(date)),
         upcoming: upcoming.map(({ date }) => formatDay(date)),
         lookahead_end: formatDay(lookaheadEnd),
-        ...(rebalance.effective_lag > 0 ? { announcements: announcementsOf([...recent, ...upcoming]) } : {}),
+        ...(hasLag ? { announcements: announcementsOf([...recent, ...upcoming]) } : {}),
       };
     },
   };

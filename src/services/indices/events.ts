@@ -8,13 +8,15 @@ import { compareText } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { EVENT_KINDS, expiries, holidays, rebalanceEvents, type EventWindow } from '#domain/schedule/index-events.js';
+import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import type { DocumentStore } from '#store/port.js';
-import { scheduledDocument } from './scheduled-document.js';
 import { requireIndex } from './stored-indices.js';
 
 export interface EventsDependencies {
   readonly documents: Pick<DocumentStore, 'get' | 'list'>;
   readonly calendars: Calendars;
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an index beneath */
+  readonly scheduleOf: (document: IndexDocument) => Promise<IndexSchedule>;
   /** The current day in UTC. */
   readonly today: () => Day;
 }
@@ -37,15 +39,15 @@ const INDICES_PER_TURN = 32;
 
 const KINDS = Object.keys(EVENT_KINDS);
 
-export function createEvents({ documents, calendars, today }: EventsDependencies): Events {
+export function createEvents({ documents, calendars, scheduleOf, today }: EventsDependencies): Events {
   async function indicesOf(ids: readonly string[]): Promise<readonly IndexDocument[]> {
     if (ids.length === 0) return (await documents.list('index', readIndex)).documents;
     return Promise.all(ids.map(async (id) => (await requireIndex(documents, id)).document));
   }
 
-  /** With the schedule that it is rebalanced by; null where what has that is gone. */
-  const scheduled = (stored: IndexDocument): Promise<IndexDocument | null> =>
-    scheduledDocument(stored, async (id) => (await requireIndex(documents, id)).document).catch((thrown: unknown) => {
+  /** Null where what an overlay lies on is gone. */
+  const scheduled = (stored: IndexDocument): Promise<IndexSchedule | null> =>
+    scheduleOf(stored).catch((thrown: unknown) => {
       if (thrown instanceof Refusal) return null;
       throw thrown;
     });
@@ -56,12 +58,12 @@ export function createEvents({ documents, calendars, today }: EventsDependencies
       const indices = await indicesOf(ids);
       const events: Event[] = [];
       for (const [at, stored] of indices.entries()) {
-        const document = await scheduled(stored);
-        const calendar = document === null ? undefined : calendars.get(document.calendar);
-        if (document !== null && calendar !== undefined) events.push(...eventsOf(document, window, calendar));
+        const schedule = calendars.get(stored.calendar) === undefined ? null : await scheduled(stored);
+        if (schedule !== null) events.push(...eventsOf(stored, window, schedule));
         if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
+      const covered = codes.flatMap((code) => calendars.get(code)?.coverage.to ?? []);
       for (const code of codes) events.push(...exchangeEvents(code, window, calendars));
       const wanted = events.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).toSorted(inOrder);
       return {
@@ -69,6 +71,7 @@ export function createEvents({ documents, calendars, today }: EventsDependencies
         to: formatDay(window.to),
         indices: indices.length,
         events: wanted.slice(0, EVENTS_MAX),
+        covered_to: covered.length === 0 ? null : formatDay(Math.min(...covered)),
         events_total: wanted.length,
       };
     },
@@ -95,21 +98,16 @@ function windowOf(
   return { from, to };
 }
 
-function eventsOf(document: IndexDocument, window: EventWindow, calendar: NonNullable<ReturnType<Calendars['get']>>) {
-  const { id, name, rebalance, base_date } = document;
-  return rebalanceEvents(window, { rebalance, calendar, baseDay: dayFrom(base_date) }).map(
-    ({ day, kind, effective }): Event => ({
-      date: formatDay(day),
-      kind,
-      index_id: id,
-      calendar: calendar.code,
-      effective: formatDay(effective),
-      summary:
-        kind === 'effective'
-          ? `${name}: rebalance effective`
-          : `${name}: composition of ${formatDay(effective)} decided`,
-    }),
-  );
+function eventsOf({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
+  return rebalanceEvents(window, schedule).map(({ day, kind, effective, calendar }): Event => ({
+    date: formatDay(day),
+    kind,
+    index_id: id,
+    calendar,
+    effective: formatDay(effective),
+    summary:
+      kind === 'effective' ? `${name}: rebalance effective` : `${name}: composition of ${formatDay(effective)} decided`,
+  }));
 }
 
 function exchangeEvents(code: string, window: EventWindow, calendars: Calendars): Event[] {

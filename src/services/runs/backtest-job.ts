@@ -247,9 +247,11 @@ export function createBacktestJob({
         };
     const { result, overview, columns, checkpoint } = output;
     const snapshots = output.snapshots.text ?? before!.snapshots; // Those of the stored run.
+    const newest = await findRun(documents, plan.runId);
+    const called = output.called ?? newest?.called ?? [];
     const own = { overview, columns, ...(checkpoint ? { checkpoint } : {}), plan: output.plan };
     const files = {
-      ...(await storedOnce(attempt, artifacts, { own, stored: await findRun(documents, plan.runId) })),
+      ...(await storedOnce(attempt, artifacts, { own, stored: newest })),
       result: { ...result, inset: { ...snapshots, at: output.snapshots.at } },
       ...(plan.models === undefined ? {} : { models: await linked(attempt, artifacts, matrices) }),
       ...(before && before.earlier.length > 0 ? { begun: [...before.earlier] } : {}),
@@ -261,6 +263,7 @@ export function createBacktestJob({
       run_at: output.runAt,
       start: output.start,
       end: output.end,
+      ...(called.length === 0 ? {} : { called: [...called] }),
       run_hash: output.runHash,
       store_id: identity.datasetId,
       adjustment: identity.adjustment,

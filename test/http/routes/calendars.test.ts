@@ -9,6 +9,7 @@ import { createApp, type App } from '#http/app.js';
 import { calendarHandlers } from '#http/routes/calendars.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createCalendarViews } from '#services/indices/calendars.js';
+import { createIndexSchedules } from '#services/indices/index-schedules.js';
 
 const document = (id: string, rest: object) =>
   IndexDocument.parse({
@@ -36,13 +37,16 @@ const DOCUMENTS = new Map(
 
 let app: App;
 beforeAll(() => {
+  const calendars = openCalendars();
+  async function indexOf(id: string) {
+    const found = DOCUMENTS.get(id);
+    if (found === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
+    return found;
+  }
+  const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
   const views = createCalendarViews({
-    calendars: openCalendars(),
-    async indexOf(id) {
-      const found = DOCUMENTS.get(id);
-      if (found === undefined) throw new Refusal('INDEX_NOT_FOUND', `No index ${id}.`);
-      return found;
-    },
+    calendars,
+    scheduleOf: async (id) => scheduleOf(await indexOf(id)),
     today: () => dayFrom('2026-11-20'),
   });
   const authenticate = () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) });

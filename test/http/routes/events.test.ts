@@ -8,6 +8,7 @@ import { createApp } from '#http/app.js';
 import { eventHandlers } from '#http/routes/events.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { createEvents } from '#services/indices/events.js';
+import { createIndexSchedules } from '#services/indices/index-schedules.js';
 import type { DocumentStore } from '#store/port.js';
 
 const calendars = openCalendars();
@@ -24,6 +25,22 @@ const documents = [
     ...fields,
   }),
 );
+const blend = IndexDocument.parse({
+  id: 'BLEND',
+  name: 'BLEND',
+  calendar: 'XNYS',
+  base_date: '2024-01-02',
+  kind: 'overlay',
+  overlay: {
+    type: 'blend',
+    parts: [
+      { index_id: 'LAGGED', weight: 0.6 },
+      { index_id: 'QUARTERS', weight: 0.4 },
+    ],
+    rebalance: { frequency: 'semi_annual', anchor: 'last_session', effective_lag: 1 },
+  },
+});
+documents.push(blend);
 const stored: Pick<DocumentStore, 'get' | 'list'> = {
   list: (_kind, read) =>
     Promise.resolve({
@@ -37,9 +54,11 @@ const stored: Pick<DocumentStore, 'get' | 'list'> = {
   },
 };
 const today = () => dayFrom('2026-11-20');
+const indexOf = async (id: string) => documents.find((document) => document.id === id)!;
+const scheduleOf = createIndexSchedules({ calendars, indexOf, runOf: () => Promise.resolve(undefined) });
 const app = createApp({
   api: eventRoutes,
-  handlers: eventHandlers(createEvents({ documents: stored, calendars, today }), today),
+  handlers: eventHandlers(createEvents({ documents: stored, calendars, scheduleOf, today }), today),
   authenticate: () => ({ keyId: null, name: null, scopes: new Set(['read'] as const) }),
   version: '0',
   log: pino({ level: 'silent' }),
@@ -90,9 +109,10 @@ test('New York is closed on its holidays of 2027, and its futures expire a day e
 
 test('effective dates are those of the schedule of each index, the exchanges each once', async () => {
   const found = await events('');
-  for (const { id, rebalance, calendar: code, base_date: base } of documents) {
+  for (const { id, rebalance, calendar: code, base_date: base } of documents.filter(({ id }) => id !== 'BLEND')) {
     const calendar = calendars.get(code)!;
-    const { upcoming } = scheduleAround({ rebalance, calendar, baseDay: dayFrom(base), asOf: today() - 1, limit: 400 });
+    const schedule = { baseDay: dayFrom(base), cadences: [{ rebalance, calendar }], called: [] };
+    const { upcoming } = scheduleAround({ schedule, asOf: today() - 1, limit: 400 });
     const shown = found.filter((event) => event.index_id === id && event.kind === 'effective');
     const dates = upcoming.map(({ date }) => formatDay(date)).filter((date) => date <= '2027-11-21');
     expect(shown.map(({ date }) => date)).toEqual(dates);
@@ -102,6 +122,27 @@ test('effective dates are those of the schedule of each index, the exchanges eac
   expect(new Set(closed).size).toBe(closed.length);
   expect(closed).toContain('XNYS 2026-11-26');
   expect(closed).toContain('XTKS 2027-01-01');
+});
+
+test('a blend has the rebalances of its parts beside its own, a day of several once', async () => {
+  const window = '?from=2027-06-01&to=2027-07-31';
+  const of = async (id: string) =>
+    (await events(`${window}&index_ids=${id}&kinds=announcement,effective`)).map(
+      ({ date, kind, effective }) => `${date} ${kind} ${effective}`,
+    );
+  const [lagged, quarters] = [await of('LAGGED'), await of('QUARTERS')];
+  // The last session of June is Wednesday the 30th, decided on the 29th.
+  const own = ['2027-06-29 announcement 2027-06-30', '2027-06-30 effective 2027-06-30'];
+  expect(lagged).toContain('2027-06-21 effective 2027-06-21'); // The Friday is Juneteenth as observed.
+  expect(quarters).toHaveLength(1);
+  expect((await of('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
+});
+
+test('an answer says how far the calendars reach, and nothing of them where no index has any', async () => {
+  const read = async (query: string) => EventsView.parse(JSON.parse((await get(query)).text)).covered_to;
+  const coverage = (code: string) => formatDay(calendars.get(code)!.coverage.to);
+  expect(await read('?from=2100-01-01&index_ids=LAGGED')).toBe(coverage('XNYS'));
+  expect(await read('')).toBe([coverage('XNYS'), coverage('XTKS')].toSorted()[0]);
 });
 
 test('a calendar file has every event as a day of its own, in lines of at most 75 octets', async () => {

@@ -32,6 +32,7 @@ const WHOLE: MarketContent = generateMarket(
   () => {},
 );
 const isoDay = (row: number): string => new Date(WHOLE.dates[row]! * 86_400_000).toISOString().slice(0, 10);
+const rowOf = (day: string): number => WHOLE.dates.indexOf(Date.parse(day) / 86_400_000);
 const INDEX = {
   id: 'W',
   name: 'Watched',
@@ -143,4 +144,47 @@ test('a change of the definition says what calls for a decision on its date', as
     (day) => day > INDEX.base_date && !between.has(day),
   )!;
   expect((await whatIf(quiet)).before.cause).toBeNull();
+});
+
+test('a rebalance that a breach called for is announced from its session on, in a run that ends before it, too', async () => {
+  const client = createDivisorClient({ url: services[0]!.url() });
+  const { rebalances } = await client.call('listRebalances', { params });
+  const called = rebalances.filter(({ cause }) => cause === 'breach');
+  const announced = async (query: { from: string; to: string; index_ids?: string[] }) => {
+    const { events } = await client.call('listEvents', { query: { kinds: ['announcement', 'effective'], ...query } });
+    return events.map(({ date, kind, index_id: id, effective }) => `${id} ${date} ${kind} ${effective}`);
+  };
+  const { decision_date: decided, date: effective } = called[0]!;
+  const expected = [`W ${decided} announcement ${effective}`, `W ${effective} effective ${effective}`];
+  expect(await announced({ from: decided!, to: effective })).toEqual(expected);
+  const schedule = (asof: string) => client.call('getSchedule', { params, query: { asof } });
+  const [before, on] = await Promise.all([isoDay(rowOf(decided!) - 1), decided!].map(schedule));
+  expect(before!.upcoming).not.toContain(effective);
+  expect([on!.upcoming[0], on!.announcements![effective]]).toEqual([effective, decided]);
+
+  // Two sessions lie between the breach and its trade: a run that ends on the one between knows of it.
+  const between = isoDay(rowOf(decided!) + 1);
+  expect(between < effective).toBe(true);
+  const overlay = {
+    id: 'W2',
+    name: 'Twice',
+    calendar: 'XNYS',
+    base_date: INDEX.base_date,
+    kind: 'overlay',
+    currency: 'USD',
+    source_index_id: 'W',
+    overlay: { type: 'leverage', factor: 2 },
+  } as const;
+  await client.call('createIndex', { body: overlay });
+  await client.run('startBacktest', { params, body: { end: between } });
+  await client.run('startBacktest', { params: { index_id: 'W2' }, body: { end: between } });
+  const { summaries } = await client.call('listSummaries', {});
+  const rows = summaries.filter(({ index_id: id }) => id === 'W' || id === 'W2');
+  expect(rows.map(({ end, next_rebalance: next }) => [end, next])).toEqual([
+    [between, effective],
+    [between, effective],
+  ]);
+  expect(await announced({ from: decided!, to: effective })).toEqual(
+    expected.flatMap((event) => [event, event.replace('W ', 'W2 ')]),
+  );
 });

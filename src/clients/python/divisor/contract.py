@@ -2185,6 +2185,7 @@ EventsView = t.TypedDict("EventsView", {
     "to": str,
     "indices": int,
     "events": t.Sequence["IndexEvent"],
+    "covered_to": t.Optional[str],
     "events_total": int,
 })
 

@@ -94,7 +94,7 @@ function simulatedOf(index: Compositions): readonly Compositions[] {
 }
 
 /** An index up to the last session that was simulated. */
-export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory' | 'isCalled'> {
+export interface KnownIndex extends Pick<Compositions, 'document' | 'sm' | 'first' | 'list' | 'memory' | 'called'> {
   readonly to: number;
 }
 
@@ -130,13 +130,13 @@ export function recentOf(indices: readonly KnownIndex[]): ReadonlyMap<string, Re
     ...indices.map(({ document, sm, to }) => sm.sessions[Math.max(0, to - document.rebalance.effective_lag)]!),
   );
   return new Map(
-    indices.map(({ document, sm, first, list, memory, isCalled, to }) => {
+    indices.map(({ document, sm, first, list, memory, called, to }) => {
       const session = lastAtMost(sm.sessions, oldest);
       const before = inForce(list, session);
       const recent = list.filter((composition) => composition.session > session && composition.session <= to);
       return [
         document.id,
-        { first, list: [...(before ? [before] : []), ...recent], memory, ...(isCalled ? { isCalled } : {}) },
+        { first, list: [...(before ? [before] : []), ...recent], memory, ...(called ? { isCalled: true } : {}) },
       ];
     }),
   );

@@ -1,7 +1,9 @@
 import { breachRuleOf, breachWatch } from '../../compliance/breach-watch.js';
 import type { LimitRuleName } from '../../compliance/rules.js';
+import type { Day } from '../../days.js';
 import type { Finding } from '../../findings.js';
 import type { SessionMarket } from '../../market/session-market.js';
+import { firstAtLeast } from '../../search.js';
 import type { Book } from './book.js';
 import { inForce, type Composer, type Composition, type Compositions } from './compositions.js';
 import { decideOne } from './decide-one.js';
@@ -23,7 +25,7 @@ export interface WatchInput {
   readonly tick?: ((fraction: number) => void) | undefined;
 }
 
-export type Watched = Pick<Compositions, 'list' | 'findings' | 'isCalled' | 'calledOn'>;
+export type Watched = Pick<Compositions, 'list' | 'findings' | 'called'>;
 
 /**
  * Decides the rebalances of a schedule, and those that breaches of a rule call for. A breach is known at the close of
@@ -44,7 +46,7 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
       known.splice(known.findLastIndex(({ session }) => session <= composition.session) + 1, 0, composition);
     return composition;
   };
-  const state: WatchState = { open: new Set(), calledUntil: first, isCalled: false, calledOn: first };
+  const state: WatchState = { open: new Set(), calledUntil: first };
   let stored: StoredBook | null = null;
   let at = first - 1;
   let position = 0;
@@ -63,17 +65,15 @@ export function decideWatched(composer: Composer, input: WatchInput): Watched {
     stored = stored === null ? storedBook(book) : storedAfter(stored, book);
     at = to;
   }
-  return { list: known, findings, ...(state.isCalled ? { isCalled: true, calledOn: state.calledOn } : {}) };
+  return { list: known, findings, ...(state.called === undefined ? {} : { called: state.called }) };
 }
 
 interface WatchState {
   readonly open: Set<string>;
   /** Effective session of the latest rebalance that a breach called for. */
   calledUntil: number;
-  /** Whether that lies after the last session. */
-  isCalled: boolean;
-  /** Session of the breach. */
-  calledOn: number;
+  /** There where that lies after the last session. */
+  called?: Compositions['called'];
 }
 
 /** Sessions between two decisions of the schedule: one that is decided may take effect within them. */
@@ -99,10 +99,12 @@ function watchSpan(composer: Composer, input: WatchInput, span: Span, state: Wat
     from = breach + 1;
     const session = effectiveSession(sm, breach + rebalance.effective_lag, input.last);
     state.calledUntil = session;
-    state.isCalled = session > input.last;
-    state.calledOn = breach;
+    if (session > input.last) {
+      state.called = { session: breach, effective: dayBehind(sm, input.last, session - input.last) };
+      continue;
+    }
     const isScheduled = input.due.some((one) => one.session === session);
-    if (state.isCalled || isScheduled) continue;
+    if (isScheduled) continue;
     const composition = decide({
       date: sm.sessions[session]!,
       also: [],
@@ -122,6 +124,11 @@ function effectiveSession(sm: SessionMarket, earliest: number, last: number): nu
   let session = earliest;
   while (session <= last && !hasAnyBar(sm, session)) session++;
   return session;
+}
+
+/** The day some sessions behind one, by the calendar; null beyond its coverage. */
+function dayBehind({ sessions, calendar }: SessionMarket, session: number, count: number): Day | null {
+  return calendar.sessions[firstAtLeast(calendar.sessions, sessions[session]!) + count] ?? null;
 }
 
 interface WatchedSpan {

@@ -54,10 +54,11 @@ export interface Compositions {
   readonly memory: DecisionMemory | null;
   /** Of an overlay. */
   readonly overlay?: ComposedOverlay;
-  /** There where a breach has called for a rebalance after the last day. */
-  readonly isCalled?: true;
-  /** Session of that breach. */
-  readonly calledOn?: number;
+  /**
+   * There where a breach has called for a rebalance after the last day: session of the breach, and the day of the
+   * rebalance by the calendar, null beyond its coverage.
+   */
+  readonly called?: { readonly session: number; readonly effective: Day | null };
 }
 
 /** An overlay with what lies beneath it. */

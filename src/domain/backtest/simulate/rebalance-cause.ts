@@ -20,9 +20,9 @@ export function causeOn(composer: Composer, indexId: string, session: number): R
   if (isScheduled(document, sm, session)) return 'schedule';
   if (ruleOf(composer, indexId) === null || sm.sessions[session]! < dayFrom(document.base_date)) return null;
   try {
-    const { list, calledOn } = composer.compositions(indexId);
+    const { list, called } = composer.compositions(indexId);
     const isCalled = list.some(({ cause, decision }) => cause === 'breach' && decision === session);
-    return isCalled || calledOn === session ? 'breach' : null;
+    return isCalled || called?.session === session ? 'breach' : null;
   } catch (thrown) {
     if (thrown instanceof Refusal) return null;
     throw thrown;

@@ -1,0 +1,20 @@
+import type { CalledRebalance } from '../schedule/index-schedule.js';
+import type { Compositions } from './simulate/compositions.js';
+
+/**
+ * The rebalances that breaches called for in a run, ascending, with the one that is still to come; of an overlay those
+ * of the indices beneath it.
+ */
+export function calledRebalances(index: Compositions): CalledRebalance[] {
+  const byEffective = new Map(calledIn(index).map((one) => [one.effective, one]));
+  return [...byEffective.values()].toSorted((a, b) => a.effective - b.effective);
+}
+
+function calledIn({ list, sm, called, overlay }: Compositions): CalledRebalance[] {
+  if (overlay !== undefined) return overlay.sources.flatMap(calledIn);
+  const traded = list
+    .filter(({ cause }) => cause === 'breach')
+    .map(({ date, decision }) => ({ decision: sm.sessions[decision]!, effective: date }));
+  if (called === undefined || called.effective === null) return traded;
+  return [...traded, { decision: sm.sessions[called.session]!, effective: called.effective }];
+}

@@ -1,0 +1,68 @@
+import type { Calendar } from '../calendars/calendar.js';
+import type { Day } from '../days.js';
+import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import { rebalanceDates } from './schedule.js';
+
+/** A rebalance that a breach called for. */
+export interface CalledRebalance {
+  /** Session of the breach: the composition is decided at its close. */
+  readonly decision: Day;
+  /** Session at whose close it takes effect; beyond the data of the run the one that the calendar has for it. */
+  readonly effective: Day;
+}
+
+/** The first that is announced on a day: decided on it or before, effective on it or after. */
+export function announcedOn(called: readonly CalledRebalance[], day: Day): CalledRebalance | undefined {
+  return called.find(({ decision, effective }) => decision <= day && effective >= day);
+}
+
+/** A cadence on the calendar that its dates are sessions of. */
+export interface Cadence {
+  readonly rebalance: RebalanceSpec;
+  readonly calendar: Calendar;
+}
+
+/** What an index is rebalanced by. */
+export interface IndexSchedule {
+  /** No rebalance lies before its first session. */
+  readonly baseDay: Day;
+  /** Its own; of an overlay those of the indices beneath it, too. */
+  readonly cadences: readonly Cadence[];
+  /** What breaches have called for, as far as it is known. */
+  readonly called: readonly CalledRebalance[];
+}
+
+/** An effective date of an index, and the session its composition is decided on. */
+export interface IndexDate {
+  readonly date: Day;
+  readonly decision: Day;
+  /** Whether it is announced: not where it is decided on its own session, or joins the date before it. */
+  readonly isAnnounced: boolean;
+  /** MIC of the calendar. */
+  readonly calendar: string;
+}
+
+/** The effective dates of an index up to the end of its calendars, ascending; each decision of a date once. */
+export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
+  const dates = cadences.flatMap(({ rebalance, calendar }) => {
+    const { code, coverage } = calendar;
+    return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to }).flatMap(
+      ({ date, decision, session, also = [] }): IndexDate[] => [
+        { date, decision, isAnnounced: decision < session, calendar: code },
+        ...also.map((day) => ({ date: day, decision, isAnnounced: false, calendar: code })),
+      ],
+    );
+  });
+  const [first] = cadences;
+  if (first !== undefined)
+    for (const { decision, effective } of called)
+      if (effective > baseDay)
+        dates.push({ date: effective, decision, isAnnounced: decision < effective, calendar: first.calendar.code });
+  if (cadences.length === 1 && called.length === 0) return dates;
+  const once = new Map<string, IndexDate>();
+  for (const each of dates) {
+    const key = `${each.date} ${each.decision}`;
+    if (!once.has(key)) once.set(key, each);
+  }
+  return [...once.values()].toSorted((a, b) => a.date - b.date || a.decision - b.decision);
+}

@@ -1,0 +1,66 @@
+import type { Calendars } from '#domain/calendars/calendar.js';
+import { breachRuleOf } from '#domain/compliance/breach-watch.js';
+import { dayFrom } from '#domain/days.js';
+import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
+import type { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { Cadence, CalledRebalance, IndexSchedule } from '#domain/schedule/index-schedule.js';
+
+export interface IndexSchedulesDependencies {
+  readonly calendars: Calendars;
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  readonly indexOf: (indexId: string) => Promise<IndexDocument>;
+  /** The newest run of an index, undefined where there is none. */
+  readonly runOf: (indexId: string) => Promise<RunDocument | undefined>;
+}
+
+/** What an index is rebalanced by, with the members of the schedule view. */
+export interface StoredSchedule extends IndexSchedule {
+  readonly frequency: RebalanceSpec['frequency'];
+}
+
+/**
+ * What indices are rebalanced by: a rule or derived index by its own schedule, an overlay by those of the indices
+ * beneath it, a blend by its own besides, and each by what breaches called for in the newest runs.
+ */
+export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedulesDependencies) {
+  const cadenceOf = (document: IndexDocument, rebalance: RebalanceSpec): Cadence => {
+    const calendar = calendars.get(document.calendar);
+    if (calendar === undefined)
+      throw new Error(`the index ${document.id} uses the calendar ${document.calendar}, which is not known`);
+    return { rebalance, calendar };
+  };
+
+  /** Called for by an index whose breaches do so; of one that was never run itself as the run above it has them. */
+  async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
+    if (breachRuleOf(document.pipeline?.treatment) === null) return [];
+    const run = (await runOf(document.id)) ?? (await runOf(topId));
+    return (run?.called ?? []).map(({ decision, effective }) => ({
+      decision: dayFrom(decision),
+      effective: dayFrom(effective),
+    }));
+  }
+
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE for an index beneath */
+  return async function scheduleOf(document: IndexDocument): Promise<StoredSchedule> {
+    const cadences: Cadence[] = [];
+    const called: CalledRebalance[] = [];
+    const passed = new Set<string>();
+    let base = document.base_date;
+    async function visit(index: IndexDocument): Promise<void> {
+      if (passed.has(index.id)) return;
+      passed.add(index.id);
+      if (index.base_date > base) base = index.base_date;
+      if (!isOverlayDocument(index)) {
+        cadences.push(cadenceOf(index, index.rebalance));
+        called.push(...(await calledOf(index, document.id)));
+        return;
+      }
+      if (index.overlay.type === 'blend') cadences.push(cadenceOf(index, index.overlay.rebalance));
+      for (const id of sourcesOf(index)) await visit(await indexOf(id));
+    }
+    await visit(document);
+    if (cadences.length === 0) cadences.push(cadenceOf(document, document.rebalance));
+    return { baseDay: dayFrom(base), cadences, called, frequency: cadences[0]!.rebalance.frequency };
+  };
+}

@@ -40,6 +40,10 @@ export const ERRORS = {
   TEMPLATE_EMPTY: { status: 409, help: 'The stored template has no blocks.' },
   STORE_EXISTS: { status: 409, help: 'A data store is already registered under the id.' },
   STORE_ACTIVE: { status: 409, help: 'The store is the one being served.' },
+  STORE_PUBLISHED: {
+    status: 409,
+    help: 'Published runs were made on the contents of the store; see detail.indices. `purge=true` (scope admin) deletes it all the same.',
+  },
   STORE_LOADING: { status: 409, help: 'A store is already loading.' },
   STORE_REFRESHING: { status: 409, help: 'The store is already refreshing.' },
   FOLDER_REGISTERED: {

@@ -1,6 +1,6 @@
 import type { Authorship, Subject } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusal.js';
-import type { Versions } from '#services/history/versions.js';
+import type { PurgedDocument, Versions } from '#services/history/versions.js';
 import type { Principal } from './handler.js';
 
 /** The part of a request that deletes a document which has versions. */
@@ -13,10 +13,10 @@ interface RemovalRequest {
 /** Deletions of documents that have versions, with `purge` and without. */
 export interface Removals {
   /**
-   * How the document is to be deleted; `purged` where it was deleted before, and its versions are gone now.
+   * How the document is to be deleted; what is gone now where it was deleted before.
    * @throws Refusal FORBIDDEN_SCOPE for a purge without the scope admin
    */
-  of(request: RemovalRequest, subject: Subject): Promise<Authorship | 'purged'>;
+  of(request: RemovalRequest, subject: Subject): Promise<Authorship | PurgedDocument>;
 }
 
 export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Removals {
@@ -29,7 +29,7 @@ export function createRemovals(versions: Pick<Versions, 'purgeDeleted'>): Remova
           needed: 'admin',
           scopes,
         });
-      return (await versions.purgeDeleted(subject, authorship())) ? 'purged' : { ...authorship(), purges: true };
+      return (await versions.purgeDeleted(subject, authorship())) ?? { ...authorship(), purges: true };
     },
   };
 }

@@ -17,5 +17,14 @@ const DIGITS = 10;
 /** Key of a version, or of a part of a log, beside the others of one owner. */
 export const numberedId = (owner: string, number: number): string => `${owner}/${String(number).padStart(DIGITS, '0')}`;
 
+/** The number of a `numberedId`. */
+export const numberOf = (id: string): number => Number(id.slice(id.lastIndexOf('/') + 1));
+
+/** What every `numberedId` of an owner begins with, and what comes behind all of them. */
+export const numberedRange = (owner: string): { readonly from: string; readonly until: string } => ({
+  from: `${owner}/`,
+  until: `${owner}/:`, // The character behind 9.
+});
+
 /** The owner that a `numberedId` is of. */
 export const ownerOf = (id: string): string => id.slice(0, id.lastIndexOf('/'));

@@ -74,6 +74,11 @@ export interface DocumentReader {
   get(kind: DocumentKind, id: string): Promise<FoundDocument>;
   /** Ids of a kind in code-point order, readable or not. */
   ids(kind: DocumentKind): Promise<readonly string[]>;
+  /**
+   * Number of the last document of an owner (`numberedId`), readable or not; 0 where there is none. A transaction that
+   * asks for it gives the next number, and no other: so an engine need not watch the numbers behind that one.
+   */
+  lastNumber(kind: DocumentKind, owner: string): Promise<number>;
 }
 
 /**

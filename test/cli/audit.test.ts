@@ -1,12 +1,13 @@
-import { writeFile } from 'node:fs/promises';
+import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
-import { auditBatches, auditHash, auditHead } from '#store/audit/log.js';
+import { auditBatches, auditHash, auditHead, entryId } from '#store/audit/log.js';
 import { sealAudit } from '#store/audit/seals.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
 import { newSigningKey } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
+import { flipDocument } from '../store/flip-document.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { finishedHere } from './process.js';
 
@@ -107,4 +108,20 @@ test('another last hash, and files that are not there, are told', async () => {
   expect(await checked({}, ['--head', 'f'.repeat(64)])).toMatch(/^1 Entry 6: it is missing/);
   const missing = await finishedHere(['audit', '--check', join(await newFolder(), 'none')]);
   expect(missing).toMatchObject({ status: 64, err: expect.stringContaining('cannot be read: ENOENT') as string });
+});
+
+test('a log that cannot be read is refused with its first such entry, before a byte of it is out', async () => {
+  const home = await newFolder();
+  const documents = createVersionedStore(await openDocumentStore({ folder: join(home, 'documents') }));
+  for (const id of ['A', 'B', 'C']) await documents.transaction((tx) => tx.put('constraint-set', id, { id }));
+  await documents.close();
+  await flipDocument(home, `main\0audit\0${entryId(2)}`);
+  expect(await finishedHere(['audit', '--home', home])).toMatchObject({
+    status: 2,
+    out: '',
+    err: expect.stringContaining('The log of writes cannot be read: its entry 2; restore it from a backup.') as string,
+  });
+  const out = join(home, 'audit.jsonl');
+  expect(await finishedHere(['audit', '--home', home, '--out', out])).toMatchObject({ status: 2 });
+  expect(await readdir(home)).not.toContain('audit.jsonl');
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Refusal } from '#domain/refusal.js';
+import { numberedId } from '#store/document-id.js';
 import type { DocumentTransaction } from '#store/port.js';
 import { seeded } from '../seeded.js';
 import { bodyOf, type Stores } from './document-store-world.js';
@@ -79,6 +80,43 @@ function describeWhole(stores: Stores): void {
       expect(result).toBe('done');
       expect(await store.ids('index')).toEqual(['new']);
       expect(await store.get('index', 'new')).toMatchObject({ body: { n: 2 } });
+    });
+
+    test('knows the last number of an owner, with its own writes and deletions', async () => {
+      const { store } = await stores.open();
+      const put = (tx: DocumentTransaction, owner: string, number: number) =>
+        tx.put('version', numberedId(owner, number), {});
+      await store.transaction(async (tx) => {
+        expect(await tx.lastNumber('version', 'a')).toBe(0);
+        for (const number of [1, 2, 3]) await put(tx, 'a', number);
+        await put(tx, 'a0', 7); // other owners, whose ids are beside
+        await put(tx, 'a-', 9);
+        expect(await tx.lastNumber('version', 'a')).toBe(3);
+      });
+      expect([await store.lastNumber('version', 'a'), await store.lastNumber('history', 'a')]).toEqual([3, 0]);
+      const found = await store.transaction(async (tx) => {
+        const before = await tx.lastNumber('version', 'a');
+        for (const number of [3, 2]) await tx.delete('version', numberedId('a', number));
+        const between = await tx.lastNumber('version', 'a');
+        await put(tx, 'a', 2);
+        return [before, between, await tx.lastNumber('version', 'a')];
+      });
+      expect(found).toEqual([3, 1, 2]);
+      expect(await store.lastNumber('version', 'a')).toBe(2);
+    });
+
+    test('gives each number once, however many number on at once', async () => {
+      const { store } = await stores.open();
+      const given = await Promise.all(
+        Array.from({ length: 12 }, () =>
+          store.transaction(async (tx) => {
+            const number = (await tx.lastNumber('version', 'a')) + 1;
+            await tx.put('version', numberedId('a', number), {});
+            return number;
+          }),
+        ),
+      );
+      expect(given.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 12 }, (_, i) => i + 1));
     });
 
     test('takes several calls at once', async () => {

@@ -3,7 +3,7 @@ import type { CommitEvent } from '#domain/commit-events.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { Refusal } from '#domain/refusal.js';
 import { createCommitListeners } from '#store/commit-listeners.js';
-import { isDocumentId } from '#store/document-id.js';
+import { isDocumentId, ownerOf } from '#store/document-id.js';
 import { namesIn } from '#store/files/artifact-owners.js';
 import type {
   DocumentEngine,
@@ -34,6 +34,12 @@ export function createMemoryEngine(): MemoryEngine {
     [...of.keys()]
       .flatMap((key) => (key.startsWith(keyOf(kind, '')) ? [key.slice(kind.length + 1)] : []))
       .sort(byCodePoint);
+  const lastNumberIn = (of: Texts, kind: DocumentKind, owner: string): number =>
+    Number(
+      idsIn(of, kind)
+        .findLast((id) => ownerOf(id) === owner)
+        ?.slice(owner.length + 1) ?? 0,
+    );
   const find = (of: Texts, kind: DocumentKind, id: string): StoredDocument | undefined => {
     const found = of.get(keyOf(kind, id));
     return found && { id, body: JSON.parse(found.text) as unknown, etag: found.etag, updatedAt: found.updatedAt };
@@ -79,6 +85,7 @@ export function createMemoryEngine(): MemoryEngine {
     return {
       get: (kind, id) => whileOpen(() => find(texts, kind, id)),
       ids: (kind) => whileOpen(() => idsIn(texts, kind)),
+      lastNumber: (kind, owner) => whileOpen(() => lastNumberIn(texts, kind, owner)),
       revision: (kind) => whileOpen(() => revisions.get(kind) ?? 0),
       list: (kind, read) =>
         whileOpen(() => {
@@ -103,6 +110,7 @@ export function createMemoryEngine(): MemoryEngine {
             const result = await change({
               get: async (kind, id) => within(() => find(staged, kind, id)),
               ids: async (kind) => within(() => idsIn(staged, kind)),
+              lastNumber: async (kind, owner) => within(() => lastNumberIn(staged, kind, owner)),
               put: async (kind, id, body) =>
                 within(() => {
                   if (!isDocumentId(id)) throw new Error(`not a document id: ${id.slice(0, 80)}`);

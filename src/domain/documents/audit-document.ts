@@ -65,6 +65,15 @@ export const AuditHead = z
   .meta({ id: 'AuditHead' });
 export type AuditHead = z.infer<typeof AuditHead>;
 
+/** The end of the log as it is stored, with what is known of its signatures; absent in homes of before. */
+export const StoredAuditHead = AuditHead.extend({
+  /** Number of the last entry that is signed. */
+  sealed: z.int().min(1).optional(),
+  /** How many signatures there are. */
+  seals: z.int().min(1).optional(),
+}).meta({ id: 'StoredAuditHead' });
+export type StoredAuditHead = z.infer<typeof StoredAuditHead>;
+
 /** A signature of the log up to one of its entries: what is before cannot be written again without the key. */
 export const AuditSeal = z
   .strictObject({

@@ -43,5 +43,11 @@ export const DataHistoryDocument = z.strictObject({
   readable_from: z.int().min(1),
   /** Null where the files of the service have the last content, and where there was no room for a copy. */
   copy: DataCopy.nullable().default(null),
+  /** Versions up to this number were of stores that were deleted; absent where there were none. */
+  forgotten: z.int().min(1).optional(),
 });
 export type DataHistoryDocument = z.infer<typeof DataHistoryDocument>;
+
+/** What stays under the id of a store that is deleted: none of its numbers is given again. */
+export const ForgottenHistory = DataHistoryDocument.pick({ forgotten: true }).required();
+export type ForgottenHistory = z.infer<typeof ForgottenHistory>;

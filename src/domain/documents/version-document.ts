@@ -37,12 +37,12 @@ export interface Authorship {
 /** The engine itself. */
 export const NO_REQUEST: Authorship = { author: LOCAL_AUTHOR, note: null, requestId: '' };
 
-/** What stands last in the history of a document. */
+/** That a document has a history: written with its first version, and when versions are purged. */
 export const HistoryDocument = z.strictObject({
-  /** Number of the last version; versions are numbered from 1 without a gap. */
+  /** Number of the last version then; versions are numbered from 1 without a gap. */
   latest: z.int().min(1),
-  /** ETag of the content that stands; null after a deletion. */
-  etag: z.string().nullable(),
+  /** Of homes in which each version wrote this record again: ETag of the content that stood then. */
+  etag: z.string().nullable().optional(),
   /** The versions up to this number were purged; the log of writes names them, so none is given again. */
   purged: z.int().min(1).optional(),
 });

@@ -1,5 +1,7 @@
 import type { indexRoutes } from '#contract/indices/routes.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import type { IndexDeletion } from '#contract/indices/definition.js';
+import type { PurgedDocument } from '#services/history/versions.js';
 import type { IndexQuestions } from '#services/indices/index-questions.js';
 import type { Indices } from '#services/indices/indices.js';
 import { contentTypeOf, exportFormat } from '../export-format.js';
@@ -34,7 +36,7 @@ export function indexHandlers(
     async deleteIndex(request) {
       const { params, precondition } = request;
       const removal = await removals.of(request, { kind: 'index', id: params.index_id });
-      if (removal === 'purged') return { json: { deleted: [] } };
+      if ('purgedRuns' in removal) return { json: { deleted: purgedBefore(params.index_id, removal) } };
       return { json: await indices.remove(params.index_id, precondition(), removal) };
     },
     previewIndex: async ({ params, body, signal }) => ({
@@ -56,4 +58,10 @@ export function indexHandlers(
     },
     getMethodology: async ({ params }) => ({ json: await questions.methodology(params.index_id) }),
   };
+}
+
+/** An index that was deleted before, where published runs of it went now. */
+function purgedBefore(index_id: string, { purgedRuns: runs }: PurgedDocument): IndexDeletion['deleted'] {
+  if (runs === 0) return [];
+  return [{ index_id, backtest_record_deleted: true, backtest_results_deleted: runs, derived_from: null }];
 }

@@ -28,7 +28,7 @@ export function optimiseHandlers(
     async deleteConstraintSet(request) {
       const id = request.params.constraint_set_id;
       const removal = await removals.of(request, { kind: 'constraint-set', id });
-      if (removal !== 'purged') await optimise.removeSet(id, request.precondition(), removal);
+      if (!('purgedRuns' in removal)) await optimise.removeSet(id, request.precondition(), removal);
       return {};
     },
     listConstraintTypes: () => ({ json: optimise.types() }),

@@ -33,7 +33,7 @@ export function reportHandlers(reports: Reports, removals: Removals): Handlers<t
     async deleteTemplate(request) {
       const id = request.params.template_id;
       const removal = await removals.of(request, { kind: 'template', id });
-      if (removal !== 'purged') await reports.removeTemplate(id, request.precondition(), removal);
+      if (!('purgedRuns' in removal)) await reports.removeTemplate(id, request.precondition(), removal);
       return {};
     },
   };

@@ -25,7 +25,7 @@ export function datasetHandlers(datasets: Datasets, removals: Removals): Handler
     async deleteStore(request) {
       const id = request.params.store_id;
       const removal = await removals.of(request, { kind: 'store', id });
-      if (removal !== 'purged') await datasets.remove(id, request.precondition(), removal);
+      if (!('purgedRuns' in removal)) await datasets.remove(id, request.precondition(), removal);
       return {};
     },
     activateStore: async ({ params, origin }) => ({ json: await datasets.activate(params.store_id, origin) }),

@@ -22,8 +22,10 @@ export function strategyHandlers(strategies: Strategies, removals: Removals): Ha
     async deleteStrategy(request) {
       const { strategy_id } = request.params;
       const removal = await removals.of(request, { kind: 'strategy', id: strategy_id });
-      if (removal === 'purged')
-        return { json: { strategy_id, backtest_record_deleted: false, backtest_results_deleted: 0 } };
+      if ('purgedRuns' in removal) {
+        const { purgedRuns: runs } = removal;
+        return { json: { strategy_id, backtest_record_deleted: runs > 0, backtest_results_deleted: runs } };
+      }
       return { json: await strategies.remove(strategy_id, request.precondition(), removal) };
     },
   };

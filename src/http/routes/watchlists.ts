@@ -12,7 +12,7 @@ export function watchlistHandlers(watchlists: Watchlists, removals: Removals): H
     async deleteWatchlist(request) {
       const id = request.params.watchlist_id;
       const removal = await removals.of(request, { kind: 'watchlist', id });
-      if (removal !== 'purged') await watchlists.remove(id, request.precondition(), removal);
+      if (!('purgedRuns' in removal)) await watchlists.remove(id, request.precondition(), removal);
       return {};
     },
   };

@@ -1,12 +1,13 @@
 import {
   DataHistoryDocument,
+  ForgottenHistory,
   type DataCopy,
   type DataSource,
   type DataVersionDocument,
 } from '#domain/documents/data-version-document.js';
 import { NO_REQUEST, type Authorship } from '#domain/documents/version-document.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
-import { numberedId, ownerOf } from '#store/document-id.js';
+import { numberedId, numberOf, ownerOf } from '#store/document-id.js';
 import type { ArtifactRef, DocumentReader, DocumentStore, DocumentTransaction } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
@@ -41,7 +42,9 @@ export async function recordDataVersion(
   const { datasetId, contentHash, source, previous, forth, knownAt } = prepared;
   const head = await historyOf(tx, datasetId);
   if (head?.content_hash === contentHash) return;
-  const version = (head?.latest ?? 0) + 1;
+  // Numbers of a store of before are not given again: `as_known_on: 3` never means two contents.
+  const forgotten = await forgottenOf(tx, datasetId);
+  const version = (head?.latest ?? forgotten) + 1;
   const isChained = head !== undefined && head.latest === previous && prepared.change !== null;
   const counts = prepared.rows ?? { added: rows, changed: 0, removed: 0 };
   // Versions are in the order of their times, whatever the clock does.
@@ -66,6 +69,7 @@ export async function recordDataVersion(
     known_at,
     readable_from: isChained ? head.readable_from : version,
     copy: isChained && forth !== null ? extended(head.copy, forth) : null,
+    ...(forgotten === 0 ? {} : { forgotten }),
   } satisfies DataHistoryDocument);
 }
 
@@ -90,29 +94,30 @@ export const FORGOTTEN_AT_ONCE = 256;
 
 /** Forgets the contents of a store that is deleted. @returns number of the last version that `forgetLeft` has to forget */
 export async function forgetDataVersions(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  const last = (await historyOf(tx, datasetId))?.latest ?? 0;
-  await tx.delete('data-history', datasetId);
-  return forgetLeft(tx, datasetId, last);
+  const forgotten = (await historyOf(tx, datasetId))?.latest ?? (await forgottenOf(tx, datasetId));
+  if (forgotten === 0) return 0;
+  await tx.put('data-history', datasetId, { forgotten } satisfies ForgottenHistory);
+  return forgetLeft(tx, datasetId, await tx.lastNumber('data-version', datasetId));
 }
 
 /**
- * Forgets the latest of the versions that a deleted store left. One of a store that has its id by now stays: its
- * versions begin at 1 again.
+ * Forgets the latest of the versions that a deleted store left. Those of a store that has its id by now stay: their
+ * numbers are greater.
  * @param last the last one that may be left @returns the last one that is left then; 0 where none is
  */
 export async function forgetLeft(tx: DocumentTransaction, datasetId: string, last: number): Promise<number> {
-  const first = await firstLeft(tx, datasetId);
-  if (first > last) return 0;
-  const until = Math.max(first - 1, last - FORGOTTEN_AT_ONCE);
-  for (let version = last; version > until; version--) await tx.delete('data-version', numberedId(datasetId, version));
-  return until >= first ? until : 0;
+  let left = Math.min(last, await forgottenOf(tx, datasetId));
+  for (let count = 0; count < FORGOTTEN_AT_ONCE; count++, left--)
+    if (left === 0 || !(await tx.delete('data-version', numberedId(datasetId, left)))) return 0; // Without a gap.
+  return left;
 }
 
-/** Number of the first version that no store has; none where it cannot be known: the head of a store is lost. */
-async function firstLeft(tx: DocumentTransaction, datasetId: string): Promise<number> {
-  if ((await tx.get('data-history', datasetId)) === undefined)
-    return (await tx.get('store', datasetId)) === undefined ? 1 : Infinity;
-  return ((await historyOf(tx, datasetId))?.latest ?? Infinity) + 1;
+/** Number up to which the versions of a store are of others that had its id; 0 where there were none. */
+async function forgottenOf(reader: Reader, datasetId: string): Promise<number> {
+  const stored = await reader.get('data-history', datasetId);
+  if (stored === undefined || 'unreadable' in stored) return 0;
+  const document = DataHistoryDocument.safeParse(stored.body).data ?? ForgottenHistory.safeParse(stored.body).data;
+  return document?.forgotten ?? 0;
 }
 
 /** Forgets what deleted stores left, where a deletion was cut off. @cost a listing of the ids of all versions */
@@ -120,10 +125,9 @@ export async function forgetLeftovers(documents: DocumentStore): Promise<void> {
   const last = new Map<string, number>();
   for (const id of await documents.ids('data-version')) {
     const datasetId = ownerOf(id);
-    last.set(datasetId, Number(id.slice(datasetId.length + 1))); // Ids are in the order of their numbers.
+    if (numberOf(id) <= (await forgottenOf(documents, datasetId))) last.set(datasetId, numberOf(id)); // In their order.
   }
-  for (const [datasetId, number] of last)
-    if (((await historyOf(documents, datasetId))?.latest ?? 0) < number) await forgetAll(documents, datasetId, number);
+  for (const [datasetId, number] of last) await forgetAll(documents, datasetId, number);
 }
 
 /** Forgets what is left of a deleted store, in as many transactions as that takes. */
@@ -138,6 +142,9 @@ export async function forgetAll(
     left = await documents.transaction((tx) => forgetLeft(tx, datasetId, until), { by });
   }
 }
+
+/** Number of the first version of a store: after those of stores that had its id before. */
+export const firstOf = (head: DataHistoryDocument | undefined): number => (head?.forgotten ?? 0) + 1;
 
 /** The last version of a store; undefined where it has none. */
 export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {

@@ -16,7 +16,7 @@ import { servedMarket, type ServedMarkets } from '#market/serving/served-markets
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
-import { historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
+import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
 import { datasetNotFound, readDataset } from './documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
 
@@ -164,8 +164,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 
   async function requireVersion(datasetId: string, version: number): Promise<DataVersionDocument> {
     const stored = await documents.get('data-version', numberedId(datasetId, version));
-    if (stored === undefined)
-      throw versionNotFound(datasetId, version, (await historyOf(documents, datasetId))?.latest ?? 0);
+    if (stored === undefined) throw versionNotFound(datasetId, version, await historyOf(documents, datasetId));
     const document = 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
     if (document === undefined) throw unreadable(datasetId, version);
     return document;
@@ -174,7 +173,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
   /** The newest version that was known at a time. @throws Refusal NO_DATA_KNOWN */
   async function knownAt(datasetId: string, head: DataHistoryDocument, time: string): Promise<DataVersionDocument> {
     const until = momentOf(time);
-    let [low, high] = [1, head.latest];
+    let [low, high] = [firstOf(head), head.latest];
     let found: DataVersionDocument | undefined;
     while (low <= high) {
       const middle = Math.ceil((low + high) / 2);
@@ -262,11 +261,12 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       const head = await historyOf(documents, datasetId);
       const versions: DataVersionList['versions'] = [];
       const from = Math.min(head?.latest ?? 0, (before ?? Infinity) - 1);
-      for (let version = from; version >= 1 && versions.length < limit; version--) {
+      const first = firstOf(head);
+      for (let version = from; version >= first && versions.length < limit; version--) {
         const { change: _, ...listed } = await requireVersion(datasetId, version);
         versions.push({ ...listed, readable: version >= head!.readable_from });
       }
-      return { versions, total: head?.latest ?? 0, copy: stateOf(head, store) };
+      return { versions, total: (head?.latest ?? 0) - first + 1, copy: stateOf(head, store) };
     },
     at,
     async before(version) {
@@ -303,7 +303,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     },
     async versionOf(datasetId, contentHash) {
       const head = await historyOf(documents, datasetId);
-      for (let version = head?.latest ?? 0; version >= 1; version--)
+      for (let version = head?.latest ?? 0; version >= firstOf(head); version--)
         if ((await requireVersion(datasetId, version)).content_hash === contentHash) return version;
       return null;
     },
@@ -329,9 +329,11 @@ export function versionOf(
   return asked === undefined || version === null ? {} : { data_version: version };
 }
 
-function versionNotFound(datasetId: string, version: number, last: number): Refusal {
-  const message = `The data store ${datasetId} has no version ${version}; it has ${last === 0 ? 'none' : `1 to ${last}`}.`;
-  return new Refusal('VERSION_NOT_FOUND', message, { version, ...(last === 0 ? {} : { first: 1, last }) });
+function versionNotFound(datasetId: string, version: number, head: DataHistoryDocument | undefined): Refusal {
+  const [first, last] = [firstOf(head), head?.latest];
+  const has = last === undefined ? 'none' : `${first} to ${last}`;
+  const message = `The data store ${datasetId} has no version ${version}; it has ${has}.`;
+  return new Refusal('VERSION_NOT_FOUND', message, { version, ...(last === undefined ? {} : { first, last }) });
 }
 
 function notKept(datasetId: string, version: number): Refusal {

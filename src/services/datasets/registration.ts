@@ -26,6 +26,7 @@ import {
   toDataStore,
   withoutPassword,
 } from './documents.js';
+import { assertNothingPublished } from '../runs/kept-runs.js';
 import { purgeDataVersions } from './purge-versions.js';
 import { forgetAll, forgetDataVersions } from './data-history.js';
 import type { DataVersions } from './data-versions.js';
@@ -239,10 +240,12 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     await activity.assertIdle(datasetId);
     // A refused deletion cancels nothing.
     await assertPrecondition(documents, 'store', datasetId, ifMatch);
+    if (by?.purges !== true) await assertNothingPublished(documents, datasetId);
     const deleted = { of: 'dataset', ids: [datasetId] } as const;
     await cancelJobsAbout(jobs, deleted); // What has come since.
     const forget = async (tx: DocumentTransaction): Promise<number> => {
       await assertPrecondition(tx, 'store', datasetId, ifMatch);
+      if (by?.purges !== true) await assertNothingPublished(tx, datasetId);
       await tx.delete('store', datasetId);
       publishReplaced(tx, document);
       await forgetJobsAbout(tx, jobs, deleted);

@@ -69,11 +69,14 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
       if (start !== undefined && end !== undefined && beginningOf(start) > momentOf(end))
         throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
       await seal();
-      const head = await auditHead(documents);
+      const { seq, hash } = await auditHead(documents);
+      const head: AuditHead = { seq, hash };
+      const entries = (): AuditBatches => limited(auditBatches(documents, { after, head }), query);
+      for await (const batch of entries()) void batch; // What is refused is refused before the first byte is out.
       const { documents: seals } = await documents.list('audit-seal', (body) => AuditSeal.safeParse(body).data);
       return {
         head,
-        batches: limited(auditBatches(documents, { after, head }), query),
+        batches: entries(),
         seals: seals.filter(({ seq }) => seq > after && seq <= head.seq),
         keys: await signingKeys.list(),
         isWhole: after === 0 && [start, end, kind, id, author, limit].every((given) => given === undefined),

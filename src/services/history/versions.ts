@@ -1,13 +1,14 @@
 import type { DocumentVersion, VersionDifference, VersionList } from '#contract/versions.js';
 import { changesBetween } from '#domain/documents/document-changes.js';
 import { readIndex } from '#domain/documents/validate-index.js';
-import type { Authorship, HistoryDocument, Subject, VersionedKind } from '#domain/documents/version-document.js';
+import type { Authorship, Subject, VersionedKind } from '#domain/documents/version-document.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
 import type { Markets } from '#market/serving/markets.js';
-import { hasVersions, headOf, versionOf, type Version } from '#store/history/history.js';
-import type { DocumentStore } from '#store/port.js';
+import { hasVersions, headOf, versionOf, type HistoryHead, type Version } from '#store/history/history.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { withoutPassword } from '../datasets/documents.js';
+import { forgetRuns } from '../runs/kept-runs.js';
 
 /** A document as a version has it. */
 export interface VersionContent {
@@ -27,8 +28,13 @@ export interface Versions {
   restorable(subject: Subject, version: number): Promise<VersionContent>;
   /** @throws Refusal as `read` */
   difference(subject: Subject, query: { readonly from: number; readonly to: number }): Promise<VersionDifference>;
-  /** Removes every version of a document that is deleted. @returns false of one that is stored, or never was */
-  purgeDeleted(subject: Subject, by: Authorship): Promise<boolean>;
+  /** Removes what stayed of a document that is deleted. @returns undefined of one that is stored, or never was */
+  purgeDeleted(subject: Subject, by: Authorship): Promise<PurgedDocument | undefined>;
+}
+
+/** What was removed of a document that was deleted before: its versions, and of an index or a strategy published runs. */
+export interface PurgedDocument {
+  readonly purgedRuns: number;
 }
 
 /** Noun of each family in messages, and the error code for an unknown id. */
@@ -47,7 +53,7 @@ export interface VersionsDependencies {
 }
 
 export function createVersions({ documents, markets }: VersionsDependencies): Versions {
-  async function requireHead(subject: Subject): Promise<HistoryDocument> {
+  async function requireHead(subject: Subject): Promise<HistoryHead> {
     const head = await headOf(documents, subject);
     if (!hasVersions(head)) throw missing(subject);
     return head;
@@ -80,7 +86,7 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
 
   return {
     async list(subject, { limit, before }) {
-      const { latest, purged = 0 } = await requireHead(subject);
+      const { latest, purged } = await requireHead(subject);
       const versions: DocumentVersion[] = [];
       for (let at = Math.min(latest, (before ?? Infinity) - 1); at > purged && versions.length < limit; at--) {
         const found = await versionOf(documents, subject, at);
@@ -108,11 +114,25 @@ export function createVersions({ documents, markets }: VersionsDependencies): Ve
       };
     },
     purgeDeleted: ({ kind, id }, by) =>
-      documents.transaction(async (tx) => (await tx.get(kind, id)) === undefined && tx.delete(kind, id), {
-        by: { ...by, purges: true },
-      }),
+      documents.transaction(
+        async (tx) => {
+          if ((await tx.get(kind, id)) !== undefined) return undefined;
+          const purgedRuns = await forgetRunsLeft(tx, { kind, id });
+          return (await tx.delete(kind, id)) || purgedRuns > 0 ? { purgedRuns } : undefined;
+        },
+        { by: { ...by, purges: true } },
+      ),
   };
 }
+
+/** Forgets the published runs of an index or a strategy that is deleted. @returns how many there were */
+async function forgetRunsLeft(tx: DocumentTransaction, { kind, id }: Subject): Promise<number> {
+  const other = OTHER_WITH_RUNS[kind];
+  // Both have runs under their ids: those of the other one stay.
+  return other === undefined || (await tx.get(other, id)) !== undefined ? 0 : forgetRuns(tx, id, { all: true });
+}
+
+const OTHER_WITH_RUNS: Partial<Record<VersionedKind, VersionedKind>> = { index: 'strategy', strategy: 'index' };
 
 /** The document of a version as clients see it: places of data without the password that a URL may have. */
 function shown({ kind }: Subject, body: VersionContent['body']): VersionContent['body'] {
@@ -137,7 +157,7 @@ function missing(subject: Subject): Refusal {
   return new Refusal(code, `No ${word} is or was stored under the id ${subject.id}.`);
 }
 
-function versionNotFound(subject: Subject, version: number, { latest, purged = 0 }: HistoryDocument): Refusal {
+function versionNotFound(subject: Subject, version: number, { latest, purged }: HistoryHead): Refusal {
   const message = `The ${nameOf(subject)} has no version ${version}; it has ${purged + 1} to ${latest}.`;
   return new Refusal('VERSION_NOT_FOUND', message, { version, first: purged + 1, last: latest });
 }

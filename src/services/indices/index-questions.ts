@@ -16,7 +16,7 @@ import { methodologyOf } from '#domain/rules/methodology.js';
 import { checkShape } from '#domain/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
-import { headOf } from '#store/history/history.js';
+import { headOf, versionWith } from '#store/history/history.js';
 import type { ArtifactStore, DocumentReader, DocumentStore } from '#store/port.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
@@ -124,10 +124,8 @@ export function createIndexQuestions({
   }
 
   /** The version that a stored index has; null where another one came meanwhile, or before there were versions. */
-  async function versionOf(id: string, etag: string): Promise<number | null> {
-    const head = await headOf(documents, { kind: 'index', id });
-    return head?.etag === etag ? head.latest : null;
-  }
+  const versionOf = (id: string, etag: string): Promise<number | null> =>
+    versionWith(documents, { kind: 'index', id }, etag);
 
   async function definitionNow(id: string): Promise<Pick<Definition, 'document' | 'version'>> {
     const { document, etag } = await requireIndex(documents, id);

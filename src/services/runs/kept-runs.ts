@@ -1,4 +1,5 @@
 import type { RunDocument } from '#domain/documents/run-document.js';
+import { Refusal } from '#domain/refusal.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
 import { assertSubject, keptRunId, readRun, requireRun } from './run-documents.js';
@@ -64,6 +65,38 @@ export async function forgetRuns(
   const isUnreadable = hadNewest && list === before;
   const forgotten = await keepOnly(tx, subject, { list, stays: (id) => !all && list.published.includes(id) });
   return forgotten + Number(isUnreadable);
+}
+
+/**
+ * Refuses to let go of a data store that published runs were made on: their replays and views with prices need it.
+ * @throws Refusal STORE_PUBLISHED
+ */
+export async function assertNothingPublished(
+  reader: Pick<DocumentReader, 'get' | 'ids'>,
+  datasetId: string,
+): Promise<void> {
+  const indices: string[] = [];
+  for (const subject of await reader.ids('run-list'))
+    if (await isPublishedOn(reader, subject, datasetId)) indices.push(subject);
+  if (indices.length === 0) return;
+  const named = indices.length === 1 ? indices[0]! : `${indices[0]!} and ${indices.length - 1} others`;
+  throw new Refusal(
+    'STORE_PUBLISHED',
+    `Published runs of ${named} were made on the data store ${datasetId}: without it they could not be computed again. Purge it to delete it all the same.`,
+    { store_id: datasetId, indices },
+  );
+}
+
+async function isPublishedOn(
+  reader: Pick<DocumentReader, 'get'>,
+  subject: string,
+  datasetId: string,
+): Promise<boolean> {
+  for (const id of (await runListOf(reader, subject)).published) {
+    const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));
+    if (kept !== undefined && !('unreadable' in kept) && readRun(kept.body)?.store_id === datasetId) return true;
+  }
+  return false;
 }
 
 /** Writes the newest run among the earlier ones; one that cannot be read is not kept. */

@@ -1,6 +1,13 @@
 import { hash as hashOnce } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
-import { AuditEntry, AuditHead, AUDITED_KINDS, NO_AUDIT, type AuditedKind } from '#domain/documents/audit-document.js';
+import {
+  AuditEntry,
+  AUDITED_KINDS,
+  NO_AUDIT,
+  StoredAuditHead,
+  type AuditedKind,
+  type AuditHead,
+} from '#domain/documents/audit-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentKind, DocumentReader, DocumentTransaction } from '../port.js';
 
@@ -25,21 +32,35 @@ export function isAudited(kind: DocumentKind): kind is AuditedKind {
 }
 
 /** Where the log ends. @throws Refusal DOCUMENT_UNREADABLE */
-export async function auditHead(reader: Reader): Promise<AuditHead> {
+export async function auditHead(reader: Reader): Promise<StoredAuditHead> {
   const stored = await reader.get('audit-head', HEAD);
   if (stored === undefined) return NO_AUDIT;
-  const head = 'unreadable' in stored ? undefined : AuditHead.safeParse(stored.body).data;
+  const head = 'unreadable' in stored ? undefined : StoredAuditHead.safeParse(stored.body).data;
   if (head === undefined) throw unreadable('its head');
   return head;
 }
 
-/** Adds an entry to the end of the log. @param head where it ends, when that is known */
-export async function appendAudit(tx: DocumentTransaction, statement: AuditStatement, head?: AuditHead): Promise<void> {
-  const { seq, hash: previous } = head ?? (await auditHead(tx));
+/** Adds an entry to the log. @param end where it ends @returns where it ends then */
+export async function appendAudit(
+  tx: DocumentTransaction,
+  statement: AuditStatement,
+  { seq, hash: previous, ...signed }: StoredAuditHead,
+): Promise<StoredAuditHead> {
   const stated = { ...statement, seq: seq + 1, previous };
-  const hash = auditHash(stated);
-  await tx.put('audit', entryId(seq + 1), { ...stated, hash } satisfies AuditEntry);
-  await tx.put('audit-head', HEAD, { seq: seq + 1, hash } satisfies AuditHead);
+  const head: StoredAuditHead = { hash: auditHash(stated), ...signed, seq: seq + 1 };
+  await tx.put('audit', entryId(head.seq), inOrder({ ...stated, hash: head.hash }));
+  await putAuditHead(tx, head);
+  return head;
+}
+
+export async function putAuditHead(tx: DocumentTransaction, head: StoredAuditHead): Promise<void> {
+  await tx.put('audit-head', HEAD, head);
+}
+
+/** An entry, whole or without its hash, with its members in the order in which they are stored. */
+function inOrder(entry: { readonly [Member in keyof AuditEntry]?: AuditEntry[Member] | undefined }): object {
+  const { action, at, author, etag, hash, id, kind, note, previous, request_id, run_id, seq, version } = entry;
+  return { action, at, author, etag, hash, id, kind, note, previous, request_id, run_id, seq, version };
 }
 
 /** Entries after a number, in their order, batch by batch. @throws Refusal DOCUMENT_UNREADABLE */
@@ -61,8 +82,8 @@ async function entryOf(reader: Reader, seq: number): Promise<AuditEntry> {
 }
 
 /** SHA-256 of the canonical JSON of an entry without its hash. */
-export function auditHash({ hash: _hash, ...stated }: Partial<AuditEntry>): string {
-  return hashOnce('sha256', canonicalJson(stated), 'hex');
+export function auditHash(entry: Partial<AuditEntry>): string {
+  return hashOnce('sha256', canonicalJson(inOrder({ ...entry, hash: undefined })), 'hex');
 }
 
 function unreadable(part: string): Refusal {

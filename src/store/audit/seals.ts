@@ -3,7 +3,7 @@ import type { SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { hashOf, signHash } from '../publication/signing.js';
 import { latestTime } from '../timestamp.js';
-import { auditHead, entryId } from './log.js';
+import { auditHead, entryId, putAuditHead } from './log.js';
 
 /**
  * Signs the log as far as it goes, unless that is done, at no time before the last signature or the making of the key.
@@ -11,12 +11,14 @@ import { auditHead, entryId } from './log.js';
  * @cost 0.2 ms
  */
 export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: string): Promise<void> {
-  const { seq, hash: entry_hash } = await auditHead(tx);
+  const head = await auditHead(tx);
+  const { seq, hash: entry_hash } = head;
   if (seq === 0 || (await tx.get('audit-seal', entryId(seq))) !== undefined) return;
   const at = latestTime(now, key.valid_from, await lastSealedAt(tx));
   const stated = { seq, entry_hash, at, key_id: key.key_id };
   const hash = hashOf(stated);
   await tx.put('audit-seal', entryId(seq), { ...stated, hash, signature: signHash(key, hash) } satisfies AuditSeal);
+  await putAuditHead(tx, { ...head, sealed: seq, seals: (await tx.ids('audit-seal')).length });
 }
 
 /** Time of the last signature of the log; undefined where there is none that can be read. @cost lists all of them */

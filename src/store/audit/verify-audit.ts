@@ -1,4 +1,4 @@
-import { AuditEntry, AuditHead, AuditSeal, NO_AUDIT } from '#domain/documents/audit-document.js';
+import { AuditEntry, AuditSeal, NO_AUDIT, StoredAuditHead, type AuditHead } from '#domain/documents/audit-document.js';
 import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import { hashOf } from '../publication/signing.js';
 import { signatureFault } from '../publication/verify-log.js';
@@ -116,11 +116,11 @@ export function createAuditCheck(): AuditCheck {
   const entries: unknown[] = [];
   const seals: unknown[] = [];
   const keys = new Map<string, PublicKey>();
-  let head: AuditHead | undefined;
+  let head: StoredAuditHead | undefined;
   return {
     look({ kind, body }) {
       if (kind === 'audit') entries.push(body);
-      if (kind === 'audit-head') head = AuditHead.safeParse(body).data;
+      if (kind === 'audit-head') head = StoredAuditHead.safeParse(body).data;
       if (kind === 'audit-seal') seals.push(body);
       const key = kind === 'signing-key' ? SigningKey.safeParse(body).data : undefined;
       if (key !== undefined) keys.set(key.key_id, key);
@@ -132,7 +132,12 @@ export function createAuditCheck(): AuditCheck {
         placed.map(({ entry }) => entry),
         { head: (head ?? NO_AUDIT).hash, seals, keys },
       );
-      return 'reason' in verdict ? verdict : undefined;
+      if ('reason' in verdict) return verdict;
+      const { sealed = 0, seals: count = seals.length } = head ?? {};
+      if (verdict.sealed < sealed) return { seq: sealed, reason: 'its signature is missing' };
+      if (seals.length < count)
+        return { seq: sealed, reason: `up to it there are ${seals.length} signatures; ${count} were written` };
+      return undefined;
     },
   };
 }

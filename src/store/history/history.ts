@@ -10,7 +10,7 @@ import {
   type VersionAction,
   type VersionedKind,
 } from '#domain/documents/version-document.js';
-import { numberedId } from '../document-id.js';
+import { numberedId, numberedRange, numberOf } from '../document-id.js';
 import type { DocumentReader, DocumentTransaction, FoundDocument } from '../port.js';
 import { unpackContent, packContent } from './version-content.js';
 
@@ -29,27 +29,35 @@ interface Change extends Omit<Authorship, 'restores' | 'purges'> {
   readonly content: string | null;
 }
 
-type Reader = Pick<DocumentReader, 'get' | 'ids'>;
+type Reader = Pick<DocumentReader, 'get' | 'ids' | 'lastNumber'>;
 
 const historyId = ({ kind, id }: Subject): string => `${kind}/${id}`;
 const versionId = (subject: Subject, version: number): string => numberedId(historyId(subject), version);
 
+/** Which versions a document has: those after `purged`, up to `latest`. */
+export interface HistoryHead {
+  readonly latest: number;
+  readonly purged: number;
+}
+
 /**
- * What stands last in the history of a document, undefined when it has none. A damaged head is made again from the keys
- * of the versions, and then says that nothing is known to stand.
+ * The versions of a document, undefined when it never had one. Where the record of its history is damaged, the keys of
+ * the versions say it.
  */
-export async function headOf(reader: Reader, subject: Subject): Promise<HistoryDocument | undefined> {
-  const stored = await reader.get('history', historyId(subject));
-  if (stored === undefined) return undefined;
-  const head = 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
-  if (head !== undefined) return head;
-  const prefix = `${historyId(subject)}/`;
-  const numbers = (await reader.ids('version')).flatMap((id) =>
-    id.startsWith(prefix) ? Number(id.slice(prefix.length)) : [],
-  );
-  const [first, last] = [numbers[0], numbers.at(-1)];
-  if (first === undefined || last === undefined) return undefined;
-  return { latest: last, etag: null, ...(first === 1 ? {} : { purged: first - 1 }) };
+export async function headOf(reader: Reader, subject: Subject): Promise<HistoryHead | undefined> {
+  const [last, stored] = await Promise.all([lastVersionOf(reader, subject), reader.get('history', historyId(subject))]);
+  const record =
+    stored === undefined || 'unreadable' in stored ? undefined : HistoryDocument.safeParse(stored.body).data;
+  if (record !== undefined) return { latest: Math.max(last, record.latest), purged: record.purged ?? 0 };
+  if (last === 0) return undefined;
+  const prefix = numberedRange(historyId(subject)).from;
+  const first = (await reader.ids('version')).find((id) => id.startsWith(prefix));
+  return { latest: last, purged: first === undefined ? 0 : numberOf(first) - 1 };
+}
+
+/** Number of the last version that is stored; 0 where none is. */
+export function lastVersionOf(reader: Pick<DocumentReader, 'lastNumber'>, subject: Subject): Promise<number> {
+  return reader.lastNumber('version', historyId(subject));
 }
 
 /** @returns undefined when there is no version of the number, `unreadable` when it is damaged */
@@ -63,6 +71,18 @@ export async function versionOf(
   return ('unreadable' in stored ? undefined : readVersion(stored.body)) ?? 'unreadable';
 }
 
+/** Number of the last version of a document where it has that ETag; null otherwise. */
+export async function versionWith(
+  reader: Pick<DocumentReader, 'get' | 'lastNumber'>,
+  subject: Subject,
+  etag: string,
+): Promise<number | null> {
+  const last = await lastVersionOf(reader, subject);
+  const stored = last === 0 ? undefined : await reader.get('version', versionId(subject, last));
+  if (stored === undefined || 'unreadable' in stored) return null;
+  return VersionDocument.safeParse(stored.body).data?.etag === etag ? last : null;
+}
+
 /** A version with its content, undefined where that is not what its ETag says. */
 export function readVersion(body: unknown): Version | undefined {
   const document = VersionDocument.safeParse(body).data;
@@ -72,51 +92,58 @@ export function readVersion(body: unknown): Version | undefined {
   return { ...document, content };
 }
 
-/** Begins the history of a document that was stored before it had one. */
-export async function adopt(tx: DocumentTransaction, subject: Subject): Promise<HistoryDocument | undefined> {
-  const head = await headOf(tx, subject);
-  return head ?? begin(tx, subject, await tx.get(subject.kind, subject.id));
+/** A document before a write. */
+export interface Standing {
+  readonly document: FoundDocument;
+  /** Number of its last version; 0 where it never had one. */
+  readonly latest: number;
+  /** ETag of the content that stands; null where none does. */
+  readonly etag: string | null;
 }
 
-async function begin(
-  tx: DocumentTransaction,
-  subject: Subject,
-  stored: FoundDocument,
-): Promise<HistoryDocument | undefined> {
-  if (stored === undefined || 'unreadable' in stored) return undefined;
-  const { etag, content } = contentOf(subject.kind, stored.body, stored.etag);
-  return append(tx, subject, undefined, {
-    author: LOCAL_AUTHOR,
-    note: null,
-    requestId: '',
-    action: 'created',
-    at: stored.updatedAt,
-    etag,
-    content: content(),
-  });
+/** A document and the number of its last version, as they are read. */
+export interface Reading {
+  readonly document: Promise<FoundDocument>;
+  /** `lastVersionOf` it; undefined where nobody asked for it. */
+  readonly last: Promise<number> | undefined;
+}
+
+/** What stands of a document that is to be written. Begins the history of one that was stored before it had one. */
+export async function standingOf(tx: DocumentTransaction, subject: Subject, reading: Reading): Promise<Standing> {
+  const { kind } = subject;
+  const [document, stored] = await Promise.all([reading.document, reading.last ?? lastVersionOf(tx, subject)]);
+  const latest = stored > 0 ? stored : (await headOf(tx, subject))?.latest;
+  if (document === undefined) return { document, latest: latest ?? 0, etag: null };
+  if ('unreadable' in document) return { document, latest: latest ?? 0, etag: await lastEtag(tx, subject, latest) };
+  const { etag, content } = contentOf(kind, document.body, document.etag);
+  if (latest !== undefined) return { document, latest, etag };
+  const first = { author: LOCAL_AUTHOR, note: null, requestId: '', action: 'created', at: document.updatedAt } as const;
+  return { document, latest: await append(tx, subject, 0, { ...first, etag, content: content() }), etag };
+}
+
+/** ETag of the last version, which a document was that cannot be read any more. */
+async function lastEtag(tx: DocumentTransaction, subject: Subject, latest: number | undefined): Promise<string | null> {
+  const version = latest === undefined ? undefined : await versionOf(tx, subject, latest);
+  return typeof version === 'object' && version.content !== null ? version.etag : null;
 }
 
 /**
  * Writes a document and adds what was written to its history; nothing when the same content stands already.
  * @returns ETag of the body, and what was added
- * @cost a deflation
+ * @cost that of the document again; a deflation of a long one
  */
 export async function putVersioned(
   tx: DocumentTransaction,
   subject: Subject,
-  { body, by: { author, note, requestId, restores }, at, known }: VersionedPut,
+  { body, by: { author, note, requestId, restores }, at, standing }: VersionedPut,
 ): Promise<PutOutcome> {
   const { kind, id } = subject;
-  // Where something stands, the document need not be read to know that there is one.
-  const before = known?.etag == null ? await tx.get(kind, id) : undefined;
-  const existed = known?.etag != null || before !== undefined;
-  const head = known ?? (await begin(tx, subject, before));
   const bodyEtag = await tx.put(kind, id, body);
   const { etag, content } = contentOf(kind, body, bodyEtag);
-  if (head?.etag === etag) return { etag: bodyEtag };
-  const action = restores === true ? 'restored' : existed ? 'updated' : 'created';
-  const { latest } = await append(tx, subject, head, { author, note, requestId, action, at, etag, content: content() });
-  return { etag: bodyEtag, added: { version: latest, action, etag } };
+  if (standing.etag === etag) return { etag: bodyEtag };
+  const action = restores === true ? 'restored' : standing.document === undefined ? 'created' : 'updated';
+  const change = { author, note, requestId, action, at, etag, content: content() } as const;
+  return { etag: bodyEtag, added: { version: await append(tx, subject, standing.latest, change), action, etag } };
 }
 
 interface PutOutcome {
@@ -127,8 +154,7 @@ interface PutOutcome {
 }
 
 interface VersionedPut extends PutRecord {
-  /** What `headOf` says of the document. */
-  readonly known: HistoryDocument | undefined;
+  readonly standing: Standing;
 }
 
 export interface PutRecord {
@@ -142,57 +168,48 @@ export interface PutRecord {
 export async function recordDeletion(
   tx: DocumentTransaction,
   subject: Subject,
-  { by: { author, note, requestId }, at }: Pick<PutRecord, 'by' | 'at'>,
+  { by: { author, note, requestId }, at, standing: { etag, latest } }: Omit<VersionedPut, 'body'>,
 ): Promise<number | null> {
-  const head = await headOf(tx, subject);
-  if (head?.etag == null) return null; // Nothing that could be read stood.
-  const { latest } = await append(tx, subject, head, {
-    author,
-    note,
-    requestId,
-    action: 'deleted',
-    at,
-    etag: head.etag,
-    content: null,
-  });
-  return latest;
+  if (etag === null) return null; // Nothing that could be read stood.
+  return append(tx, subject, latest, { author, note, requestId, action: 'deleted', at, etag, content: null });
 }
 
 /** Removes every version; their numbers are not given again. @returns whether there were any */
 export async function purgeHistory(tx: DocumentTransaction, subject: Subject): Promise<boolean> {
   const head = await headOf(tx, subject);
   if (!hasVersions(head)) return false;
-  const { latest, purged = 0 } = head;
+  const { latest, purged } = head;
   for (let version = purged + 1; version <= latest; version++) await tx.delete('version', versionId(subject, version));
-  await tx.put('history', historyId(subject), { latest, etag: null, purged: latest } satisfies HistoryDocument);
+  await tx.put('history', historyId(subject), { latest, purged: latest } satisfies HistoryDocument);
   return true;
 }
 
 /** Whether a history has versions: that of a document that was purged has none. */
-export function hasVersions(head: HistoryDocument | undefined): head is HistoryDocument {
-  return head !== undefined && head.latest > (head.purged ?? 0);
+export function hasVersions(head: HistoryHead | undefined): head is HistoryHead {
+  return head !== undefined && head.latest > head.purged;
 }
 
+/** @param latest number of the last version @returns that of the new one */
 async function append(
   tx: DocumentTransaction,
   subject: Subject,
-  head: HistoryDocument | undefined,
+  latest: number,
   { author, note, requestId, action, at, etag, content }: Change,
-): Promise<HistoryDocument> {
-  const version = (head?.latest ?? 0) + 1;
+): Promise<number> {
+  const version = latest + 1;
   await tx.put('version', versionId(subject, version), {
-    version,
-    etag,
+    // In the order in which they are stored.
+    action,
     at,
     author,
-    note,
-    action,
-    request_id: requestId,
     content: content === null ? null : await packContent(content),
+    etag,
+    note,
+    request_id: requestId,
+    version,
   } satisfies VersionDocument);
-  const next: HistoryDocument = { ...head, latest: version, etag: action === 'deleted' ? null : etag };
-  await tx.put('history', historyId(subject), next);
-  return next;
+  if (latest === 0) await tx.put('history', historyId(subject), { latest: version } satisfies HistoryDocument);
+  return version;
 }
 
 /** What of a body is versioned: of a data store what was declared, of all others everything. */
@@ -200,6 +217,11 @@ function contentOf(kind: VersionedKind, body: unknown, bodyEtag: string): { read
   if (kind !== 'store') return { etag: bodyEtag, content: () => JSON.stringify(body) };
   const text = canonicalJson(declaredOf(body));
   return { etag: etagOfCanonical(text), content: () => text };
+}
+
+/** ETag of what of a body is versioned. */
+export function etagOfContent(kind: VersionedKind, body: unknown): string {
+  return etagOfCanonical(canonicalJson(kind === 'store' ? declaredOf(body) : body));
 }
 
 /** SHA-256 of the canonical JSON of a text of JSON; undefined of any other text. */

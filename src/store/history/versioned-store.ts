@@ -1,4 +1,4 @@
-import type { AuditedKind, AuditEntry, AuditHead } from '#domain/documents/audit-document.js';
+import type { AuditedKind, AuditEntry, StoredAuditHead } from '#domain/documents/audit-document.js';
 import type { DataVersionDocument } from '#domain/documents/data-version-document.js';
 import type { DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -12,10 +12,10 @@ import {
 } from '#domain/documents/version-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { DocumentKind, DocumentStore, DocumentTransaction, FoundDocument, TransactionOptions } from '../port.js';
-import { ownerOf } from '../document-id.js';
+import { isDocumentId, ownerOf } from '../document-id.js';
 import { appendAudit, auditHead, isAudited } from '../audit/log.js';
 import { formatTimestamp } from '../timestamp.js';
-import { adopt, headOf, purgeHistory, putVersioned, recordDeletion } from './history.js';
+import { lastVersionOf, purgeHistory, putVersioned, recordDeletion, standingOf, type Reading } from './history.js';
 
 /**
  * A document store that keeps every state of its versioned kinds and a log of all writes, over any engine: both are
@@ -40,17 +40,19 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
   const author = (): Authorship => options?.by ?? NO_REQUEST;
   let at: string | undefined;
   const time = (): string => (at ??= formatTimestamp(now()));
+  const ahead = createReadsAhead(tx, options?.by !== undefined);
 
-  async function log(kind: AuditedKind, id: string, written: Written, head?: AuditHead): Promise<void> {
+  async function log(kind: AuditedKind, id: string, written: Written): Promise<void> {
     const { author: name, note, requestId: request_id } = author();
     const subject = kind === 'data-version' ? ownerOf(id) : id;
-    await appendAudit(tx, { at: time(), author: name, request_id, note, kind, id: subject, ...written }, head);
+    const statement = { at: time(), author: name, request_id, note, kind, id: subject, ...written };
+    ahead.logEndsWith(await appendAudit(tx, statement, await ahead.logEnd()));
   }
 
   /** @returns whether a document or its versions went */
   async function deleteVersioned(subject: Subject): Promise<boolean> {
     const { kind, id } = subject;
-    await adopt(tx, subject);
+    const standing = await standingOf(tx, subject, ahead.take(subject));
     const existed = await tx.delete(kind, id);
     const by = author();
     if (by.purges === true) {
@@ -59,7 +61,7 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
       return existed || isPurged;
     }
     if (!existed) return false;
-    const version = await recordDeletion(tx, subject, { by, at: time() });
+    const version = await recordDeletion(tx, subject, { by, at: time(), standing });
     await log(kind, id, { action: 'deleted', version, etag: null });
     return true;
   }
@@ -76,16 +78,18 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
   return {
     ...tx,
     authorship: author,
+    get(kind, id) {
+      return isVersioned(kind) ? ahead.document({ kind, id }) : tx.get(kind, id);
+    },
     async put(kind, id, body) {
       if (isVersioned(kind)) {
-        // Of a database each reading is a journey: both go at once.
-        const [known, end] = await Promise.all([headOf(tx, { kind, id }), auditHead(tx)]);
-        const before = kind === 'store' ? await tx.get(kind, id) : undefined;
-        const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), known });
-        const written = added ?? contentChange(before, body, etag);
-        if (written !== undefined) await log(kind, id, written, end);
+        const standing = await standingOf(tx, { kind, id }, ahead.take({ kind, id }));
+        const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), standing });
+        const written = added ?? (kind === 'store' ? contentChange(standing.document, body, etag) : undefined);
+        if (written !== undefined) await log(kind, id, written);
         return etag;
       }
+      if (kind === 'audit-head') ahead.logEndsWith(body as StoredAuditHead); // Its only shape.
       if (!isAudited(kind)) return tx.put(kind, id, body);
       const action = (await tx.get(kind, id)) === undefined ? 'created' : 'updated';
       const etag = await tx.put(kind, id, body);
@@ -102,6 +106,48 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
       const isKept = kind === 'run' && (await tx.get('kept-run', `${id}/${names.run_id}`)) !== undefined;
       if (existed && !isKept) await log(kind, id, { action: 'deleted', ...names, etag: null });
       return existed;
+    },
+  };
+}
+
+/** What is read of documents before they are written. Of a database each reading is a journey: all go at once. */
+interface ReadsAhead {
+  /** A document; of one that a request reads, and will mostly write, what its version and the log need is asked for. */
+  document(subject: Subject): Promise<FoundDocument>;
+  /** A document that is to be written, as it was read before. */
+  take(subject: Subject): Reading;
+  /** Where the log ends, with the entries of the transaction. */
+  logEnd(): Promise<StoredAuditHead>;
+  logEndsWith(head: StoredAuditHead): void;
+}
+
+function createReadsAhead(tx: DocumentTransaction, isRequest: boolean): ReadsAhead {
+  const readings = new Map<string, Reading>();
+  let end: Promise<StoredAuditHead> | undefined;
+  const keyOf = ({ kind, id }: Subject): string => `${kind}/${id}`;
+
+  function read(subject: Subject, isWritten: boolean): Reading {
+    const known = readings.get(keyOf(subject));
+    if (known !== undefined) return known;
+    const document = tx.get(subject.kind, subject.id);
+    const last = isWritten && isDocumentId(subject.id) ? lastVersionOf(tx, subject) : undefined;
+    if (isWritten) end ??= auditHead(tx);
+    for (const each of [last, end]) each?.catch(() => {}); // Told to whoever takes it.
+    const reading = { document, last };
+    readings.set(keyOf(subject), reading);
+    return reading;
+  }
+
+  return {
+    document: (subject) => read(subject, isRequest).document,
+    take(subject) {
+      const reading = read(subject, true);
+      readings.delete(keyOf(subject));
+      return reading;
+    },
+    logEnd: () => (end ??= auditHead(tx)),
+    logEndsWith(head) {
+      end = Promise.resolve(head);
     },
   };
 }
@@ -155,7 +201,7 @@ export async function adoptDocuments(documents: DocumentStore): Promise<number> 
 async function isWritten(documents: DocumentStore, kind: VersionedKind, ids: readonly string[]): Promise<boolean> {
   try {
     await documents.transaction(async (tx) => {
-      for (const id of ids) await adopt(tx, { kind, id });
+      for (const id of ids) await standingOf(tx, { kind, id }, { document: tx.get(kind, id), last: undefined });
     });
     return true;
   } catch (thrown) {

@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { createRunsCheck } from './check-runs.js';
 import { createHistoryCheck } from '../history/check-history.js';
 import { createAuditCheck } from '../audit/verify-audit.js';
 import { createLogsCheck } from '../publication/check-logs.js';
@@ -12,9 +13,12 @@ import { artifactsOf, managedStoreOf, openDocumentsReader } from '../lmdb/stored
 import type { DocumentsReader } from '../port.js';
 
 /** Items of one kind that were checked, and the damaged ones. */
-export interface VerifiedPart {
+export interface VerifiedPart extends VerifiedCounts {
   /** A kind of document, `artifacts`, or `stores`. */
   readonly part: string;
+}
+
+interface VerifiedCounts {
   readonly count: number;
   readonly bytes: number;
   readonly damaged: readonly Damage[];
@@ -107,15 +111,21 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
   const histories = createHistoryCheck();
   const logs = createLogsCheck();
   const audit = createAuditCheck();
-  for await (const entry of reader.entries()) {
-    const part = entry.kind ?? 'unknown kind';
+  const runs = createRunsCheck();
+  const partOf = (part: string) => {
     const found = byKind.get(part) ?? { count: 0, bytes: 0, damaged: [] };
     byKind.set(part, found);
+    return found;
+  };
+  for await (const entry of reader.entries()) {
+    const part = entry.kind ?? 'unknown kind';
+    const found = partOf(part);
     found.count++;
     found.bytes += entry.bytes;
     const seen = histories.look(entry);
     logs.look(entry);
     audit.look(entry);
+    runs.look(entry);
     const reason = entry.unreadable === undefined ? seen : REASONS[entry.unreadable];
     if (reason !== undefined) found.damaged.push({ name: entry.id, reason });
     const expected = new Map(artifactsOf(entry.body).map((ref) => [ref.name, ref]));
@@ -128,15 +138,13 @@ async function verifyDocuments(reader: DocumentsReader): Promise<Documents> {
     const store = managedStoreOf(entry);
     if (store !== undefined) stores.push({ key: entry.key, store });
   }
-  for (const fault of logs.faults()) (byKind.get('publication') ?? byKind.get('publication-head'))?.damaged.push(fault);
+  partOf('publication').damaged.push(...logs.faults());
   const fault = audit.fault();
-  if (fault !== undefined)
-    (byKind.get('audit') ?? byKind.get('audit-head'))?.damaged.push({
-      name: `entry ${fault.seq}`,
-      reason: fault.reason,
-    });
-  for (const gap of histories.gaps()) (byKind.get('history') ?? byKind.get('data-history'))!.damaged.push(gap);
-  return { parts: [...byKind].map(([part, found]) => ({ part, ...found })), references, stores };
+  if (fault !== undefined) partOf('audit').damaged.push({ name: `entry ${fault.seq}`, reason: fault.reason });
+  partOf('history').damaged.push(...histories.gaps());
+  partOf('kept-run').damaged.push(...runs.gaps());
+  const isFound = ([, { count, damaged }]: readonly [string, VerifiedCounts]): boolean => count + damaged.length > 0;
+  return { parts: [...byKind].filter(isFound).map(([part, found]) => ({ part, ...found })), references, stores };
 }
 
 async function verifyArtifacts(

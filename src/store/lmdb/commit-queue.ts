@@ -10,6 +10,8 @@ export interface KeyView {
   isStored(key: string): boolean;
   /** Keys in byte order from `start`, before `end`. */
   keys(start: string, end: string): string[];
+  /** The last of those keys. */
+  lastKey(start: string, end: string): string | undefined;
   put(key: string, value: Buffer): void;
   delete(key: string): void;
 }
@@ -17,6 +19,7 @@ export interface KeyView {
 export interface CommitPort {
   get(key: string): Buffer | undefined;
   keys(start: string, end: string): string[];
+  lastKey(start: string, end: string): string | undefined;
   /**
    * Lets so many bytes pass behind those `ahead` in the same commit, or throws the refusal that the writer of them
    * gets.
@@ -130,6 +133,18 @@ export function createCommitQueue(port: CommitPort): CommitQueue {
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer | null>): KeyView {
+  function keys(start: string, end: string): string[] {
+    const found = new Set(port.keys(start, end));
+    for (const layer of [before, staged]) {
+      for (const [key, value] of layer) {
+        if (key < start || key >= end) continue;
+        if (value === null) found.delete(key);
+        else found.add(key);
+      }
+    }
+    return [...found].sort();
+  }
+
   return {
     get(key) {
       const own = staged.get(key);
@@ -138,16 +153,17 @@ function viewOver(port: CommitPort, before: Writes, staged: Map<string, Buffer |
       return earlier === undefined ? port.get(key) : (earlier ?? undefined);
     },
     isStored: (key) => !staged.has(key) && !before.has(key),
-    keys(start, end) {
-      const keys = new Set(port.keys(start, end));
+    keys,
+    lastKey(start, end) {
+      let last = port.lastKey(start, end);
       for (const layer of [before, staged]) {
         for (const [key, value] of layer) {
           if (key < start || key >= end) continue;
-          if (value === null) keys.delete(key);
-          else keys.add(key);
+          if (value === null) return keys(start, end).at(-1);
+          if (last === undefined || key > last) last = key;
         }
       }
-      return [...keys].sort();
+      return last;
     },
     put: (key, value) => void staged.set(key, value),
     delete: (key) => void staged.set(key, null),

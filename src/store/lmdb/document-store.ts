@@ -7,6 +7,8 @@ import { createCommitListeners } from '../commit-listeners.js';
 import { createCommitQueue, type KeyView } from './commit-queue.js';
 import { createDocumentCache } from './document-cache.js';
 import { commitDurably } from './durable-commit.js';
+import { numberedRange, numberOf } from '../document-id.js';
+import { createLastKeys } from './last-keys.js';
 import { documentKey, idOf, keyBytes, keyOf, keyText, kindRange, parseKey } from './document-key.js';
 import type {
   BodyReader,
@@ -62,14 +64,21 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
   const read = (key: string): Buffer | undefined => environment().get(keyBytes(key));
   const keysBetween = (start: string, end: string): string[] =>
     [...environment().getKeys({ start: keyBytes(start), end: keyBytes(end) })].map(keyText);
+  const lastKeys = createLastKeys((start, end) => {
+    const backwards = { start: keyBytes(end), end: keyBytes(start), reverse: true, limit: 1 };
+    for (const key of environment().getKeys(backwards)) return keyText(key);
+    return undefined;
+  });
 
   const queue = createCommitQueue({
     get: read,
     keys: keysBetween,
+    lastKey: lastKeys.find,
     admit: (bytes, options) => freeSpace.admit(bytes, options),
     commit: (writes) => commitDurably(database, writes),
     committed(writes) {
       cache.drop(writes.keys());
+      lastKeys.follow(writes);
       for (const kind of kindsOf(writes.keys())) revisions.set(kind, (revisions.get(kind) ?? 0) + 1);
       const unreferenced: string[] = [];
       for (const [key, value] of writes) unreferenced.push(...owners.own(key, value === null ? [] : namesIn(value)));
@@ -94,6 +103,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       return key === undefined ? undefined : find(key, id);
     },
     ids: async (kind) => idsOf(kind, keysBetween),
+    lastNumber: async (kind, owner) => lastNumberOf(kind, owner, lastKeys.find),
     async revision(kind) {
       environment();
       return revisions.get(kind) ?? 0;
@@ -159,6 +169,16 @@ function idsOf(kind: DocumentKind, keys: (start: string, end: string) => string[
   return keys(start, end).flatMap((key) => idOf(kind, key) ?? []);
 }
 
+function lastNumberOf(
+  kind: DocumentKind,
+  owner: string,
+  lastKey: (start: string, end: string) => string | undefined,
+): number {
+  const { from, until } = numberedRange(owner);
+  const key = lastKey(documentKey(kind, from), documentKey(kind, until));
+  return key === undefined ? 0 : numberOf(key);
+}
+
 interface TransactionParts {
   /** Reads a document as the last commit left it. */
   readonly find: (key: string, id: string) => FoundDocument;
@@ -193,6 +213,7 @@ function transactionOver(open: () => KeyView, { find, time, events }: Transactio
       return value === undefined ? undefined : opened(id, key, value);
     },
     ids: async (kind) => idsOf(kind, open().keys),
+    lastNumber: async (kind, owner) => lastNumberOf(kind, owner, open().lastKey),
     async put(kind, id, body) {
       const view = open();
       const key = documentKey(kind, id);

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { CommitEvent } from '#domain/commit-events.js';
 import { Refusal } from '#domain/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
-import { isDocumentId } from '../document-id.js';
+import { isDocumentId, numberOf } from '../document-id.js';
 import type {
   BodyReader,
   DocumentEngine,
@@ -64,6 +64,11 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
         return row && openRow(row);
       }),
     ids: (kind) => whileOpen(() => rows.ids(kind)),
+    lastNumber: (kind, owner) =>
+      whileOpen(async () => {
+        const [row] = await rows.several([{ kind, owner }]);
+        return row === undefined ? 0 : numberOf(row.id);
+      }),
     revision: (kind) => whileOpen(() => rows.revision(kind)),
     list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),
     transaction: (change) => whileOpen(() => transaction(change)),

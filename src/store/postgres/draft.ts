@@ -1,8 +1,8 @@
 import { Buffer } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { namesIn } from '../files/artifact-owners.js';
-import { isDocumentId } from '../document-id.js';
+import { isDocumentId, numberedId } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind } from '../port.js';
 
@@ -28,6 +28,8 @@ export interface Draft {
   hasListed(kind: DocumentKind, ids: readonly string[]): void;
   /** Ids of a kind with its own writes, in code-point order. */
   idsOver(kind: DocumentKind, stored: readonly string[]): readonly string[];
+  /** Number of the last document of an owner with its own writes. */
+  lastNumberOver(kind: DocumentKind, owner: string, stored: number): number;
   readonly isWritten: boolean;
   /** Reads that have to hold at once. */
   readonly readCount: number;
@@ -57,7 +59,7 @@ export function createDraft(): Draft {
     put(kind, id, body) {
       if (!isDocumentId(id)) throw new Error(`not a document id: ${JSON.stringify(id.slice(0, 80))}`);
       const text = canonicalJson(body);
-      const write = { body: text, etag: createHash('sha256').update(text).digest('hex') };
+      const write = { body: text, etag: hash('sha256', text, 'hex') };
       writes.set(keyOf(kind, id), { kind, id, write });
       return write;
     },
@@ -78,6 +80,13 @@ export function createDraft(): Draft {
         else ids.add(written.id);
       }
       return [...ids].sort(byCodePoints);
+    },
+    lastNumberOver(kind, owner, stored) {
+      const own = (number: number) => writes.get(keyOf(kind, numberedId(owner, number)))?.write;
+      let last = stored;
+      while (own(last + 1) != null) last++;
+      while (last > 0 && own(last) === null) last--;
+      return last;
     },
     get isWritten() {
       return writes.size > 0;
@@ -117,9 +126,9 @@ export function createDraft(): Draft {
 
 /** As the commit function computes it: of every id its length in bytes and itself. */
 function digestOf(ids: readonly string[]): string {
-  const hash = createHash('sha256');
-  for (const id of ids) hash.update(`${Buffer.byteLength(id)}:${id}`);
-  return hash.digest('hex');
+  const digest = createHash('sha256');
+  for (const id of ids) digest.update(`${Buffer.byteLength(id)}:${id}`);
+  return digest.digest('hex');
 }
 
 /** The order of UTF-8 bytes, which is not that of UTF-16 units beyond the basic plane. */

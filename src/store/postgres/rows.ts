@@ -1,4 +1,5 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { numberedRange } from '../document-id.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
@@ -18,8 +19,8 @@ export interface Row {
 /** Reads of the table of documents, each as one moment had it. */
 export interface Rows {
   row(kind: DocumentKind, id: string): Promise<Row | undefined>;
-  /** Two documents, in one journey. */
-  pair(keys: readonly [DocumentKey, DocumentKey]): Promise<readonly [Row | undefined, Row | undefined]>;
+  /** What several reads find, each in its place, in one journey. @param reads few: each shape is a statement */
+  several(reads: readonly RowRead[]): Promise<readonly (Row | undefined)[]>;
   /** Version of a document; undefined where there is none. */
   version(kind: DocumentKind, id: string): Promise<string | undefined>;
   /** By id ascending. */
@@ -37,7 +38,12 @@ export interface DocumentKey {
   readonly id: string;
 }
 
+/** A read of a document, or of the last one of a numbered owner: its row without the body. */
+export type RowRead = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
+
 export const COLUMNS = 'id, version, schema, etag, updated_at, body';
+/** The same columns where nobody asks for the body. */
+const HEADING = "id, version, schema, etag, updated_at, '' AS body";
 
 export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
   return {
@@ -48,13 +54,12 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
       );
       return row;
     },
-    async pair(keys) {
-      const found = await database.query<Row & DocumentKey>(
-        `SELECT kind, ${COLUMNS} FROM ${schema}.documents WHERE kind = $1 AND id = $2 OR kind = $3 AND id = $4`,
-        keys.flatMap(({ kind, id }) => [kind, id]),
-      );
-      const [first, second] = keys.map((key) => found.find(({ kind, id }) => kind === key.kind && id === key.id));
-      return [first, second];
+    async several(reads) {
+      const values: string[] = [];
+      const given = (value: string): string => `$${values.push(value)}`;
+      const selections = reads.map((read, place) => selectionOf(read, { place, given, table: `${schema}.documents` }));
+      const found = await database.query<Row & { readonly place: number }>(selections.join(' UNION ALL '), values);
+      return reads.map((_, place) => found.find((row) => row.place === place));
     },
     async version(kind, id) {
       const [row] = await database.query<Pick<Row, 'version'>>(
@@ -88,10 +93,26 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
   };
 }
 
+interface SelectionTerms {
+  readonly place: number;
+  /** Names a value as the parameter that it becomes. */
+  readonly given: (value: string) => string;
+  readonly table: string;
+}
+
+function selectionOf(read: RowRead, { place, given, table }: SelectionTerms): string {
+  const kind = given(read.kind);
+  if ('id' in read)
+    return `(SELECT ${place} AS place, ${COLUMNS} FROM ${table} WHERE kind = ${kind} AND id = ${given(read.id)})`;
+  const { from, until } = numberedRange(read.owner);
+  const range = `kind = ${kind} AND id > ${given(from)} AND id < ${given(until)}`;
+  return `(SELECT ${place} AS place, ${HEADING} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
+}
+
 /** The document of a row, or why it cannot be read. */
 export function openRow(row: Row): StoredDocument | UnreadableDocument {
   const { id, schema, etag, updated_at: updatedAt, body } = row;
-  if (!createHash('sha256').update(body).digest().equals(etag)) return { id, unreadable: 'unreadable' };
+  if (hash('sha256', body, 'hex') !== etag.toString('hex')) return { id, unreadable: 'unreadable' };
   if (schema > SCHEMA_VERSION) return { id, unreadable: 'unsupported' };
   try {
     const time = formatTimestamp(updatedAt.getTime());

@@ -1,13 +1,13 @@
 import type { CommitEvent } from '#domain/commit-events.js';
-import { isDocumentId } from '../document-id.js';
+import { isDocumentId, numberedId, numberOf } from '../document-id.js';
 import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit.js';
 import { ABSENT, type Draft, type Write } from './draft.js';
-import { openRow, type DocumentKey, type Row, type Rows } from './rows.js';
+import { openRow, type Row, type RowRead, type Rows } from './rows.js';
 
 export interface TransactionParts {
-  readonly rows: Pick<Rows, 'row' | 'pair' | 'version' | 'ids'>;
+  readonly rows: Pick<Rows, 'row' | 'several' | 'version' | 'ids'>;
   readonly draft: Draft;
   /** Of its writes, ms since 1970. */
   readonly time: number;
@@ -48,11 +48,18 @@ function transactionOver(
     etag,
     updatedAt: formatTimestamp(time),
   });
-  const read = createPairedReads(rows);
+  const read = createJoinedReads(rows);
   async function storedRow(kind: DocumentKind, id: string): Promise<Row | undefined> {
-    const row = await read(kind, id);
+    const row = await read({ kind, id });
     draft.hasRead(kind, id, row?.version ?? ABSENT);
     return row;
+  }
+  async function storedNumber(kind: DocumentKind, owner: string): Promise<number> {
+    const row = await read({ kind, owner });
+    if (row !== undefined) draft.hasRead(kind, row.id, row.version);
+    const number = row === undefined ? 0 : numberOf(row.id);
+    draft.hasRead(kind, numberedId(owner, number + 1), ABSENT);
+    return number;
   }
   async function isStored(kind: DocumentKind, id: string): Promise<boolean> {
     const version = await rows.version(kind, id);
@@ -74,6 +81,10 @@ function transactionOver(
       const stored = await rows.ids(kind);
       draft.hasListed(kind, stored);
       return draft.idsOver(kind, stored);
+    },
+    async lastNumber(kind, owner) {
+      assertOpen();
+      return draft.lastNumberOver(kind, owner, await storedNumber(kind, owner));
     },
     async put(kind, id, body) {
       assertOpen();
@@ -99,27 +110,30 @@ function transactionOver(
   };
 }
 
-type RowReader = (kind: DocumentKind, id: string) => Promise<Row | undefined>;
+type RowReader = (read: RowRead) => Promise<Row | undefined>;
 
-/** Reads documents; two that are asked for before either is awaited go in one statement: each is a journey. */
-function createPairedReads(rows: Pick<Rows, 'row' | 'pair'>): RowReader {
-  let waiting: { readonly key: DocumentKey; readonly resolve: (row: Promise<Row | undefined>) => void } | undefined;
-  return (kind, id) => {
-    const first = waiting;
-    if (first !== undefined) {
-      waiting = undefined;
-      const both = rows.pair([first.key, { kind, id }]);
-      first.resolve(both.then(([row]) => row));
-      return both.then(([, row]) => row);
+/** Reads that go in one statement: there is one for each order of reads of a document and of a number. */
+const JOINED_MAX = 4;
+
+/** Reads rows; those that are asked for before any is awaited go together: each statement is a journey. */
+function createJoinedReads(rows: Pick<Rows, 'row' | 'several'>): RowReader {
+  let waiting: { readonly reads: RowRead[]; readonly found: Promise<readonly (Row | undefined)[]> } | undefined;
+
+  async function readNext(reads: readonly RowRead[]): Promise<readonly (Row | undefined)[]> {
+    await undefined; // Whoever asks meanwhile joins.
+    waiting = undefined;
+    const [only] = reads;
+    if (reads.length === 1 && 'id' in only!) return [await rows.row(only.kind, only.id)];
+    return rows.several(reads);
+  }
+
+  return async (read) => {
+    if (waiting === undefined || waiting.reads.length === JOINED_MAX) {
+      const reads: RowRead[] = [];
+      waiting = { reads, found: readNext(reads) };
     }
-    return new Promise((resolve) => {
-      const alone = { key: { kind, id }, resolve };
-      waiting = alone;
-      queueMicrotask(() => {
-        if (waiting !== alone) return;
-        waiting = undefined;
-        resolve(rows.row(kind, id));
-      });
-    });
+    const { reads, found } = waiting;
+    const place = reads.push(read) - 1;
+    return (await found)[place];
   };
 }

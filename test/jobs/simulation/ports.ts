@@ -53,6 +53,7 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
     const result = await change({
       get: async (kind, id) => get(kind, id, staged),
       ids: async () => [],
+      lastNumber: async () => 0,
       put: async (kind, id, body) => (staged.set(`${kind}/${id}`, JSON.stringify(body)), ''),
       delete: async (kind, id) => (staged.set(`${kind}/${id}`, null), true),
       publish: () => {},
@@ -66,6 +67,7 @@ export function createStore(world: World, owner: number, { onJobWritten }: PortL
   return {
     get: async (kind, id) => get(kind, id),
     ids: async (kind) => idsOf(kind),
+    lastNumber: async () => 0,
     revision: async () => 0,
     list: async (kind, read) => ({
       documents: [...disk].flatMap(([key, text]) =>

@@ -99,6 +99,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
             });
           },
           ids: async () => [],
+          lastNumber: async () => 0,
           put: async (kind, id, body) => {
             puts.set(`${kind}/${id}`, structuredClone(body));
             return '';

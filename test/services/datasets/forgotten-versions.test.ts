@@ -1,21 +1,38 @@
 import { expect, test } from 'vitest';
-import { DataHistoryDocument } from '#domain/documents/data-version-document.js';
-import { FORGOTTEN_AT_ONCE, forgetAll, forgetDataVersions, forgetLeftovers } from '#services/datasets/data-history.js';
+import type { DataHistoryDocument } from '#domain/documents/data-version-document.js';
+import {
+  firstOf,
+  FORGOTTEN_AT_ONCE,
+  forgetAll,
+  forgetDataVersions,
+  forgetLeftovers,
+  historyOf,
+  recordDataVersion,
+} from '#services/datasets/data-history.js';
 import { numberedId } from '#store/document-id.js';
 import type { DocumentStore } from '#store/port.js';
 import { createMemoryEngine } from '../../store/memory-engine.js';
 
 const COUNT = 2 * FORGOTTEN_AT_ONCE + 7;
 
-/** A store of so many versions. @param first the first that is there */
-async function written(documents: DocumentStore, latest: number, first = 1): Promise<void> {
+/** A store of so many versions. */
+async function written(documents: DocumentStore, latest: number): Promise<void> {
   const known_at = '2024-01-02T00:00:00.000000+00:00';
   const head = { latest, content_hash: 'c', known_at, readable_from: 1, copy: null };
   await documents.transaction(async (tx) => {
     await tx.put('data-history', 'm', head satisfies DataHistoryDocument);
-    for (let version = first; version <= latest; version++)
+    for (let version = 1; version <= latest; version++)
       await tx.put('data-version', numberedId('m', version), { version });
   });
+}
+
+/** Serves contents of a new store, as imports do. */
+async function served(documents: DocumentStore, count: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    const draft = { datasetId: 'm', contentHash: `content ${i}`, source: 'import', previous: null } as const;
+    const none = { change: null, rows: null, forth: null, knownAt: '2024-01-03T00:00:00.000000+00:00' };
+    await documents.transaction((tx) => recordDataVersion(tx, { ...draft, ...none }, 1));
+  }
 }
 
 const left = async (documents: DocumentStore): Promise<number> => (await documents.ids('data-version')).length;
@@ -25,7 +42,7 @@ test('the versions of a deleted store are forgotten some at a time, the head wit
   await written(documents, COUNT);
   const last = await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
   expect([await left(documents), last]).toEqual([COUNT - FORGOTTEN_AT_ONCE, COUNT - FORGOTTEN_AT_ONCE]);
-  expect(await documents.get('data-history', 'm')).toBeUndefined();
+  expect(await historyOf(documents, 'm')).toBeUndefined();
   await forgetAll(documents, 'm', last);
   expect(await left(documents)).toBe(0);
 });
@@ -34,9 +51,25 @@ test('what a deletion that was cut off left goes at the next start, and nothing 
   const documents = createMemoryEngine().open();
   await written(documents, COUNT);
   await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
-  await written(documents, 3);
+  await served(documents, 3);
   await forgetLeftovers(documents);
-  expect(await documents.ids('data-version')).toEqual([1, 2, 3].map((version) => numberedId('m', version)));
+  expect(await documents.ids('data-version')).toEqual([1, 2, 3].map((version) => numberedId('m', COUNT + version)));
+});
+
+test('no number of a deleted store is given again, however often its id is used', async () => {
+  const documents = createMemoryEngine().open();
+  const given: string[] = [];
+  for (const count of [2, 1, 3]) {
+    await served(documents, count);
+    given.push(...(await documents.ids('data-version')));
+    await forgetAll(documents, 'm', await documents.transaction((tx) => forgetDataVersions(tx, 'm')));
+    expect(await left(documents)).toBe(0);
+  }
+  await documents.transaction((tx) => forgetDataVersions(tx, 'm')); // of a store that was never served
+  await served(documents, 1);
+  given.push(...(await documents.ids('data-version')));
+  expect(given).toEqual([1, 2, 3, 4, 5, 6, 7].map((version) => numberedId('m', version)));
+  expect(firstOf(await historyOf(documents, 'm'))).toBe(7);
 });
 
 test('nothing is forgotten of a store whose head cannot be read, or is lost', async () => {

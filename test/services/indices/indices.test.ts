@@ -24,6 +24,7 @@ function memoryStore(): DocumentStore & { readonly entries: Map<string, Entry> }
         .map(({ id }) => id)
         .filter((id, i, all) => all.indexOf(id) === i)
         .toSorted(),
+    lastNumber: async () => 0,
   };
   return {
     ...reader,

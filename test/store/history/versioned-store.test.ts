@@ -6,6 +6,7 @@ import { VERSIONED_KINDS, type Authorship, type Subject } from '#domain/document
 import { auditHead } from '#store/audit/log.js';
 import { headOf, versionOf, type Version } from '#store/history/history.js';
 import { adoptDocuments, createVersionedStore } from '#store/history/versioned-store.js';
+import { numberOf, ownerOf } from '#store/document-id.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { formatTimestamp } from '#store/timestamp.js';
@@ -116,18 +117,21 @@ async function versionsOf(store: DocumentStore, subject: Subject): Promise<Versi
 /** Documents in a map, of transactions that all succeed: without a disk ten thousand take a second. */
 function mapStore(): DocumentStore {
   const texts = new Map<string, string>();
+  const numbers = new Map<string, number>();
   const reads = {
     get: async (kind: string, id: string) => {
       const text = texts.get(`${kind} ${id}`);
       return text === undefined ? undefined : { id, body: JSON.parse(text) as unknown, etag: '', updatedAt: '' };
     },
     ids: async () => [],
+    lastNumber: async (kind: string, owner: string) => numbers.get(`${kind} ${owner}`) ?? 0,
   };
   const tx: DocumentTransaction = {
     ...reads,
     async put(kind, id, body) {
       const text = canonicalJson(body);
       texts.set(`${kind} ${id}`, text);
+      if (kind === 'version') numbers.set(`${kind} ${ownerOf(id)}`, numberOf(id));
       return createHash('sha256').update(text).digest('hex');
     },
     delete: async (kind, id) => texts.delete(`${kind} ${id}`),
@@ -221,7 +225,7 @@ test('a transaction that fails leaves no version, one that purges leaves none at
   await store.transaction((tx) => tx.put('index', 'EQ', { id: 'EQ' }));
   expect(await store.ids('version')).toEqual(['index/EQ/0000000002']);
   const check = createHistoryCheck();
-  for (const kind of ['history', 'version'] as const)
+  for (const kind of ['history', 'version', 'index', 'audit'] as const)
     for (const id of await store.ids(kind)) {
       const stored = await store.get(kind, id);
       expect(check.look({ kind, id, body: (stored as { readonly body: unknown }).body })).toBeUndefined();

@@ -5,9 +5,12 @@ import { createCommitQueue, type CommitPort, type Writes } from '#store/lmdb/com
 function createDisk(commit: (writes: Writes, values: Map<string, Buffer>) => Promise<void>) {
   const values = new Map<string, Buffer>();
   const log: string[] = [];
+  const keysOf = (start: string, end: string): string[] =>
+    [...values.keys()].filter((key) => key >= start && key < end).sort();
   const port: CommitPort = {
     get: (key) => values.get(key),
-    keys: (start, end) => [...values.keys()].filter((key) => key >= start && key < end).sort(),
+    keys: (start, end) => keysOf(start, end),
+    lastKey: (start, end) => keysOf(start, end).at(-1),
     admit: async () => {},
     commit: (writes) => commit(writes, values),
     committed: () => void log.push('committed'),

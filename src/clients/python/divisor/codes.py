@@ -123,6 +123,10 @@ class StoreActive(DivisorError):
     """The store is the one being served."""
 
 
+class StorePublished(DivisorError):
+    """Published runs were made on the contents of the store; see detail.indices. `purge=true` (scope admin) deletes it all the same."""
+
+
 class StoreLoading(DivisorError):
     """A store is already loading."""
 
@@ -382,6 +386,7 @@ BY_CODE: Dict[str, Type[DivisorError]] = {
     "TEMPLATE_EMPTY": TemplateEmpty,
     "STORE_EXISTS": StoreExists,
     "STORE_ACTIVE": StoreActive,
+    "STORE_PUBLISHED": StorePublished,
     "STORE_LOADING": StoreLoading,
     "STORE_REFRESHING": StoreRefreshing,
     "FOLDER_REGISTERED": FolderRegistered,

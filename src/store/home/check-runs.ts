@@ -1,0 +1,58 @@
+import type { RunDocument } from '#domain/documents/run-document.js';
+import { RunListDocument } from '#domain/documents/run-list-document.js';
+import { ownerOf } from '../document-id.js';
+import { runIdOf } from '../run-id.js';
+
+/** A document as it was found on disk; its body is undefined where it cannot be read. */
+interface Entry {
+  readonly kind: string | undefined;
+  readonly id: string;
+  readonly body: unknown;
+}
+
+/** Looks through all documents of one moment for runs that are to be kept and are missing. */
+export interface RunsCheck {
+  look(entry: Entry): void;
+  /** Once every document was looked at: what is missing, by the index or strategy. */
+  gaps(): readonly { readonly name: string; readonly reason: string }[];
+}
+
+export function createRunsCheck(): RunsCheck {
+  const lists = new Map<string, RunListDocument | undefined>();
+  /** Ids of the kept runs of each, and of its newest, undefined where that cannot be read. */
+  const kept = new Map<string, Set<string>>();
+  const newest = new Map<string, string | undefined>();
+
+  function missingOf(subject: string): string[] {
+    const runs = kept.get(subject) ?? new Set();
+    if (!lists.has(subject))
+      return runs.size === 0 ? [] : [`it has ${runs.size} earlier runs, and their list is missing`];
+    const list = lists.get(subject);
+    if (list === undefined) return []; // Damaged: told of the list itself.
+    const lost = list.earlier.filter((id) => !runs.has(id)).map((id) => `its earlier run ${id} is missing`);
+    const isNewestLost = newest.has(subject) && newest.get(subject) === undefined;
+    const published = list.published.filter(
+      (id) => !list.earlier.includes(id) && !isNewestLost && newest.get(subject) !== id,
+    );
+    return [...lost, ...published.map((id) => `its published run ${id} is missing`)];
+  }
+
+  return {
+    look({ kind, id, body }) {
+      if (kind === 'run-list') lists.set(id, RunListDocument.safeParse(body).data);
+      if (kind === 'kept-run')
+        kept.set(ownerOf(id), (kept.get(ownerOf(id)) ?? new Set()).add(id.slice(id.lastIndexOf('/') + 1)));
+      if (kind === 'run') newest.set(id, newestId(body));
+    },
+    gaps: () =>
+      [...new Set([...lists.keys(), ...kept.keys()])].flatMap((name) =>
+        missingOf(name).map((reason) => ({ name, reason })),
+      ),
+  };
+}
+
+/** The id of a run; undefined of one that cannot be read, or is of before runs had ids. */
+function newestId(body: unknown): string | undefined {
+  const { run_id, artifacts } = (body ?? {}) as Partial<RunDocument>; // As it was stored.
+  return run_id === undefined || artifacts?.columns === undefined ? undefined : runIdOf({ run_id, artifacts });
+}

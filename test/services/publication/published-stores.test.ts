@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runService, type RunningService } from '../running-service.js';
+
+/** One story of a store that closes were published on: tests follow each other. */
+let service: RunningService;
+
+const DAYS = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05', '2024-01-08', '2024-01-09'];
+
+const tables = (count: number, rise: number) => {
+  const data = DAYS.slice(0, count).flatMap((day, t) => ['A', 'B'].map((name, n) => [name, day, 100 + n + rise * t]));
+  return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+};
+
+const imported = async (store_id: string, rows: object, on_exists = 'replace') =>
+  (await service.ask('POST', '/data/import', { store_id, name: store_id, tables: rows, on_exists, activate: true }))
+    .status;
+
+async function backtest(): Promise<string> {
+  const { body: job } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/backtest', {});
+  expect(await service.finished(job.job_id)).toMatchObject({ status: 'succeeded' });
+  const { body } = await service.ask<{ readonly runs: readonly { readonly run_id: string }[] }>(
+    'GET',
+    '/analytics/CORE/runs',
+  );
+  return body.runs[0]!.run_id;
+}
+
+const preview = (as_known_on: number) =>
+  service.ask<{ readonly constituents?: unknown }>('POST', '/indices/CORE/preview', {
+    as_of: '2024-01-05',
+    as_known_on,
+  });
+
+let published: string;
+let then: unknown;
+
+beforeAll(async () => {
+  service = await runService();
+  await imported('m', tables(4, 1));
+  const index = { id: 'CORE', name: 'Core', calendar: 'XNYS', base_date: '2024-01-02' };
+  const rules = { rebalance: { frequency: 'monthly' }, pipeline: { weighting: { type: 'PriceWeight' } } };
+  expect((await service.ask('PUT', '/indices/CORE', { ...index, ...rules })).status).toBe(200);
+  published = await backtest();
+  then = (await preview(1)).body.constituents;
+  expect(await service.ask('POST', '/analytics/CORE/publish', {})).toMatchObject({ body: { published: 4 } });
+  await imported('m', tables(5, 2));
+  await imported('other', tables(6, 3));
+}, 120_000);
+afterAll(() => service.close(), 60_000);
+
+test('a store that published runs were made on stays, and they are computed again', async () => {
+  expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({
+    status: 409,
+    code: 'STORE_PUBLISHED',
+    detail: { store_id: 'm', indices: ['CORE'] },
+  });
+  expect(await service.refusal('DELETE', '/data/stores/other')).toMatchObject({ code: 'STORE_ACTIVE' });
+  const { body: activation } = await service.ask<{ readonly job_id: string }>('POST', '/data/stores/m/activate', {});
+  await service.finished(activation.job_id);
+  expect((await preview(1)).body.constituents).toEqual(then);
+  const newest = await backtest();
+  const { body: asked } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/runs/diff', {
+    from: published,
+    to: newest,
+  });
+  const { status, result } = await service.finished(asked.job_id);
+  const { data, effects } = result as {
+    readonly data: { readonly cells: number };
+    readonly effects: readonly { readonly cause: string; readonly total_return: number }[];
+  };
+  // Two names on three sessions have another price; 201 became 207 then, and 217 a session later now.
+  expect({ status, cells: data.cells }).toEqual({ status: 'succeeded', cells: 6 });
+  expect(effects.find(({ cause }) => cause === 'data')!.total_return).toBeCloseTo(10 / 201, 12);
+}, 120_000);
+
+test('purged and imported again under its id, its numbers go on', async () => {
+  await imported('other', tables(6, 3));
+  expect((await service.ask('DELETE', '/data/stores/m?purge=true')).status).toBe(204);
+  await imported('m', tables(5, 4));
+  const { body } = await service.ask('GET', '/data/stores/m/versions');
+  expect(body).toMatchObject({ total: 1, versions: [{ version: 3, source: 'import', readable: true }] });
+  expect(await preview(1)).toMatchObject({
+    status: 404,
+    body: { error: { code: 'VERSION_NOT_FOUND', detail: { version: 1, first: 3, last: 3 } } },
+  });
+  expect((await preview(3)).status).toBe(200);
+}, 120_000);
+
+test('an index that was deleted before is purged with its published runs, and its log stays', async () => {
+  expect((await service.ask('DELETE', '/indices/CORE')).status).toBe(200);
+  const kept = await service.ask('GET', '/analytics/CORE/runs');
+  expect(kept.body).toMatchObject({ total: 1, runs: [{ run_id: published, published: true }] });
+  expect((await service.ask('DELETE', '/indices/CORE?purge=true')).body).toMatchObject({
+    deleted: [{ index_id: 'CORE', backtest_record_deleted: true, backtest_results_deleted: 1 }],
+  });
+  expect((await service.ask('GET', '/analytics/CORE/runs')).status).toBe(404);
+  expect((await service.ask('GET', `/analytics/CORE/overview?run_id=${published}`)).status).toBe(404);
+  expect((await service.ask('GET', '/analytics/CORE/published')).body).toMatchObject({ entries: { length: 4 } });
+  expect((await service.ask('DELETE', '/indices/CORE?purge=true')).status).toBe(404);
+}, 60_000);

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import type { Authorship } from '#domain/documents/version-document.js';
+import { forgetDataVersions, recordDataVersion } from '#services/datasets/data-history.js';
+import { sealAudit } from '#store/audit/seals.js';
+import { createVersionedStore } from '#store/history/versioned-store.js';
+import type { HomeFolders } from '#store/home/home.js';
+import { verifyHome } from '#store/home/verify-home.js';
+import type { DocumentsReader, DocumentStore, StoredEntry } from '#store/port.js';
+import { newSigningKey } from '#store/publication/signing.js';
+import { runIdOf } from '#store/run-id.js';
+import { createMemoryEngine } from '../memory-engine.js';
+
+const by: Authorship = { author: 'anna', note: null, requestId: 'r' };
+const AT = '2026-01-02T00:00:00.000000+00:00';
+const KEY = newSigningKey(AT);
+const NEWEST = { run_id: 'EQ', artifacts: { columns: { name: 'newest' } } };
+
+const served = (documents: DocumentStore, datasetId: string, contentHash: string): Promise<void> =>
+  documents.transaction((tx) => {
+    const none = { previous: null, change: null, rows: null, forth: null };
+    return recordDataVersion(tx, { datasetId, contentHash, source: 'import', knownAt: AT, ...none }, 1);
+  });
+
+/** Records of every kind of history: edits, a deletion, a purge, runs, contents of stores, signatures. */
+async function recorded(): Promise<readonly StoredEntry[]> {
+  const engine = createMemoryEngine();
+  const documents = createVersionedStore(engine.open());
+  const put = (id: string, name: string) => documents.transaction((tx) => tx.put('index', id, { id, name }), { by });
+  const seal = () => documents.transaction((tx) => sealAudit(tx, KEY, AT));
+  await documents.transaction((tx) => tx.put('signing-key', KEY.key_id, KEY));
+  for (const name of ['a', 'b', 'c']) await put('EQ', name);
+  await seal();
+  for (const id of ['OLD', 'GONE']) await put(id, 'a');
+  await documents.transaction((tx) => tx.delete('index', 'OLD'), { by });
+  await documents.transaction((tx) => tx.delete('index', 'GONE'), { by: { ...by, purges: true } });
+  await documents.transaction(async (tx) => {
+    await tx.put('run', 'EQ', NEWEST);
+    for (const id of ['one', 'two']) await tx.put('kept-run', `EQ/${id}`, { run_id: 'EQ' });
+    await tx.put('run-list', 'EQ', { earlier: ['two', 'one'], published: ['one', runIdOf(NEWEST)] });
+    await tx.put('store', 'm', { store_id: 'm', name: 'M' });
+  });
+  await seal();
+  for (const content of ['a', 'b']) await served(documents, 'm', content);
+  await documents.transaction((tx) => forgetDataVersions(tx, 'm'));
+  for (const content of ['c', 'd']) await served(documents, 'm', content);
+  await seal();
+  const entries: StoredEntry[] = [];
+  for await (const entry of engine.reader().entries()) entries.push(entry);
+  return entries;
+}
+
+/** What is found to be wrong with documents. */
+async function faultsOf(entries: readonly StoredEntry[]): Promise<string[]> {
+  const reader: DocumentsReader = {
+    async *entries() {
+      yield* entries;
+    },
+    entry: async (key) => entries.find((entry) => entry.key === key),
+    close: async () => {},
+  };
+  const parts = await verifyHome({ stores: '' } as HomeFolders, {
+    openDocuments: async () => reader,
+    digestArtifact: async () => ({ bytes: 0, sha256: '' }), // No document names any.
+  });
+  return parts.flatMap(({ part, damaged }) => damaged.map(({ name, reason }) => `${part} ${name}: ${reason}`));
+}
+
+test('each record of a history that is missing is found, whichever it is', async () => {
+  const entries = await recorded();
+  expect(await faultsOf(entries)).toEqual([]);
+  const kinds = new Set(entries.map(({ kind }) => kind));
+  expect(kinds.size).toBe(13);
+  for (const missing of entries)
+    expect(await faultsOf(entries.filter((entry) => entry !== missing)), `${missing.kind} ${missing.id}`).not.toEqual(
+      [],
+    );
+});
+
+test('what is missing is told by its name', async () => {
+  const entries = await recorded();
+  const without = (kind: string, last: (ids: readonly string[]) => string | undefined) => {
+    const id = last(entries.filter((entry) => entry.kind === kind).map((entry) => entry.id));
+    return faultsOf(entries.filter((entry) => entry.kind !== kind || entry.id !== id));
+  };
+  expect(await without('kept-run', () => 'EQ/two')).toEqual(['kept-run EQ: its earlier run two is missing']);
+  expect(await without('run-list', () => 'EQ')).toEqual([
+    'kept-run EQ: it has 2 earlier runs, and their list is missing',
+  ]);
+  expect(await without('run', () => 'EQ')).toEqual([`kept-run EQ: its published run ${runIdOf(NEWEST)} is missing`]);
+  expect(await without('audit-seal', (ids) => ids.at(-1))).toEqual([
+    expect.stringMatching(/^audit entry \d+: its signature is missing$/),
+  ]);
+  expect(await without('audit-seal', (ids) => ids[0])).toEqual([
+    expect.stringMatching(/^audit entry \d+: up to it there are 2 signatures; 3 were written$/),
+  ]);
+  expect(await without('version', () => 'index/EQ/0000000003')).toEqual([
+    'history index/EQ: it has 2 versions; 3 were written',
+  ]);
+  expect(await without('index', () => 'EQ')).toEqual([
+    'history index/EQ: the document is missing, and version 3 is not its deletion',
+  ]);
+});

@@ -19,6 +19,7 @@ import { openDuckDb, type DuckDb } from '../sources/duckdb.js';
 import { tableAlone, type TableFiles } from '../sources/folder.js';
 import { readSource } from '../sources/read-source.js';
 import { afterReading, datesLeft } from './date-question.js';
+import { isDay, MOST } from './draft.js';
 import { mend } from './mend.js';
 import { proposeMapping, said, withAnswers, type Confidence, type Proposal } from './propose.js';
 import { otherBases, type Adjustment, type Answers, type Basis, type Question } from './question.js';
@@ -161,8 +162,12 @@ const COLUMNS_MAX = 8;
 
 /** What was seen of the first table, and what says that its columns are names. */
 function seen(source: Source | undefined): string {
-  const header = (source?.samples[0]?.rows[0] ?? []).map((cell) => JSON.stringify(textIn(cell) ?? '').slice(0, 40));
-  if (header.length === 0) return '';
+  const cells = source?.samples[0]?.rows[0] ?? [];
+  if (cells.length === 0) return '';
+  const days = cells.filter((cell) => isDay({}, cell)).length;
+  if (days > 1 && days >= MOST * cells.length)
+    return ' Days stand across, in its first row: turn the table, as frame.T of pandas does.';
+  const header = cells.map((cell) => JSON.stringify(textIn(cell) ?? '').slice(0, 40));
   const more = header.length > COLUMNS_MAX ? ` and ${header.length - COLUMNS_MAX} more` : '';
   return ` Its first row is ${header.slice(0, COLUMNS_MAX).join(', ')}${more}. Where each column is a name, layout is wide and field what its numbers are.`;
 }

@@ -136,6 +136,8 @@ interface EncodedTexts {
   /** First word of each, and the words, little endian; the last of a text is filled with zeros. */
   readonly starts: Int32Array;
   readonly words: Uint32Array;
+  /** The rows that were written last: what is held is often the same on many dates. */
+  last: { readonly codes: Int32Array; readonly data: Data<Utf8> } | undefined;
 }
 
 /** Of lists that several parts of an export have. */
@@ -159,13 +161,27 @@ function encodedTexts(list: readonly string[]): EncodedTexts {
   for (const [i, text] of texts.entries()) bytes.set(text, starts[i]! * WORD);
   const view = new DataView(bytes.buffer);
   const words = Uint32Array.from({ length: end }, (_, word) => view.getUint32(word * WORD, true));
-  const encoded = { lengths, starts, words };
+  const encoded: EncodedTexts = { lengths, starts, words, last: undefined };
   known.set(list, encoded);
   return encoded;
 }
 
 function texts({ codes, texts: list }: TextValues, length: number): Data<Utf8> {
-  const { lengths, starts, words } = encodedTexts(list);
+  const encoded = encodedTexts(list);
+  const { last } = encoded;
+  if (last !== undefined && areSame(last.codes, codes, length)) return last.data;
+  const data = textsOf(encoded, codes, length);
+  encoded.last = { codes: codes.slice(0, length), data };
+  return data;
+}
+
+function areSame(one: Int32Array, other: Int32Array, length: number): boolean {
+  if (one.length !== length) return false;
+  for (let row = 0; row < length; row++) if (one[row] !== other[row]) return false;
+  return true;
+}
+
+function textsOf({ lengths, starts, words }: EncodedTexts, codes: Int32Array, length: number): Data<Utf8> {
   const valueOffsets = new Int32Array(length + 1);
   let end = 0;
   for (let row = 0; row < length; row++) {

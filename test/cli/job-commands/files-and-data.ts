@@ -266,8 +266,9 @@ export function testFilesAndData(environment: () => Readonly<Record<string, stri
 
   test('a table without prices is not read, and the inspection ends with 2', async () => {
     await writeFile(file('across.csv'), 'Name,2024-01-02,2024-01-03\nA,10,11\nB,20,21\n');
-    const { status, out } = await asked(['inspect', file('across.csv')]);
+    const { status, out, err } = await asked(['inspect', file('across.csv')]);
     expect([status, linesOf(out).at(-1)]).toMatchObject([2, { result: { rows_read: 0 } }]);
+    expect(err).toContain('Days stand across, in its first row: turn the table');
   });
 
   test('derived dividends are rows of the store', async () => {

@@ -63,11 +63,13 @@ const changes: Uint8Array[] = [];
 /** Versions that are looked at: so many before the last. */
 const BACK = [0, 1, 252, 500];
 const VERSIONS = APPENDED + CORRECTIONS;
+/** Whether each of all versions is made again and compared by its hash, too: some minutes. */
+const IS_EVERY = process.env['EVERY_VERSION'] !== undefined;
 const hashes = new Map<number, string>();
 let fields: ReadonlyMap<string, Float64Array> = panels;
 let content = upTo(DAYS - APPENDED);
 async function next(after: MarketContent): Promise<void> {
-  if (BACK.includes(VERSIONS - changes.length)) hashes.set(changes.length, await contentHash(content));
+  if (IS_EVERY || BACK.includes(VERSIONS - changes.length)) hashes.set(changes.length, await contentHash(content));
   changes.push(encodeChange(contentChange(content, after)));
   content = after;
 }
@@ -116,8 +118,20 @@ try {
     if (earlier.value !== (hashes.get(at) ?? load.value)) throw new Error(`version ${at} has another hash`);
     console.log(`${back} versions ago: ${earlier.ms.toFixed(0)} ms, ${(earlier.ms / load.ms).toFixed(2)} x a load`);
   }
+  if (IS_EVERY) await checkEvery();
 } finally {
   await rm(folder, { recursive: true, force: true });
+}
+
+/** Goes back version by version: each is made from the one after it. */
+async function checkEvery(): Promise<void> {
+  let made = content;
+  for (let version = VERSIONS - 1; version >= 0; version--) {
+    made = earlierContent(made, [decodeChange(changes[version]!)]);
+    if ((await digestContent(made)).hash !== hashes.get(version))
+      throw new Error(`version ${version} has another hash`);
+  }
+  console.log(`${VERSIONS} earlier versions made again, each with its hash`);
 }
 
 /** The shortest of three times. */

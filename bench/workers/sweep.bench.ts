@@ -9,7 +9,7 @@ import { readSettings } from '#cli/settings.js';
  * A sweep as a client asks for it, from the request to the ranked table: 500 names, ten years, quarterly, total return, costs.
  * Every variant has a definition of its own. Beside the clock the CPU time of the whole process, because variants wait
  * for processors that others use, and the growth of its memory.
- * Goal: 1,000 variants <= 60 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller.
+ * Goal: 1,000 variants <= 5 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller.
  */
 const VARIANTS = Number(process.env['SWEEP_VARIANTS'] ?? 1000);
 const COUNTS = 20;

@@ -1,0 +1,67 @@
+import { finished, processorTime, settled, startService, watchMemory, type RunningService } from './service.js';
+import { send } from './peers/work.js';
+
+/**
+ * A thousand indices over one store, each with a stored run, and a day that comes to the store: the time until every run
+ * has it, and the memory that takes beyond what the service held. Goal: 15 s and 200 MB on two workers.
+ * MANY_INDICES and MANY_NAMES (500) make it smaller.
+ */
+const INDICES = Number(process.env['MANY_INDICES'] ?? 1000);
+const NAMES = Number(process.env['MANY_NAMES'] ?? 500);
+/** As many as a batch takes, with room in the queue. */
+const BATCH = 100;
+const DAYS = 3;
+const STORE = { store_id: 'market', seed: 7, assets: NAMES, start: '2015-01-02', end: '2019-12-27' };
+const ADDED = ['2019-12-30', '2019-12-31', '2020-01-02'];
+
+const service = await startService(['--workers', '2']);
+try {
+  await send(service, 'POST', '/data/synthetic', STORE);
+  await finished(service, 'generate:market');
+  const ids = await defineIndices(service);
+  await timed('runs made', ids);
+  for (const until of ADDED.slice(0, DAYS)) {
+    await send(service, 'POST', '/data/stores/market/refresh', { until });
+    await finished(service, 'refresh:market');
+    await settled(service);
+    await timed(`${until} appended to each`, ids);
+  }
+} finally {
+  await service.stop();
+}
+
+/** Definitions that differ in their names, weighting and schedule. */
+async function defineIndices(of: RunningService): Promise<readonly string[]> {
+  const ids = Array.from({ length: INDICES }, (_, i) => `I${String(i).padStart(4, '0')}`);
+  for (const [i, id] of ids.entries()) {
+    const count = 20 + ((7 * i) % (NAMES - 20));
+    await send(of, 'POST', '/indices', {
+      id,
+      name: id,
+      calendar: 'XNYS',
+      base_date: STORE.start,
+      rebalance: { frequency: i % 2 === 0 ? 'quarterly' : 'monthly' },
+      pipeline: {
+        selection: [{ id: 'size', type: 'TopN', params: { count } }],
+        weighting: { type: i % 3 === 0 ? 'EqualWeight' : 'MarketCapWeight' },
+      },
+    });
+  }
+  return ids;
+}
+
+async function timed(what: string, ids: readonly string[]): Promise<void> {
+  const memory = watchMemory(service);
+  const [start, processor] = [performance.now(), processorTime(service)];
+  for (let i = 0; i < ids.length; i += BATCH) {
+    const batch = ids.slice(i, i + BATCH);
+    await send(service, 'POST', '/analytics/backtests', { ids: batch });
+    for (const id of batch) await finished(service, `backtest:${id}`);
+  }
+  const seconds = (performance.now() - start) / 1000;
+  const work = (processorTime(service) - processor) / 1000;
+  const grown = memory.peak() - memory.held;
+  console.log(
+    `${INDICES} indices of up to ${NAMES} names, ${what}: ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of processor (${((1000 * work) / INDICES).toFixed(1)} ms each), at most ${grown.toFixed(0)} MiB beyond ${memory.held.toFixed(0)}`,
+  );
+}

@@ -56,7 +56,7 @@ function fieldReader(fields: readonly string[], { market, header, book }: Read):
   if (fields.length === 0 || market === null) return { fields: [], on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = TreatmentSpec.parse({ ...header.treatment });
-  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency });
+  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, isRolling: true });
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placedNames(sm, header.names),
     benchmark: placedNames(sm, book === null ? [] : Array.from(book.columns, (column) => book.sm.identifiers[column]!)),
@@ -94,43 +94,37 @@ function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
     .toSorted((a, b) => a.column - b.column);
   const columns = Int32Array.from(placed, ({ column }) => column);
   const placeOf = Int32Array.from(placed, ({ place }) => place);
-  const positions = new Int32Array(placed.length);
-  const out = new Float64Array(names.length);
+  /** Whether a position was held the last time. */
+  const isHeld = new Uint8Array(placed.length);
+  const out = new Float64Array(names.length).fill(NaN);
   let held = new Int32Array(0);
+  let places = new Int32Array(0);
   return {
     columnsHeld(weights) {
-      const count = takeHeld(positions, { placeOf, weights, before: held.length });
-      if (count !== UNCHANGED) held = Int32Array.from(positions.subarray(0, count), (position) => columns[position]!);
+      if (!takeHeld(isHeld, placeOf, weights)) return held;
+      held = columns.filter((_, position) => isHeld[position] === 1);
+      places = placeOf.filter((_, position) => isHeld[position] === 1);
+      out.fill(NaN);
       return held;
     },
     scattered(values) {
-      out.fill(NaN);
-      for (let i = 0; i < held.length; i++) out[placeOf[positions[i]!]!] = values[i]!;
+      for (let i = 0; i < places.length; i++) out[places[i]!] = values[i]!;
       return out;
     },
   };
 }
 
-const UNCHANGED = -1;
-
-interface Held {
-  readonly placeOf: Int32Array;
-  readonly weights: Float64Array;
-  /** How many were held the last time. */
-  readonly before: number;
-}
-
 /**
- * @param positions of the names that were held the last time, overwritten with those of the names with a weight
- * @returns how many there are, or UNCHANGED: holdings change at rebalances, and are asked for on every date
+ * Which names have a weight. Holdings change at rebalances, and are asked for on every date.
+ * @param isHeld of the last time, overwritten
+ * @returns whether it differs
  */
-function takeHeld(positions: Int32Array, { placeOf, weights, before }: Held): number {
-  let count = 0;
-  let isSame = true;
+function takeHeld(isHeld: Uint8Array, placeOf: Int32Array, weights: Float64Array): boolean {
+  let isOther = false;
   for (let i = 0; i < placeOf.length; i++) {
-    if (weights[placeOf[i]!] === 0) continue;
-    if (positions[count] !== i) isSame = false;
-    positions[count++] = i;
+    const now = weights[placeOf[i]!] === 0 ? 0 : 1;
+    if (isHeld[i] !== now) isOther = true;
+    isHeld[i] = now;
   }
-  return isSame && count === before ? UNCHANGED : count;
+  return isOther;
 }

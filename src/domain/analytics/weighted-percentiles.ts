@@ -1,11 +1,11 @@
-/** Percentiles of values by the weights that lie on them, for dates in a row. */
+/** Percentiles of values by the weights that lie on them, date by date. */
 export interface WeightedPercentiles {
   /**
    * The least value at or below which a share of the weights lies, for each share; NaN where no weight has a value.
    * @param values  [n], NaN where missing
    * @param weights [n], by their magnitude
    * @param out     [shares]
-   * @cost O(n) where the order of the values is that of the call before, O(n^2) where it is the reverse
+   * @cost O(n) on average, whatever the order of the values
    */
   into(out: Float64Array, values: Float64Array, weights: Float64Array): void;
 }
@@ -13,50 +13,170 @@ export interface WeightedPercentiles {
 /** What rounding may leave of a share: sums of equal weights reach it. */
 const SLACK = 1e-12;
 
+/** Parts of a range of values of equal width: a few values in each. */
+const BUCKETS = 128;
+
+/** Values that are sorted rather than parted. */
+const FEW = 24;
+
+/** Values with what lies on them; those of a part lie together, in the order of their places. */
+interface Weighted {
+  readonly keys: Float64Array;
+  readonly weights: Float64Array;
+  /** Part of the range that each lies in. */
+  readonly buckets: Uint8Array;
+}
+
+/** Some values, and what of the weights lies below all of them. */
+interface Part {
+  readonly depth: number;
+  /** Place of the first of them. */
+  readonly at: number;
+  readonly count: number;
+  readonly below: number;
+  /** The shares that lie in it: from one to before another. */
+  readonly first: number;
+  readonly last: number;
+}
+
+interface Sought {
+  /** Weights that each share comes to, ascending. */
+  readonly limits: Float64Array;
+  readonly out: Float64Array;
+  /** Room for the values of the parts of parts. */
+  levelAt(depth: number): Weighted;
+}
+
 /**
- * Percentiles of one set of names. The order of a date is where the next one begins to sort: values move little from
- * one to the next. Equal values are ordered by their place, so that the order does not depend on the dates before.
+ * Percentiles of one set of names: the range of the values is parted, and a part in which a share lies is parted again,
+ * until few are left to sort.
  * @param size   n
  * @param shares ascending, from 0 to 1
  */
 export function weightedPercentiles(size: number, shares: readonly number[]): WeightedPercentiles {
-  const order = Int32Array.from({ length: size }, (_, place) => place);
-  const keys = new Float64Array(size);
-  const sorted = new Float64Array(size);
+  const room = (): Weighted => ({
+    keys: new Float64Array(size),
+    weights: new Float64Array(size),
+    buckets: new Uint8Array(size),
+  });
+  const whole = room();
+  const levels = [whole];
+  const levelAt = (depth: number): Weighted => (levels[depth] ??= room());
+  const limits = new Float64Array(shares.length);
   return {
     into(out, values, weights) {
+      const { keys, weights: sizes } = whole;
       let total = 0;
+      let count = 0;
       for (let i = 0; i < size; i++) {
-        const has = weights[i] !== 0 && values[i] === values[i];
-        keys[i] = has ? values[i]! : Infinity;
-        if (has) total += Math.abs(weights[i]!);
+        const value = values[i]!;
+        const weight = Math.abs(weights[i]!);
+        if (weight === 0 || value !== value) continue;
+        keys[count] = value;
+        sizes[count++] = weight;
+        total += weight;
       }
-      sortByKey(order, keys, sorted);
       out.fill(NaN);
-      let share = 0;
-      let below = 0;
-      for (let k = 0; share < shares.length && sorted[k]! < Infinity; k++) {
-        below += Math.abs(weights[order[k]!]!);
-        while (share < shares.length && below >= shares[share]! * total * (1 - SLACK)) out[share++] = sorted[k]!;
-      }
+      if (count === 0) return;
+      for (let s = 0; s < limits.length; s++) limits[s] = shares[s]! * total * (1 - SLACK);
+      seek({ limits, out, levelAt }, { depth: 0, at: 0, count, below: 0, first: 0, last: limits.length });
     },
   };
 }
 
-/** Insertion into an order that is nearly sorted; equal keys by their place. @param sorted the keys, in that order */
-function sortByKey(order: Int32Array, keys: Float64Array, sorted: Float64Array): void {
-  for (let k = 0; k < order.length; k++) {
-    const place = order[k]!;
-    const key = keys[place]!;
-    let to = k;
-    while (to > 0) {
-      const before = sorted[to - 1]!;
-      if (before < key || (before === key && order[to - 1]! < place)) break;
-      sorted[to] = before;
-      order[to] = order[to - 1]!;
-      to--;
-    }
-    sorted[to] = key;
-    order[to] = place;
+/** Values and weights by bucket, of one part at a time. */
+const held = new Int32Array(BUCKETS);
+const lying = new Float64Array(BUCKETS);
+
+/** Where the values of a bucket go in the next level; negative where no share lies in it. */
+const placed = new Int32Array(BUCKETS);
+
+/** The shares of a part: by the buckets of its range in which they lie. */
+function seek(sought: Sought, part: Part): void {
+  const { depth, at, count } = part;
+  const level = sought.levelAt(depth);
+  if (count <= FEW) {
+    sortedInto(sought, level, part);
+    return;
   }
+  const { keys, weights, buckets } = level;
+  let least = keys[at]!;
+  let most = least;
+  for (let i = at; i < at + count; i++) {
+    const key = keys[i]!;
+    if (key < least) least = key;
+    if (key > most) most = key;
+  }
+  const scale = (BUCKETS - 1) / (most - least);
+  // Equal values, and a range without end, are one bucket.
+  if (!(scale > 0 && scale < Infinity)) {
+    sortedInto(sought, level, part);
+    return;
+  }
+  held.fill(0);
+  lying.fill(0);
+  for (let i = at; i < at + count; i++) {
+    const bucket = ((keys[i]! - least) * scale) | 0;
+    buckets[i] = bucket;
+    held[bucket]!++;
+    lying[bucket]! += weights[i]!;
+  }
+  const parts = partsWith(sought, part);
+  const next = sought.levelAt(depth + 1);
+  for (let i = at; i < at + count; i++) {
+    const to = placed[buckets[i]!]!;
+    if (to < 0) continue;
+    next.keys[to] = keys[i]!;
+    next.weights[to] = weights[i]!;
+    placed[buckets[i]!] = to + 1;
+  }
+  for (const inner of parts) seek(sought, inner);
+}
+
+/** The buckets in which shares lie, and their places; the last share may be left to the last bucket by rounding. */
+function partsWith({ limits }: Sought, { depth, at, below: before, first, last }: Part): Part[] {
+  const parts: Part[] = [];
+  placed.fill(-1);
+  let below = before;
+  let share = first;
+  let to = at;
+  for (let bucket = 0; share < last; bucket++) {
+    const reached = bucket === BUCKETS - 1 ? Infinity : below + lying[bucket]!;
+    const from = share;
+    while (share < last && reached >= limits[share]!) share++;
+    if (share > from) {
+      const count = held[bucket]!;
+      placed[bucket] = to;
+      parts.push({ depth: depth + 1, at: to, count, below, first: from, last: share });
+      to += count;
+    }
+    below = reached;
+  }
+  return parts;
+}
+
+/** The shares of a part by sorting it; what rounding leaves unreached is its largest value. */
+function sortedInto(
+  { limits, out }: Sought,
+  { keys, weights }: Weighted,
+  { at, count, below, first, last }: Part,
+): void {
+  for (let k = at + 1; k < at + count; k++) {
+    const key = keys[k]!;
+    const weight = weights[k]!;
+    let to = k;
+    for (; to > at && keys[to - 1]! > key; to--) {
+      keys[to] = keys[to - 1]!;
+      weights[to] = weights[to - 1]!;
+    }
+    keys[to] = key;
+    weights[to] = weight;
+  }
+  let reached = below;
+  let share = first;
+  for (let k = at; k < at + count && share < last; k++) {
+    reached += weights[k]!;
+    while (share < last && reached >= limits[share]!) out[share++] = keys[k]!;
+  }
+  while (share < last) out[share++] = keys[at + count - 1]!;
 }

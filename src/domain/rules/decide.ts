@@ -103,10 +103,12 @@ export interface CrossSectionTerms {
   readonly treatment: TreatmentSpec;
   /** Of the index. */
   readonly currency: string;
+  /** Whether sessions follow each other: windows of a year are then summed as they roll on, and differ by rounding. */
+  readonly isRolling?: boolean;
 }
 
 /** Datapoints of a market on the terms of an index. */
-export function crossSectionsOf({ market, treatment, currency }: CrossSectionTerms): CrossSections {
+export function crossSectionsOf({ market, treatment, currency, isRolling = false }: CrossSectionTerms): CrossSections {
   const rates = exchangeRates(market, currency);
   const isForeign = market.identifiers.some((_, column) => !rates.isNative(column));
   const exchange: Series = {
@@ -120,6 +122,7 @@ export function crossSectionsOf({ market, treatment, currency }: CrossSectionTer
     growth,
     gaps: () => returnGaps(market, growth()),
     maxStaleSessions: treatment.max_stale_sessions,
+    isRolling,
     requireRates(session, columns) {
       if (isForeign) for (const column of columns) requireRate(rates, market, session, column);
     },

@@ -38,3 +38,23 @@ test('percentiles of a date do not depend on the dates before it', () => {
   weightedPercentiles(60, SHARES).into(alone, values, weights);
   expect(after).toEqual(alone);
 });
+
+test('percentiles of many names, some far from the others and some equal, are those of the definition', () => {
+  const names = Array.from({ length: 200 }, (_, i) => i);
+  const spreads = [
+    (i: number) => Math.sin(i * 12.9898),
+    (i: number) => Math.exp(9 * Math.sin(i * 78.233)),
+    (i: number) => Math.floor(5 * Math.sin(i * 4.1414)),
+    (i: number) => (i === 7 ? Infinity : i % 3 === 0 ? NaN : 1 / (i + 1)),
+    () => 2,
+  ];
+  const percentiles = weightedPercentiles(names.length, SHARES);
+  const out = new Float64Array(SHARES.length);
+  for (const spread of spreads) {
+    const values = names.map(spread);
+    for (const weights of [names.map(() => 1 / 256), names.map((i) => ((i * 7919) % 101) / 64 - 0.5)]) {
+      percentiles.into(out, Float64Array.from(values), Float64Array.from(weights));
+      expect([...out]).toEqual(SHARES.map((share) => byDefinition(values, weights, share)));
+    }
+  }
+});

@@ -13,6 +13,7 @@ import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './
 import type { WindowReader } from './laid-out.js';
 import { latestValues } from './latest-values.js';
 import { referenceKind, type ValueKind } from './resolution.js';
+import { createRollingStatistics } from './rolling-statistics.js';
 import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
 import { createTally, type Tally } from './tally.js';
 import { createTrail } from './trail.js';
@@ -98,6 +99,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     marketReturns,
+    rolling: terms.isRolling ? createRollingStatistics(table, sm.names) : null,
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
   return {
@@ -137,10 +139,14 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     const window = { end, length, observationsMin: halfOf(length) };
     if (source.kind === 'beta') {
       const of = { returns: shared.windowsOf(table.returns(), session), from, end };
-      return betas(of, { market: shared.marketReturns(of, universe), length, columns });
+      const market = shared.marketReturns(of, universe);
+      return shared.rolling?.betas({ ...window, columns, market, universe }) ?? betas(of, { market, length, columns });
     }
     if (source.kind === 'windowed') {
-      const values = overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
+      const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;
+      const values =
+        rolled?.({ ...window, columns }) ??
+        overWindow(shared.windowsOf(table.growth(), session), source.statistic, window, columns);
       if (source.isWhole) {
         terms.gaps().multiplyGrowth(values, columns, { from, to: end });
         for (let k = 0; k < values.length; k++) values[k]! -= 1;

@@ -8,6 +8,7 @@ import type { DerivedName, FieldRequest } from './field-request.js';
 import type { DatedGroups } from './groups.js';
 import type { WindowReader } from './laid-out.js';
 import { resolve, type ValueKind } from './resolution.js';
+import type { RollingStatistics } from './rolling-statistics.js';
 import type { Series, SeriesTable, SeriesTerms } from './series.js';
 import type { Tally } from './tally.js';
 
@@ -24,6 +25,8 @@ export interface Shared {
   tallyOf(series: Series): Tally;
   /** What BETA is relative to. */
   readonly marketReturns: MarketReturns;
+  /** Statistics of windows that roll on; null where each is worked out by itself. */
+  readonly rolling: RollingStatistics | null;
   dividends(): DividendHistory;
 }
 

@@ -1,5 +1,5 @@
 import { growthRow } from '../../market/growth.js';
-import { referenceSpells, spellAt } from '../../market/reference-spells.js';
+import { referenceSpells } from '../../market/reference-spells.js';
 import type { ReturnGaps } from '../../market/return-gaps.js';
 import type { SessionMarket } from '../../market/session-market.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
@@ -40,6 +40,8 @@ export interface SeriesTerms {
   readonly growth: () => Float64Array;
   /** Where they are no returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
+  /** Whether VOLATILITY, MOMENTUM and BETA are summed as their windows roll on. */
+  readonly isRolling: boolean;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
 }
@@ -135,11 +137,19 @@ function panelSeries({ market, rowOf, names }: SessionMarket, name: string): Ser
 /** Values known on the day of the session, point in time. */
 function referenceSeries({ market, sessions }: SessionMarket, name: string): Series {
   const spells = referenceSpells(market, name);
+  /** Spell of each name that was asked for last: sessions follow each other. */
+  const latest = new Int32Array(spells.length);
   return {
     fill(session, columns, out) {
       const day = sessions[session]!;
       for (let i = 0; i < columns.length; i++) {
-        const value = spellAt(spells[columns[i]!]!, day);
+        const column = columns[i]!;
+        const own = spells[column]!;
+        let at = latest[column]!;
+        while (at >= 0 && at < own.length && own[at]!.from > day) at--;
+        while (at + 1 < own.length && own[at + 1]!.from <= day) at++;
+        const value = at < 0 || own.length === 0 ? null : own[at]!.value;
+        latest[column] = Math.max(0, at);
         out[i] = typeof value === 'number' ? value : NaN;
       }
     },

@@ -90,6 +90,7 @@ export const jobRoutes = routes({
     method: 'GET',
     path: '/jobs',
     scope: 'read',
+    withoutMarket: true,
     tag: 'jobs',
     summary: 'Jobs, newest first.',
     query: z.strictObject({
@@ -120,6 +121,7 @@ export const jobRoutes = routes({
     method: 'GET',
     path: '/jobs/{job_id}',
     scope: 'read',
+    withoutMarket: true,
     tag: 'jobs',
     summary: 'Status of a job, with its result once it succeeded.',
     description:

@@ -33,6 +33,8 @@ export interface Route {
   readonly conditional?: true;
   readonly body?: Body;
   readonly success: Success;
+  /** Answers from documents alone, whichever market is active: it is answered without a look at that. */
+  readonly withoutMarket?: true;
   /** Starts jobs and answers something else than one. */
   readonly startsJobs?: boolean;
   /** What is answered instead where a request asks only for what has changed, and nothing has. */

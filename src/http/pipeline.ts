@@ -54,9 +54,9 @@ export function createOperation(
   const offered = offeredBy(route);
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
-  const isOpen = route.scope === 'open';
+  const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
   const run = (exchange: Exchange, principal: Principal, sent: Sent) =>
-    follow === undefined || isOpen
+    follow === undefined || !mayFollow
       ? handle(exchange, principal, sent)
       : follow().then(() => handle(exchange, principal, sent));
 

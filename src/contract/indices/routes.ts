@@ -106,6 +106,7 @@ export const indexRoutes = routes({
     method: 'GET',
     path: '/indices/{index_id}',
     scope: 'read',
+    withoutMarket: true,
     tag: 'indices',
     summary: 'A stored definition, exactly as PUT accepts it.',
     params: indexPath,

@@ -29,7 +29,7 @@ export function createIndexList(
   let kept: Kept | undefined;
   return async ({ limit, after }) => {
     // Before the documents are read: what is written meanwhile makes the list another one next time.
-    const revision = `${await documents.revision('index')} ${await documents.revision('run')}`;
+    const revision = (await Promise.all([documents.revision('index'), documents.revision('run')])).join(' ');
     if (kept !== undefined && kept.revision === revision && kept.limit === limit && kept.after === after)
       return kept.list;
     const { documents: all, skipped, skipped_causes } = await documents.list('index', readIndex);

@@ -96,15 +96,15 @@ export function createJobsService({
   return {
     list: async (query) => ({ jobs: await system.list(query) }),
     async read(jobId, { waitSeconds, signal }) {
-      const { status } = (await require(jobId)).status;
-      if (waitSeconds > 0 && !isTerminal(status)) {
-        await untilChange({
-          watch: (listener) => system.watch(jobId, listener),
-          isChanged: async () => (await system.find(jobId))?.status.status !== status,
-          milliseconds: waitSeconds * 1000,
-          signals: [signal, stopping],
-        });
-      }
+      const found = await require(jobId);
+      const { status } = found.status;
+      if (waitSeconds === 0 || isTerminal(status)) return view(found);
+      await untilChange({
+        watch: (listener) => system.watch(jobId, listener),
+        isChanged: async () => (await system.find(jobId))?.status.status !== status,
+        milliseconds: waitSeconds * 1000,
+        signals: [signal, stopping],
+      });
       return view(await require(jobId));
     },
     async cancel(jobId) {

@@ -76,13 +76,7 @@ export function createRows(database: Pick<Database, 'query'>, schema: string): R
       );
       return rows.map(({ id }) => id);
     },
-    async revision(kind) {
-      const [row] = await database.query<{ readonly sum: string }>(
-        `SELECT coalesce(sum(count), 0) AS sum FROM ${schema}.changes WHERE kind = $1`,
-        [kind],
-      );
-      return Number(row!.sum); // One row always.
-    },
+    revision: createRevisions(database, schema),
     async artifacts() {
       const rows = await database.query<{ readonly name: string }>(
         `SELECT DISTINCT unnest(artifacts) AS name FROM ${schema}.documents WHERE artifacts <> '{}'`,
@@ -107,6 +101,29 @@ function selectionOf(read: RowRead, { place, given, table }: SelectionTerms): st
   const { from, until } = numberedRange(read.owner);
   const range = `kind = ${kind} AND id > ${given(from)} AND id < ${given(until)}`;
   return `(SELECT ${place} AS place, ${HEADING} FROM ${table} WHERE ${range} ORDER BY id DESC LIMIT 1)`;
+}
+
+/** Reads revisions; those that are asked for before any is awaited go in one statement: each is a journey. */
+function createRevisions(database: Pick<Database, 'query'>, schema: string): Rows['revision'] {
+  let asked: { readonly kinds: DocumentKind[]; readonly sums: Promise<ReadonlyMap<string, number>> } | undefined;
+
+  async function read(kinds: readonly DocumentKind[]): Promise<ReadonlyMap<string, number>> {
+    asked = undefined;
+    const rows = await database.query<{ readonly kind: string; readonly sum: string }>(
+      `SELECT kind, sum(count) AS sum FROM ${schema}.changes WHERE kind = ANY($1) GROUP BY kind`,
+      [kinds],
+    );
+    return new Map(rows.map(({ kind, sum }) => [kind, Number(sum)]));
+  }
+
+  return async (kind) => {
+    if (asked === undefined) {
+      const kinds: DocumentKind[] = [];
+      asked = { kinds, sums: Promise.resolve(kinds).then(read) };
+    }
+    asked.kinds.push(kind);
+    return (await asked.sums).get(kind) ?? 0;
+  };
 }
 
 /** The document of a row, or why it cannot be read. */

@@ -44,8 +44,10 @@ export type LargestMemory = Readonly<Record<Lane, number | null>>;
 
 /** Statements on the nodes of a database. */
 export interface NodeRows {
-  /** Says that a node lives. @returns nodes that live, this one among them */
-  beat(node: string, state: NodeState): Promise<number>;
+  /** Says that a node lives. */
+  beat(node: string, state: NodeState): Promise<void>;
+  /** Forgets nodes that have been silent for a day. @returns how many live. @cost of all nodes */
+  census(): Promise<number>;
   /** @cost of all nodes: what each says is text */
   largest(): Promise<LargestMemory>;
   /** Forgets a node that ends in order. */
@@ -75,15 +77,19 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
 
   return {
     async beat(node, state) {
-      const [row] = await database.query<{ readonly count: number }>(
-        `WITH own AS (
-            INSERT INTO ${nodes} (node, seen_at, state) SELECT $1::text, clock_timestamp(), $2::text WHERE ${UNFLUSHED}
-              ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state
-          ), gone AS (DELETE FROM ${nodes} WHERE seen_at < clock_timestamp() - interval '1 day')
-          SELECT count(*)::int AS count FROM ${nodes} WHERE ${live} AND node <> $1`,
+      await database.query(
+        `INSERT INTO ${nodes} (node, seen_at, state) SELECT $1::text, clock_timestamp(), $2::text WHERE ${UNFLUSHED}
+          ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state`,
         [node, JSON.stringify(state)],
       );
-      return row!.count + 1; // One row always.
+    },
+    async census() {
+      const [row] = await database.query<{ readonly count: number }>(
+        `WITH gone AS (DELETE FROM ${nodes} WHERE seen_at < clock_timestamp() - interval '1 day')
+          SELECT count(*)::int AS count FROM ${nodes} WHERE ${live}`,
+        [],
+      );
+      return row!.count; // One row always.
     },
     async largest() {
       const sql = `SELECT ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live}`;

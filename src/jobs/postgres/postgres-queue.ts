@@ -246,15 +246,12 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
 
   function keepLooking(): void {
     every(() => QUIET_MS, presence.announce);
-    every(
-      () => QUIET_MS,
-      async () => {
-        const silent = await rows.silent();
-        if (clock.monotonicMs() < takesFromMs) return;
-        const cause = `no sign of life for ${limits.leaseMs / 1000} seconds`;
-        for (const key of silent) await crash(key, cause);
-      },
-    );
+    every(presence.watchPauseMs, async () => {
+      const silent = await rows.silent();
+      if (clock.monotonicMs() < takesFromMs) return;
+      const cause = `no sign of life for ${limits.leaseMs / 1000} seconds`;
+      for (const key of silent) await crash(key, cause);
+    });
     every(presence.pauseMs, async () => {
       const room = isDraining ? undefined : node?.room();
       if (room !== undefined && (await presence.hasWork(room))) node?.onWork();

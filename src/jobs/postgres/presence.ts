@@ -26,6 +26,8 @@ export interface Presence {
   announce(): Promise<void>;
   /** Time until the next look for work. */
   pauseMs(): number;
+  /** Time until the next look for leases that ran out. */
+  watchPauseMs(): number;
   /** Whether a job waits that the node has room for. */
   hasWork(room: Room): Promise<boolean>;
   /**
@@ -41,6 +43,8 @@ export interface Presence {
 
 type JobLook = Pick<JobRows, 'waiting'>;
 
+/** Heartbeats of a node between two counts of all nodes. */
+const CENSUS_EVERY = 5;
 /** How long the largest memory is taken to be what it was. */
 const LARGEST_MS = 2000;
 
@@ -53,12 +57,15 @@ export function createPresence(
   const lookOut = createLookOut();
   let largest: { readonly memory: LargestMemory; readonly untilMs: number } | undefined;
   let stale = 0;
+  let announced = 0;
   return {
     async announce() {
       if (describe === undefined) return;
-      lookOut.nodes = await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
+      await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
+      if (announced++ % CENSUS_EVERY === 0) lookOut.nodes = await rows.census();
     },
     pauseMs: () => lookOut.pauseMs(),
+    watchPauseMs: () => lookOut.watchPauseMs(),
     async hasWork(room) {
       if (room.lanes.length === 0) return false;
       const waiting = await jobs.waiting({ ...room, memoryBytes: limits.jobBytesMax });

@@ -14,6 +14,7 @@ import type { Payload } from './world.js';
 const EPOCH_MS = 1.7e12;
 /** Looks for work come seldom enough that what happens is not looks alone. */
 const LOOK_MS = 200;
+const WATCH_MS = 2000;
 export const LEASE_MS = 5000;
 const LIMITS = {
   attemptsMax: 3,
@@ -105,6 +106,7 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
     const presence = {
       announce: async () => {},
       pauseMs: () => LOOK_MS,
+      watchPauseMs: () => WATCH_MS,
       hasWork: async (room: Room) => (await rows.waiting({ ...room, memoryBytes: LIMITS.jobBytesMax })).jobs,
       jobBytesMax: async () => LIMITS.jobBytesMax,
       noteStale: () => world.onStale(),

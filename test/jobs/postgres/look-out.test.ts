@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { createLookOut } from '#jobs/postgres/look-out.js';
+
+/** Looks a second of so many nodes together, over many pauses. */
+function looksPerSecond(nodes: number): number {
+  const lookOut = createLookOut();
+  lookOut.nodes = nodes;
+  const pauses = Array.from({ length: 20_000 }, () => lookOut.watchPauseMs());
+  expect(Math.max(...pauses)).toBeLessThanOrEqual(20_000);
+  return (nodes * 1000 * pauses.length) / pauses.reduce((sum, ms) => sum + ms, 0);
+}
+
+test('ten nodes each look for silent ones every two seconds, more of them no more often together', () => {
+  expect(looksPerSecond(1)).toBeCloseTo(1 / 2);
+  expect(looksPerSecond(10)).toBeCloseTo(5);
+  // The mean of 20,000 uniform pauses is within 2 % of half of the longest, by five of its standard deviations.
+  expect(Math.abs(looksPerSecond(40) - 5)).toBeLessThan(0.1 + 0.05);
+});

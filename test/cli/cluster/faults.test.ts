@@ -6,6 +6,7 @@ import { Client } from 'pg';
 import { expect, test } from 'vitest';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { hasPostgresql, startPostgresql, type PostgresqlServer } from '../../postgresql/postgresql-server.js';
+import { hasNamespaces, openCutLink } from '../../postgresql/cut-link.js';
 import { openStallingProxy, type StallingProxy } from '../../postgresql/stalling-proxy.js';
 import { seeded } from '../../seeded.js';
 import { IS_SOAK } from '../../soak.js';
@@ -86,7 +87,8 @@ async function openFaulty(): Promise<Faulty> {
   await migrateDatabase({ url: server.url });
   const s3 = await startS3();
   const base = await mkdtemp(join(tmpdir(), 'divisor-faults-'));
-  const proxies = await Promise.all(Array.from({ length: 6 }, () => openStallingProxy(server.url)));
+  const openWay = hasNamespaces ? openCutLink : openStallingProxy;
+  const proxies = await Promise.all(Array.from({ length: 6 }, () => openWay(server.url)));
   const environment = (url: string): Record<string, string> => ({
     DATABASE_URL: url,
     DIVISOR_ARTIFACTS: `s3://${s3.access.bucket}/${s3.access.prefix}`,

@@ -58,6 +58,8 @@ export async function startS3(): Promise<S3Service> {
       answer.pipe(outgoing);
     });
     inner.on('error', () => outgoing.destroy());
+    // A client that is killed in the middle of an object leaves a request that would keep the store open.
+    outgoing.on('close', () => inner.destroy());
     incoming.pipe(inner);
   });
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));

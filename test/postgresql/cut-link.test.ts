@@ -1,0 +1,44 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { expect, test } from 'vitest';
+import { hasNamespaces, openCutLink } from './cut-link.js';
+import { openStallingProxy } from './stalling-proxy.js';
+
+/** A server that sends back what it is sent. */
+async function openEcho() {
+  const server = createServer((socket) => socket.on('error', () => {}).pipe(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { server, url: `postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/db` };
+}
+
+const WAYS = {
+  'a stalling proxy': openStallingProxy,
+  ...(hasNamespaces ? { 'a link of the kernel': openCutLink } : {}),
+};
+
+test.each(Object.entries(WAYS))('nothing passes %s while it is cut, and all of it afterwards', async (_, open) => {
+  const { server, url } = await openEcho();
+  const way = await open(url);
+  const { hostname, port, pathname, username } = new URL(way.url);
+  expect([pathname, username]).toEqual(['/db', 'user']);
+  const socket = connect(Number(port), hostname);
+  let heard = '';
+  socket.setEncoding('utf8').on('data', (text: string) => (heard += text));
+  socket.write('before');
+  await once(socket, 'data');
+  way.stall();
+  socket.write(' while');
+  // Many others come and go meanwhile.
+  const direct = connect(Number(new URL(url).port), '127.0.0.1');
+  for (let i = 0; i < 200; i++) {
+    direct.write('round');
+    await once(direct, 'data');
+  }
+  direct.destroy();
+  expect(heard).toBe('before');
+  way.pass();
+  await expect.poll(() => heard, { timeout: 10_000 }).toBe('before while');
+  socket.destroy();
+  await way.close();
+  server.close();
+});

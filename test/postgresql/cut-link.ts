@@ -1,0 +1,94 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { StallingProxy } from './stalling-proxy.js';
+
+const ip = (...words: string[]): void => void execFileSync('ip', words, { stdio: ['ignore', 'ignore', 'pipe'] });
+
+/** Whether this process may make network namespaces: root with iproute2, outside of most containers. */
+export const hasNamespaces = ((): boolean => {
+  const name = `divisor-try-${process.pid}`;
+  try {
+    ip('netns', 'add', name);
+    ip('netns', 'delete', name);
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+/** Takes connections in a namespace and leads them out of it by a socket of the file system, which no link carries. */
+const FORWARDER = `
+  const { connect, createServer } = require('node:net');
+  const [host, path] = process.argv.slice(1);
+  const server = createServer({ noDelay: true }, (client) => {
+    const outside = connect(path);
+    const end = () => { client.destroy(); outside.destroy(); };
+    client.on('error', end).on('close', end).pipe(outside.on('error', end).on('close', end)).pipe(client);
+  });
+  server.listen(5432, host, () => console.log('ready'));
+`;
+let opened = 0;
+
+/**
+ * The same as a stalling proxy by a link of the kernel that is taken down: packets are lost, and TCP sends them again.
+ * The far end of the link is in a network namespace of its own.
+ * @param url of a server that listens on a port of loopback
+ */
+export async function openCutLink(url: string): Promise<StallingProxy> {
+  let target = new URL(url);
+  const number = opened++;
+  const name = `dv${process.pid % 100_000}n${number}`;
+  const network = `10.${200 + (process.pid % 50)}.${number % 250}`;
+  const folder = mkdtempSync(join(tmpdir(), 'divisor-link-'));
+  const path = join(folder, 'outside');
+  const sockets = new Set<Socket>();
+  const outside = createServer((inner) => {
+    const upstream = connect(Number(target.port), target.hostname);
+    const end = (): void => {
+      inner.destroy();
+      upstream.destroy();
+      sockets.delete(inner);
+    };
+    sockets.add(inner);
+    for (const socket of [inner, upstream]) socket.on('error', end).on('close', end);
+    inner.pipe(upstream.setNoDelay(true)).pipe(inner);
+  });
+  await new Promise<void>((resolve) => outside.listen(path, resolve));
+  ip('netns', 'add', name);
+  ip('link', 'add', name, 'type', 'veth', 'peer', 'name', 'inner', 'netns', name);
+  ip('addr', 'add', `${network}.1/30`, 'dev', name);
+  ip('link', 'set', name, 'up');
+  ip('-n', name, 'addr', 'add', `${network}.2/30`, 'dev', 'inner');
+  ip('-n', name, 'link', 'set', 'inner', 'up');
+  const forwarder = await forward(name, `${network}.2`, path);
+  const own = new URL(url);
+  own.host = `${network}.2:5432`;
+  return {
+    url: own.href,
+    stall: () => ip('-n', name, 'link', 'set', 'inner', 'down'),
+    pass: () => ip('-n', name, 'link', 'set', 'inner', 'up'),
+    turnTo(other) {
+      target = new URL(other);
+      for (const socket of sockets) socket.destroy();
+    },
+    async close() {
+      forwarder.kill('SIGKILL');
+      await once(forwarder, 'close');
+      ip('netns', 'delete', name); // Both ends of the link go with it.
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => outside.close(resolve));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function forward(namespace: string, host: string, path: string): Promise<ChildProcess> {
+  const words = ['netns', 'exec', namespace, process.execPath, '-e', FORWARDER, host, path];
+  const child = spawn('ip', words, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(child.stdout!, 'data');
+  return child;
+}

@@ -164,15 +164,17 @@ function readingOf(read: Reading | Mapping, { adjustment, ...said }: Answers): O
 /** What is wrong with rows is no question of how they are read. */
 const unreadable = (findings: InspectResult['findings'], proposed: InspectResult) => {
   const count = findings.length === 1 ? '1 error' : `${findings.length} errors`;
-  const message = [`${count} in the data.`, ...withoutDamaged(proposed)].join(' ');
+  const message = [`${count} in the data.`, ...withoutDamaged(proposed), ...requiredOf(proposed)].join(' ');
   return new DivisorError({ code: 'VALIDATION_FAILED', message, detail: { findings } }, { status: 422 });
 };
 
+/** Questions that need an answer, each with its flag. */
+const requiredOf = ({ unsure }: Pick<InspectResult, 'unsure'>) =>
+  unsure.filter(({ required }) => required).map(({ field, question }) => `--${flagOf(field)}: ${question}`);
+
 function unsureOf(proposed: InspectResult): string {
   const said = [
-    ...proposed.unsure
-      .filter(({ required }) => required)
-      .map(({ field, question }) => `--${flagOf(field)}: ${question}`),
+    ...requiredOf(proposed),
     ...proposed.findings.filter(({ severity }) => severity === 'error').map(findingText),
     ...withoutDamaged(proposed),
   ];

@@ -242,8 +242,9 @@ export function createMarketRows(
     const dates = distinctDays(codeBlocks, dayBlocks, rows);
     const shape = { dates: dates.length, identifiers: order.length, fields: fields.length };
     if (refuseSize(shape, problems)) return undefined;
-    // Of rows that are refused, those that stand twice are reported all the same.
-    const panels = isSound ? fields.map(() => emptyPanel(shape.dates * shape.identifiers)) : [];
+    // Of rows that are refused, those that stand twice are reported all the same, and whether they differ.
+    const panels =
+      isSound || onDuplicate === 'identical' ? fields.map(() => emptyPanel(shape.dates * shape.identifiers)) : [];
     if (!scatter({ columnOf, identifiers }, dates, panels) || !isSound) return undefined;
     return withoutEmptyLines({
       identifiers: order.map((code) => identifiers[code]!),

@@ -1,3 +1,4 @@
+import { announcedOn } from '#domain/schedule/index-schedule.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
 import type { Composer } from '#domain/backtest/simulate/compositions.js';
 import type { Decided } from '#domain/backtest/simulate/decider.js';
@@ -43,7 +44,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     const first = market.dates.length === 0 ? 'no date' : formatDay(market.dates[0]!);
     throw new Refusal('NO_DATA_AT_DATE', `as_of ${formatDay(asked)} is before the first date of the store, ${first}.`);
   }
-  const composition = compositionFor(composer, { indexId, session, engine });
+  const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
   const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents[indexId]!, (id) => documents[id])!; // one that decides
   const { columns, findings } = placedHoldings({ sm, session, maxStaleSessions }, request);
   for (const column of composition.announced.keys()) columns.add(column);
@@ -115,19 +116,28 @@ interface PackComposition {
   readonly findings: readonly Finding[];
 }
 
+interface Composed {
+  readonly indexId: string;
+  readonly session: number;
+  readonly engine: Engine;
+  readonly called: RebalancePackQuestion['called'];
+}
+
 /**
- * The composition to be traded: that announced for the next rebalance, on the session itself too; before its
+ * The composition to be traded: that announced for the next rebalance, of the schedule or called for by a breach, on the session itself too; before its
  * announcement what the rules would decide today; of a derived index what its latest solve holds.
  */
-function compositionFor(
-  composer: Composer,
-  { indexId, session, engine }: { readonly indexId: string; readonly session: number; readonly engine: Engine },
-): PackComposition {
+function compositionFor(composer: Composer, { indexId, session, engine, called }: Composed): PackComposition {
   const document = composer.document(indexId);
   const sm = composer.market(indexId);
   const day = sm.sessions[session]!;
-  const next = nextRebalance(composer, indexId, day);
+  const scheduled = nextRebalance(composer, indexId, day);
   const isDerived = isDerivedDocument(document);
+  const calledFor = isDerived ? undefined : announcedOn(called, day);
+  const isScheduled = calledFor === undefined || (scheduled !== undefined && scheduled.date <= calledFor.effective);
+  const next = isScheduled
+    ? scheduled
+    : { date: calledFor.effective, session: calledFor.effective, decision: calledFor.decision };
   const isAnnounced = next !== undefined && next.decision <= day && (!isDerived || next.session === day);
   const decided = isAnnounced ? next.decision : day;
   const preview = isDerived

@@ -52,7 +52,7 @@ export function composeIndices(rooms: Rooms, removals: Removals) {
     handlers: {
       ...calendarHandlers(calendarViews),
       ...eventHandlers(createEvents({ documents, calendars, scheduleOf, today }), today),
-      ...indexHandlers(indices, createIndexQuestions(rooms), removals),
+      ...indexHandlers(indices, createIndexQuestions({ ...rooms, scheduleOf }), removals),
       ...strategyHandlers(strategies, removals),
       ...optimiseHandlers(optimisations, indices, removals),
       ...riskModelHandlers(riskModels),

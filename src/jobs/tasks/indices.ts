@@ -1,5 +1,6 @@
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
+import type { CalledRebalance } from '#domain/schedule/index-schedule.js';
 import type { ConstraintRow, IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import type {
@@ -25,6 +26,8 @@ export interface IndexQuestion {
 export interface RebalancePackQuestion extends IndexQuestion {
   /** Of the index document; null where it has none. */
   readonly version: number | null;
+  /** Rebalances that breaches called for in its run. */
+  readonly called: readonly CalledRebalance[];
   readonly request: RebalancePackRequest;
   /** JSON is the whole pack, a table its orders. */
   readonly format: ExportFormat;

@@ -13,6 +13,7 @@ import type { MarketData } from '#domain/market/market-data.js';
 import type { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { methodologyOf } from '#domain/rules/methodology.js';
+import type { IndexSchedule } from '#domain/schedule/index-schedule.js';
 import { checkShape } from '#domain/shape.js';
 import type { Jobs } from '#jobs/job-kind.js';
 import type { Markets } from '#market/serving/markets.js';
@@ -86,6 +87,8 @@ export interface IndexQuestionsDependencies {
   readonly markets: Markets;
   readonly dataVersions: Pick<DataVersions, 'at'>;
   readonly calendars: Calendars;
+  /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
+  readonly scheduleOf: (document: IndexDocument) => Promise<Pick<IndexSchedule, 'called'>>;
 }
 
 export function createIndexQuestions({
@@ -95,6 +98,7 @@ export function createIndexQuestions({
   markets,
   dataVersions,
   calendars,
+  scheduleOf,
 }: IndexQuestionsDependencies): IndexQuestions {
   /** A document with those it reaches and the stored risk models that they use. */
   async function reached(document: IndexDocument) {
@@ -221,7 +225,8 @@ export function createIndexQuestions({
       await checked(document);
       await onMarket(document, market);
       const version = (await headOf(documents, { kind: 'index', id: indexId }))?.latest ?? null;
-      const question = { market: handle, ...(await reached(document)), indexId, version, ...asked };
+      const { called } = await scheduleOf(document);
+      const question = { market: handle, ...(await reached(document)), indexId, version, called, ...asked };
       const { bytes } = await jobs.query('rebalancePack', question, signal);
       return bytes;
     },

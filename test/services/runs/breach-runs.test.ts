@@ -146,6 +146,24 @@ test('a change of the definition says what calls for a decision on its date', as
   expect((await whatIf(quiet)).before.cause).toBeNull();
 });
 
+test('the pack of a rebalance that a breach called for is announced, and what the index trades on its day', async () => {
+  const client = createDivisorClient({ url: services[0]!.url() });
+  const { rebalances } = await client.call('listRebalances', { params });
+  const { decision_date: decision, date: effective } = rebalances.find(({ cause }) => cause === 'breach')!;
+  const packOn = (as_of: string) => client.call('packRebalance', { params, body: { as_of, aum: 1e9 } });
+  const [before, announced, traded] = await Promise.all(
+    [isoDay(rowOf(decision!) - 1), decision!, effective].map(packOn),
+  );
+  expect([before!.basis, before!.effective === effective]).toEqual(['indicative', false]);
+  for (const pack of [announced!, traded!]) expect(pack).toMatchObject({ basis: 'announced', decision, effective });
+  const { weights } = await client.call('getWeights', { params, query: { as_of: effective } });
+  for (const { identifier, weight } of weights) {
+    const order = traded!.accounts[0]!.trades.find((trade) => trade.identifier === identifier)!;
+    expect(order.weight_target).toBeCloseTo(weight, 12);
+  }
+  expect(traded!.reconciliation!.announced).toBe(decision);
+});
+
 test('a rebalance that a breach called for is announced from its session on, in a run that ends before it, too', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const { rebalances } = await client.call('listRebalances', { params });

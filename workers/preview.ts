@@ -37,6 +37,7 @@ export const preview: Task<'preview'> = ({ market: handle, documents, models, in
       document: composer.document(indexId),
       treatment: composer.treatment(indexId),
       market,
+      indexOf: (id) => documents[id],
     });
     return answerBytes(
       JSON.stringify({ ...answer, findings: orderFindings([...late, ...assumptions, ...answer.findings]) }),

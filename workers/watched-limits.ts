@@ -8,6 +8,7 @@ import { formatDay, type Day } from '#domain/days.js';
 import { TreatmentSpec, type ConstraintRow } from '#domain/documents/index-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import { nearestName } from '#domain/nearest-name.js';
 import { datapointsOf } from '#domain/optimisation/datapoints.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
@@ -31,7 +32,11 @@ export function showLimits(input: LimitsViewInput): object {
       by,
       issuersOn: issuers && groupsByDay(run.header.names, issuers),
       rowsOn: 'rule' in limits ? () => LIMIT_RULES[limits.rule].rows : rowsByDay(limits.rows, run.header, market),
-      findings: issuers ? [...input.findings, ...ownIssuers(run, issuers, by)] : input.findings,
+      findings: [
+        ...input.findings,
+        ...(issuers ? ownIssuers(run, issuers, by) : []),
+        ...('rule' in limits ? [] : neverHeld(limits.rows, run.header.names)),
+      ],
     });
   });
 }
@@ -55,15 +60,52 @@ function ownIssuers(run: RunColumns, issuerOf: GroupOfDay, by: string): Finding[
   ];
 }
 
-/** Rows of the optimiser as limits of a day: once for all days where none reads a datapoint. */
+/** Tells the names that rows are about and the run never held. */
+function neverHeld(rows: readonly ConstraintRow[], names: readonly string[]): Finding[] {
+  const known = new Set(names);
+  return rows.flatMap(({ id, params }, position): Finding[] => {
+    const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
+    const listed: unknown = params[member] ?? [];
+    const named = Array.isArray(listed) ? (listed as string[]) : Object.keys(listed as object); // As their classes have them.
+    const absent = named.filter((name) => !known.has(name));
+    if (absent.length === 0) return [];
+    const others = absent.length === 1 ? '' : ` and ${absent.length - 1} more`;
+    const near = nearestName(absent[0]!, names);
+    const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
+    const message = `The run never held ${absent[0]}${hint}${others}: the row has nothing of it to watch.`;
+    return [
+      {
+        severity: 'warning',
+        code: 'UNKNOWN_IDENTIFIER',
+        message,
+        path: `rows[${position}].params.${member}`,
+        row_id: id === '' ? null : id,
+        count: absent.length,
+        places: absent.slice(0, 5),
+      },
+    ];
+  });
+}
+
+/**
+ * Rows of the optimiser as limits of a day: where none reads a datapoint made again only when another name is held.
+ * A row without a scope covers the names that were held by then, and their groups: what comes later changes nothing.
+ */
 function rowsByDay(
   rows: readonly ConstraintRow[],
   header: RunHeader,
   market: MarketData | null,
-): (day: Day) => readonly LimitRow[] {
+): (day: Day, held: Uint8Array) => readonly LimitRow[] {
   if (market === null) {
-    const once = limitRowsOf(rows, { identifiers: header.names, numbers: notRead, categories: notRead });
-    return () => once;
+    let known: { readonly count: number; readonly rows: readonly LimitRow[] } | undefined;
+    return (_day, held) => {
+      const count = held.reduce((sum, is) => sum + is, 0);
+      if (known?.count === count) return known.rows;
+      const covers = (name: number) => held[name] === 1;
+      const context = { identifiers: header.names, numbers: notRead, categories: notRead, covers };
+      known = { count, rows: limitRowsOf(rows, context) };
+      return known.rows;
+    };
   }
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = TreatmentSpec.parse({ ...header.treatment });
@@ -73,11 +115,12 @@ function rowsByDay(
     .filter(({ column }) => column >= 0)
     .toSorted((a, b) => a.column - b.column);
   const columns = Int32Array.from(placed, ({ column }) => column);
-  return (day) => {
+  return (day, held) => {
     const session = lastAtMost(sm.sessions, day);
     const { numbers, categories } = datapointsOf(sections.at(session, columns), columns);
     const context: WatchedContext = {
       identifiers: header.names,
+      covers: (name) => held[name] === 1,
       numbers(field) {
         const all = new Float64Array(header.names.length).fill(NaN);
         numbers(field).forEach((value, k) => (all[placed[k]!.position] = value));

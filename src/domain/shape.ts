@@ -99,6 +99,13 @@ function flatten(issues: readonly Issue[]): Issue[] {
       branch.some((inner) => inner.path.length === 0 && inner.code === 'invalid_type');
     const fitting = branches.filter((branch) => !wrongType(branch));
     if (fitting.length === 0) return [{ ...issue, errors: [] } as Issue];
+    const fixed = fitting.map(([first, ...others]) =>
+      first?.code === 'invalid_value' && first.path.length === 0 && others.length === 0 ? first.values : null,
+    );
+    if (fixed.every((values) => values !== null)) {
+      const { path, message } = issue;
+      return [{ code: 'invalid_value', path, message, values: fixed.flat() }];
+    }
     const best = fitting.toSorted((a, b) => depth(b) - depth(a) || a.length - b.length)[0]!;
     return best.map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }) as Issue);
   });

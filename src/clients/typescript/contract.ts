@@ -760,7 +760,7 @@ export interface CardinalityParams {
   /** Fewest names held. Unit: names. */
   readonly minimum?: number | undefined;
   /** Most names held. Unit: names. */
-  readonly maximum: number;
+  readonly maximum?: number | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -2783,7 +2783,7 @@ export interface GroupCardinalityParams {
   /** Fewest names held in a group. Unit: names. */
   readonly minimum?: number | undefined;
   /** Most names held in a group. Unit: names. */
-  readonly maximum: number;
+  readonly maximum?: number | undefined;
   /** Penalty added to the objective per unit of violation; without one the row is hard. */
   readonly soft?: number | null | undefined;
   /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
@@ -3098,7 +3098,7 @@ export interface IndexDocument {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value: number;
-  /** ISO 4217 code of the level. */
+  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency: string;
   /** Where selection begins. */
   readonly universe?: UniverseSpec | undefined;
@@ -3132,7 +3132,7 @@ export interface IndexDocumentBody {
   readonly base_date: string;
   /** Level on the first session. Unit: points. */
   readonly base_value?: number | undefined;
-  /** ISO 4217 code of the level. */
+  /** ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath. */
   readonly currency?: string | undefined;
   /** Where selection begins. */
   readonly universe?: UniverseSpecInput | undefined;
@@ -3438,7 +3438,7 @@ export interface LeverageOverlay {
   readonly type: 'leverage';
   /** Multiple of the daily return; negative is inverse. */
   readonly factor: number;
-  /** spot x (exp(r tau) - 1). */
+  /** Series of the store with the rate of borrowed money and of cash, percent a year; null for 0. */
   readonly financing: string | null;
   /** Over the rate, basis points a year. */
   readonly spread_bps: number;
@@ -3453,7 +3453,7 @@ export interface LeverageOverlayInput {
   readonly type: 'leverage';
   /** Multiple of the daily return; negative is inverse. */
   readonly factor: number;
-  /** spot x (exp(r tau) - 1). */
+  /** Series of the store with the rate of borrowed money and of cash, percent a year; null for 0. */
   readonly financing?: string | null | undefined;
   /** Over the rate, basis points a year. */
   readonly spread_bps?: number | undefined;
@@ -5011,14 +5011,14 @@ export interface RebalancePack {
   readonly days_to_trade: DaysToTrade;
   /** Share of the value held by all accounts that is sold within some days. */
   readonly liquidation: readonly {
-    /** Calendar days. */
+    /** Trading days. */
     readonly days: number;
     /** Share of the value held that is sold by then. */
     readonly share: number;
   }[];
   /** AUM whose full purchase takes at most so many days for every name; null where a name has no volume. */
   readonly capacity: readonly ({
-    /** Calendar days. */
+    /** Trading days. */
     readonly days: number;
     /** Most assets under management; null where a name has no volume. */
     readonly aum: number | null;
@@ -5690,7 +5690,7 @@ export interface RiskControlOverlay {
   readonly max_leverage: number;
   /** Sessions from the last return used to the exposure. */
   readonly lag: number;
-  /** Money not invested, after each close. */
+  /** Series of the store with the rate that cash earns, percent a year; null for none. */
   readonly cash: string | null;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
   readonly spread_bps?: number | undefined;
@@ -5713,7 +5713,7 @@ export interface RiskControlOverlayInput {
   readonly max_leverage?: number | undefined;
   /** Sessions from the last return used to the exposure. */
   readonly lag?: number | undefined;
-  /** Money not invested, after each close. */
+  /** Series of the store with the rate that cash earns, percent a year; null for none. */
   readonly cash?: string | null | undefined;
   /** Over the rate, for what is borrowed at an exposure above 1; 0 where not given. */
   readonly spread_bps?: number | undefined;

@@ -9,6 +9,8 @@ export const PRICING_WORDS: Readonly<Record<string, string>> = {
   annualised_carry: 'ln(fair_value / spot) / year_fraction.',
   carry: 'What makes up the basis.',
   financing: 'spot x (exp(r tau) - 1).',
+  'LeverageOverlay.financing':
+    'Series of the store with the rate of borrowed money and of cash, percent a year; null for 0.',
   borrow: 'spot x (exp(-b tau) - 1).',
   risk_free_rate: 'Financing rate used.',
   borrow_rate: 'Borrow rate used.',

@@ -88,12 +88,14 @@ export const RebalancePack = z
       .strictObject({ p50: z.number().nullable(), p90: z.number().nullable(), max: z.number().nullable() })
       .meta({ id: 'DaysToTrade', description: 'Over the names traded, all accounts together; quantiles of type 7.' }),
     liquidation: z
-      .array(z.strictObject({ days: z.int(), share: z.number() }))
+      .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), share: z.number() }))
       .meta({ description: 'Share of the value held by all accounts that is sold within some days.' }),
-    capacity: z.array(z.strictObject({ days: z.int(), aum: z.number().nullable() })).meta({
-      description:
-        'AUM whose full purchase takes at most so many days for every name; null where a name has no volume.',
-    }),
+    capacity: z
+      .array(z.strictObject({ days: z.int().meta({ description: 'Trading days.' }), aum: z.number().nullable() }))
+      .meta({
+        description:
+          'AUM whose full purchase takes at most so many days for every name; null where a name has no volume.',
+      }),
     reconciliation: PackReconciliation.nullable().meta({
       description: 'What has changed since the announcement; null before it and on it.',
     }),

@@ -88,12 +88,12 @@ function parentRun(composer: Composer, parentId: string, end: number): IndexRun 
 
 /** What a run rests on that its request and definition do not say. */
 function assumptionsOf(
-  { market, plan: { request, strategy } }: RunInput,
+  { market, plan: { request, strategy, documents } }: RunInput,
   { document, index, days }: ReturnType<typeof computeRun>,
 ): Finding[] {
   const { treatment, sm } = index.compositions;
   return [
     ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
-    ...assumptionFindings({ document, treatment, market, rows: strategy?.constraints }),
+    ...assumptionFindings({ document, treatment, market, indexOf: (id) => documents[id], rows: strategy?.constraints }),
   ];
 }

@@ -1,5 +1,6 @@
 import { findConstraintClass } from '../constraints/catalogue.js';
 import type { RowContext } from '../constraints/constraint-class.js';
+import { COUNT_MAX } from '../constraints/parameters.js';
 import type { Limit, ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { refuseWithFindings } from '../refusal.js';
@@ -10,7 +11,7 @@ import { effectiveNumber, heldCount, leastHolding, possible, ratio, type Measure
 /**
  * What rows of the optimiser may read to be watched: holdings and datapoints of a close, no parent, trade or forecast.
  */
-export type WatchedContext = Pick<RowContext, 'identifiers' | 'numbers' | 'categories'>;
+export type WatchedContext = Pick<RowContext, 'identifiers' | 'numbers' | 'categories' | 'covers'>;
 
 /** What a class asked for that no close has. */
 class NotOfHoldings extends Error {}
@@ -72,11 +73,13 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
     }
     case 'norm':
       if (row.metric === 'covariance' || row.centre !== null) throw new NotOfHoldings();
-      return [{ side: row.side, limit: row.parameterOf(row.limit.value), measure: effectiveNumber }];
+      return [{ side: row.side, limit: params[row.limit.parameter!] as number, measure: effectiveNumber }]; // The parameter that made the row.
     case 'count':
       return [
         { side: 'lower', limit: row.minimum, measure: heldCount(row.members) },
-        { side: 'upper', limit: row.maximum, measure: heldCount(row.members) },
+        ...(row.maximum === COUNT_MAX
+          ? []
+          : [{ side: 'upper' as const, limit: row.maximum, measure: heldCount(row.members) }]),
       ];
     case 'threshold':
       return [{ side: 'lower', limit: row.threshold, measure: leastHolding }];

@@ -24,6 +24,8 @@ export interface RowContext {
   /** Covariance times the index weights, [N]. */
   covarianceTimesIndex(): Float64Array;
   warn(message: string): void;
+  /** Whether a row without a scope covers a name, and the group it is in; every one unless given. */
+  covers?(name: number): boolean;
 }
 
 /** One constraint class: everything the service knows of it. */

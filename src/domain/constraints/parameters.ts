@@ -104,6 +104,9 @@ export const notVacuous: Refinement<Range> = [
   },
 ];
 
+/** Most names that a row counts: as a maximum it bounds nothing. */
+export const COUNT_MAX = 100_000;
+
 interface Counts {
   readonly minimum: number;
   readonly maximum: number;

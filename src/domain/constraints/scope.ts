@@ -6,10 +6,13 @@ import type { FurtherParameters, Limit, NameRow } from './program-row.js';
  * Positions of the names a row covers, ascending: all of them for null; identifiers outside the problem are left out.
  */
 export function namesInScope(identifiers: readonly string[] | null, context: RowContext): number[] {
-  if (identifiers === null) return context.identifiers.map((_, name) => name);
+  const { covers = everyName } = context;
+  if (identifiers === null) return context.identifiers.flatMap((_, name) => (covers(name) ? [name] : []));
   const wanted = new Set(identifiers);
   return context.identifiers.flatMap((identifier, name) => (wanted.has(identifier) ? [name] : []));
 }
+
+const everyName = () => true;
 
 /** Name of the group of names that have none. */
 export const NO_GROUP = '';
@@ -22,13 +25,11 @@ export interface Group {
 
 /** The groups a row covers, by name ascending: each group that has members for null, else the groups named. */
 export function groupsInScope(field: string, groups: readonly string[] | null, context: RowContext): Group[] {
-  const members = new Map<string, number[]>();
-  for (const group of groups ?? []) members.set(group, []);
-  context.categories(field).forEach((category, name) => {
-    const group = category ?? NO_GROUP;
-    if (groups === null && !members.has(group)) members.set(group, []);
-    members.get(group)?.push(name);
-  });
+  const { covers = everyName } = context;
+  const groupOf = context.categories(field).map((category) => category ?? NO_GROUP);
+  const wanted = groups ?? groupOf.filter((_, name) => covers(name));
+  const members = new Map<string, number[]>(wanted.map((group) => [group, []]));
+  groupOf.forEach((group, name) => members.get(group)?.push(name));
   return [...members]
     .toSorted(([a], [b]) => compareText(a, b))
     .map(([group, positions]) => ({ group, members: Int32Array.from(positions) }));

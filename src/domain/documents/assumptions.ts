@@ -2,7 +2,15 @@ import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { hasCash, variantsOn } from '../market/price-basis.js';
 import { namesWithoutCurrency } from '../market/rates-needed.js';
-import { isDerivedDocument, type ConstraintRow, type IndexDocument, type TreatmentSpec } from './index-document.js';
+import {
+  isDerivedDocument,
+  isOverlayDocument,
+  sourcesOf,
+  type ConstraintRow,
+  type IndexDocument,
+  type OverlayDocument,
+  type TreatmentSpec,
+} from './index-document.js';
 import { unknownNames, unknownRowNames } from './names-on-market.js';
 
 /** A definition, the treatment that it has or inherits, and the market it is computed on. */
@@ -10,6 +18,8 @@ export interface Assumed {
   readonly document: IndexDocument;
   readonly treatment: TreatmentSpec;
   readonly market: MarketData;
+  /** Indices beneath it, of an overlay. */
+  readonly indexOf: (indexId: string) => IndexDocument | undefined;
   /** Of the constraint set of a strategy. */
   readonly rows?: readonly ConstraintRow[] | null | undefined;
 }
@@ -43,13 +53,35 @@ function basisFindings({ document, treatment: { dividends }, market }: Assumed):
 /** Names listed by an assumption; the others are counted. */
 const NAMES_LISTED_MAX = 3;
 
-/** Names whose prices are taken to be in the currency of the index because nothing tells theirs. */
-function currencyFindings({ document, market }: Assumed): Finding[] {
+/**
+ * Names whose prices are taken to be in the currency of the index because nothing tells theirs; of an overlay in that of
+ * the index beneath that holds them.
+ */
+function currencyFindings({ document, market, indexOf }: Assumed): Finding[] {
+  if (!isOverlayDocument(document)) return currencyFindingsOf(document, market, 'the index');
+  return holdersBeneath(document, indexOf).flatMap((holder) =>
+    currencyFindingsOf(holder, market, `the index ${holder.id} beneath`),
+  );
+}
+
+/** The indices beneath an overlay that hold names, each once. */
+function holdersBeneath(overlay: OverlayDocument, indexOf: Assumed['indexOf']): IndexDocument[] {
+  const found = new Map<string, IndexDocument>();
+  const visit = (document: IndexDocument): void => {
+    if (found.has(document.id)) return;
+    found.set(document.id, document);
+    if (isOverlayDocument(document)) for (const id of sourcesOf(document)) visit(indexOf(id) ?? document);
+  };
+  visit(overlay);
+  return [...found.values()].filter((document) => !isOverlayDocument(document));
+}
+
+function currencyFindingsOf(document: IndexDocument, market: MarketData, holder: string): Finding[] {
   const names = namesWithoutCurrency(market, document);
   if (names.length === 0) return [];
   const { currency } = document;
   const more = names.length - NAMES_LISTED_MAX;
   const listed = `${names.slice(0, NAMES_LISTED_MAX).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-  const message = `${names.length} of ${market.identifiers.length} names of the data store have no CURRENCY (${listed}) and the store declares none: their prices are taken to be in ${currency}, the currency of the index.`;
+  const message = `${names.length} of ${market.identifiers.length} names of the data store have no CURRENCY (${listed}) and the store declares none: their prices are taken to be in ${currency}, the currency of ${holder}.`;
   return [{ severity: 'warning', code: 'CURRENCY_ASSUMED', path: 'currency', message, value: currency }];
 }

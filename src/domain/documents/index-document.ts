@@ -220,7 +220,10 @@ export const IndexDocument = z
       .max(1e12)
       .default(100)
       .meta({ label: 'Base value', help: 'Level on the first session.', unit: 'points' }),
-    currency: CurrencyCode.default('USD').meta({ label: 'Currency', help: 'ISO 4217 code of the level.' }),
+    currency: CurrencyCode.default('USD').meta({
+      label: 'Currency',
+      help: 'ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.',
+    }),
     universe: UniverseSpec.optional(),
     rebalance: RebalanceSpec.prefault({}),
     pipeline: PipelineSpec.nullable().default(null),

@@ -19,7 +19,7 @@ import { error, isObject, type IndexContext, type Raw } from './index-context.js
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
 import { treatmentOf } from './treatment.js';
-import { overlayFindings, overlayTermsFindings } from './validate-overlay.js';
+import { overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
 import { referenceFindings } from './validate-reference.js';
 
@@ -34,7 +34,8 @@ export interface CheckedIndex {
  * Everything there is to say about an index document, in one pass: its shape, the parameters of every row, what the
  * rows mean together, the documents it refers to, and (as warnings) what the served market lacks.
  */
-export function validateIndex(body: Raw, context: IndexContext): CheckedIndex {
+export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
+  const body = withOverlayCurrency(sent, context);
   const shaped = checkShape(IndexDocument, body, { unknownFields: 'warning' });
   const tooLarge = nonFiniteFindings(body);
   const findings = [
@@ -98,7 +99,7 @@ export function assumptionsOf(
   indexOf: IndexContext['indexOf'],
 ): Finding[] {
   const treatment = treatmentOf(document, indexOf);
-  return treatment === undefined ? [] : assumptionFindings({ document, treatment, market });
+  return treatment === undefined ? [] : assumptionFindings({ document, treatment, market, indexOf });
 }
 
 /** The id, the calendar, and which kind of index it is. */

@@ -1,4 +1,4 @@
-import { overlayTypeOf } from '../overlays/catalogue.js';
+import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js';
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { isRateHeld, pairOf } from '../market/exchange-rates.js';
@@ -34,6 +34,20 @@ export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[]
 
 function strayField(path: string): Finding {
   return error('PIPELINE_XOR_DERIVATION', path, `${path} belongs to overlays on one index.`);
+}
+
+/**
+ * An overlay as it was sent, with its currency where it says none: that into which it converts, else that of what lies
+ * beneath.
+ */
+export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
+  const { overlay, currency } = body;
+  const parsed = OverlaySpec.safeParse(overlay);
+  if (currency !== undefined || !parsed.success) return body;
+  const source = blendParts(parsed.data)?.[0]?.index_id ?? body['source_index_id'];
+  const own = overlayTypeOf(parsed.data).currency(parsed.data);
+  const taken = own ?? (typeof source === 'string' ? indexOf(source)?.currency : undefined);
+  return taken === undefined ? body : { ...body, currency: taken };
 }
 
 /** What the fields of an overlay mean together with those of the indices beneath it. */

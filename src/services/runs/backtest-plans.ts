@@ -1,10 +1,11 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
+import { assertHeldAsOne } from '#domain/backtest/simulate/overlay-portfolio.js';
 import { requestedRange } from '#domain/backtest/simulate/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
-import type { IndexDocument } from '#domain/documents/index-document.js';
+import { isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -167,10 +168,12 @@ export function assertOrder({ start, end }: { readonly start: string | null; rea
  * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
  */
 export function assertRunnable(
-  { indexId, documents, request, strategy }: BacktestPlan,
+  plan: BacktestPlan,
   { market, calendars }: { readonly market: MarketData; readonly calendars: Calendars },
 ): void {
+  const { indexId, documents, request, strategy } = plan;
   const document = documents[indexId]!;
+  if (isOverlayDocument(document)) assertHeldAsOne(plan);
   const calendar = calendars.get(document.calendar);
   if (!calendar)
     throw refuseWithFindings('index document', [

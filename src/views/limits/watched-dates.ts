@@ -9,8 +9,11 @@ import { panelRows } from '../panel-rows.js';
 export interface Watched {
   /** Issuers of the names, [H], on days in ascending order; null where names are their own. */
   readonly issuersOn: ((day: Day) => readonly string[]) | null;
-  /** Limits in force at a close. */
-  rowsOn(day: Day): readonly LimitRow[];
+  /**
+   * Limits in force at a close.
+   * @param held 1 for the names that have been held on the dates up to it, [H]
+   */
+  rowsOn(day: Day, held: Uint8Array): readonly LimitRow[];
 }
 
 /** The closes of a run up to a position; the holdings of one are valid until the next is asked for. */
@@ -24,21 +27,46 @@ export function* watchedDates(columns: RunColumns, to: number, input: Watched): 
   const rebalances = new Set(header.rebalances.map(({ at }) => at));
   const holdings = issuerSums(header.names.length);
   const earlier = issuerSums(header.names.length);
+  const held = new Uint8Array(header.names.length);
+  const previous = new Float64Array(header.names.length);
+  const level = columns.f64('level');
   let event = 0;
   for (let at = 0; at <= to; at++) {
     while (event < eventAt.length && eventAt[event]! < at) event++;
     const isEvent = eventAt[event] === at;
     const kind = rebalances.has(at) ? ('rebalance' as const) : isEvent ? ('action' as const) : null;
     const issuers = input.issuersOn?.(days[at]!) ?? null;
+    const close = weights.at(at);
+    for (let name = 0; name < held.length; name++) if (close[name] !== 0) held[name] = 1;
+    // Weights before trades are those of the portfolio: of an index beside it they are not stored.
+    let drifted = isEvent && !header.has_index_weights && at > 0 ? before.at(event) : null;
+    if (drifted !== null && kind === 'action')
+      drifted = withoutExits(drifted, { previous, close, growth: level[at]! / level[at - 1]! });
     yield {
       at,
-      rows: input.rowsOn(days[at]!),
-      holdings: holdings(weights.at(at), issuers),
+      rows: input.rowsOn(days[at]!, held),
+      holdings: holdings(close, issuers),
       event: kind && {
         kind,
-        // Weights before trades are those of the portfolio: of an index beside it they are not stored.
-        before: isEvent && !header.has_index_weights && at > 0 ? earlier(before.at(event), issuers) : null,
+        before: drifted && earlier(drifted, issuers),
       },
     };
+    previous.set(close);
   }
+}
+
+interface Around {
+  /** Weights at the close before, [H]. */
+  readonly previous: Float64Array;
+  /** At the close, [H]. */
+  readonly close: Float64Array;
+  /** Of the portfolio between the two. */
+  readonly growth: number;
+}
+
+/** Weights that prices alone make: what a name that leaves brings instead of its last price is not one. */
+function withoutExits(drifted: Float64Array, { previous, close, growth }: Around): Float64Array {
+  const own = drifted.map((weight, name) => (weight !== 0 && close[name] === 0 ? previous[name]! / growth : weight));
+  const total = own.reduce((sum, weight, name) => sum + weight - drifted[name]!, 1);
+  return own.map((weight) => weight / total);
 }

@@ -26,9 +26,9 @@ Liquidity | ineq fraction yes | notional! participation=0.2 days=1 window=60
 LinearConstraint | ineq value yes | coefficients! lower=null upper=null
 Exclude | eq fraction yes | identifiers!
 Freeze | eq fraction yes | identifiers! reference="index"
-Cardinality | ineq count no | minimum=1 maximum!
+Cardinality | ineq count no | minimum=1 maximum=100000
 MinimumHolding | ineq fraction no | threshold!
-GroupCardinality | ineq count no | field! groups=null minimum=0 maximum!
+GroupCardinality | ineq count no | field! groups=null minimum=0 maximum=100000
 Concentration5_10_40 | ineq fraction no | single=0.1 trigger=0.05 aggregate=0.4
 ConcentrationRIC | ineq fraction no | single=0.25 trigger=0.05 aggregate=0.5
 `

@@ -125,6 +125,36 @@ test('a report of several indices begins each on a new page, with the parts of o
   ).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
+interface Told {
+  readonly findings: readonly { readonly severity: string; readonly path: string; readonly accepted?: string[] }[];
+}
+const errorsOf = async (document: object) =>
+  (await service.ask<Told>('POST', '/indices/validate', document)).body.findings.filter(
+    ({ severity }) => severity === 'error',
+  );
+
+test('it has the currency into which it converts, else that of the index beneath, unless it says another', async () => {
+  const overlay = { type: 'currency', to: 'EUR' } as const;
+  const sent = { ...DOUBLE, id: 'E', overlay } as const;
+  const currencyOf = async (index_id: string) => (await client.call('getIndex', { params: { index_id } })).currency;
+  await client.call('createIndex', { body: sent });
+  const parts = [{ index_id: 'E', weight: 1 }];
+  const blend = { ...BASE, id: 'B', name: 'B', kind: 'overlay', overlay: { type: 'blend', parts } } as const;
+  await client.call('createIndex', { body: blend });
+  expect(await Promise.all(['E', 'B', 'DOUBLE'].map(currencyOf))).toEqual(['EUR', 'EUR', 'USD']);
+  expect(await errorsOf({ ...sent, id: 'F', currency: 'USD' })).toMatchObject([
+    { path: 'currency', accepted: ['EUR'] },
+  ]);
+  for (const index_id of ['B', 'E']) await client.call('deleteIndex', { params: { index_id } });
+});
+
+test('a basis that is neither 360 nor 365 is told both, and costs of trading are refused before a job is made', async () => {
+  const errors = await errorsOf({ ...DOUBLE, overlay: { ...twice, basis: 252 } });
+  expect(errors).toMatchObject([{ path: 'overlay.basis', accepted: ['360', '365'] }]);
+  const refused = await service.refusal('POST', '/analytics/DOUBLE/backtest', { transaction_cost_bps: 5 });
+  expect(refused).toMatchObject({ status: 422, code: 'VALIDATION_FAILED' });
+});
+
 test('it leads nowhere back, pays no costs, decides nothing, and goes with the index beneath', async () => {
   const findingsOf = async (body: object): Promise<unknown> => {
     const { body: report } = await service.ask<{ findings: { code: string; path: string }[] }>(

@@ -831,16 +831,13 @@ class CapmReturns(_CapmReturns, total=False):
     shrinkage: float
 
 
-class _CardinalityParams(t.TypedDict):
-    #: Most names held. Unit: names.
-    maximum: int
-
-
-class CardinalityParams(_CardinalityParams, total=False):
+class CardinalityParams(t.TypedDict, total=False):
     """The number of names held, long or short, lies between two bounds."""
 
     #: Fewest names held. Unit: names.
     minimum: int
+    #: Most names held. Unit: names.
+    maximum: int
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -3110,8 +3107,6 @@ class GroupCapInput(_GroupCapInput, total=False):
 class _GroupCardinalityParams(t.TypedDict):
     #: Reference column that groups the names.
     field: str
-    #: Most names held in a group. Unit: names.
-    maximum: int
 
 
 class GroupCardinalityParams(_GroupCardinalityParams, total=False):
@@ -3121,6 +3116,8 @@ class GroupCardinalityParams(_GroupCardinalityParams, total=False):
     groups: t.Optional[t.Sequence[str]]
     #: Fewest names held in a group. Unit: names.
     minimum: int
+    #: Most names held in a group. Unit: names.
+    maximum: int
     #: Penalty added to the objective per unit of violation; without one the row is hard.
     soft: t.Optional[float]
     #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
@@ -3483,7 +3480,7 @@ class _IndexDocument(t.TypedDict):
     base_date: str
     #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code of the level.
+    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
     currency: str
     #: Schedule of the rebalances.
     rebalance: RebalanceSpec
@@ -3524,7 +3521,7 @@ class IndexDocumentBody(_IndexDocumentBody, total=False):
     description: t.Optional[str]
     #: Level on the first session. Unit: points.
     base_value: float
-    #: ISO 4217 code of the level.
+    #: ISO 4217 code of the level. An overlay has that into which it converts, else that of the index beneath.
     currency: str
     #: Where selection begins.
     universe: UniverseSpecInput
@@ -3846,7 +3843,7 @@ class _LeverageOverlay(t.TypedDict):
     type: t.Literal["leverage"]
     #: Multiple of the daily return; negative is inverse.
     factor: float
-    #: spot x (exp(r tau) - 1).
+    #: Series of the store with the rate of borrowed money and of cash, percent a year; null for 0.
     financing: t.Optional[str]
     #: Over the rate, basis points a year.
     spread_bps: float
@@ -3870,7 +3867,7 @@ class _LeverageOverlayInput(t.TypedDict):
 class LeverageOverlayInput(_LeverageOverlayInput, total=False):
     """A multiple of the daily return, set anew every session; a negative one is inverse."""
 
-    #: spot x (exp(r tau) - 1).
+    #: Series of the store with the rate of borrowed money and of cash, percent a year; null for 0.
     financing: t.Optional[str]
     #: Over the rate, basis points a year.
     spread_bps: float
@@ -5559,14 +5556,14 @@ class RebalanceList(t.TypedDict):
 
 
 class RebalancePackLiquidation(t.TypedDict):
-    #: Calendar days.
+    #: Trading days.
     days: int
     #: Share of the value held that is sold by then.
     share: float
 
 
 class RebalancePackCapacity(t.TypedDict):
-    #: Calendar days.
+    #: Trading days.
     days: int
     #: Most assets under management; null where a name has no volume.
     aum: t.Optional[float]
@@ -6281,7 +6278,7 @@ class _RiskControlOverlay(t.TypedDict):
     max_leverage: float
     #: Sessions from the last return used to the exposure.
     lag: int
-    #: Money not invested, after each close.
+    #: Series of the store with the rate that cash earns, percent a year; null for none.
     cash: t.Optional[str]
     #: Days of a year.
     basis: t.Union[t.Literal[360], t.Literal[365]]
@@ -6313,7 +6310,7 @@ class RiskControlOverlayInput(_RiskControlOverlayInput, total=False):
     max_leverage: float
     #: Sessions from the last return used to the exposure.
     lag: int
-    #: Money not invested, after each close.
+    #: Series of the store with the rate that cash earns, percent a year; null for none.
     cash: t.Optional[str]
     #: Over the rate, for what is borrowed at an exposure above 1; 0 where not given.
     spread_bps: float

@@ -1,6 +1,7 @@
 import { annualReturns, backtestMetrics, drawdownOf, rebase, returnsOf } from '../../analytics/series.js';
 import { relativeMetrics, type RelativeMetrics } from '../../analytics/relative.js';
 import { dayFrom, type Day } from '../../days.js';
+import type { Finding } from '../../findings.js';
 import { assumptionFindings } from '../../documents/assumptions.js';
 import type { CorporateAction } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
@@ -80,14 +81,8 @@ export function extendRun(input: ExtendInput): ExtendedRun {
   const next = checkpointAfter(input, continuation, remains);
   const trades = tradesOf(portfolio);
   const metrics = backtestMetrics(series.level, series.relativeIndex);
-  const { document, treatment, sm } = index;
-  const [first, last] = [series.days[0]!, series.days.at(-1)!];
-  const assumptions = [
-    ...cutWindow({ request: plan.request, document, calendar: sm.calendar, first, last }),
-    ...assumptionFindings({ document, treatment, market: input.market, rows: plan.strategy?.constraints }),
-  ];
   const findings = reportedFindings(remains.findings, [
-    ...assumptions,
+    ...assumptionsOf(input, continuation, series.days),
     ...staleFindings(remains.stale),
     ...partialLastSession(portfolio),
   ]);
@@ -178,6 +173,16 @@ function seriesOf({ stored, checkpoint }: ExtendInput, { index, portfolio }: Con
     level: rebase(value, 100),
     relativeIndex: rebase(indexLevel.subarray(checkpoint.from - checkpoint.index.first), 100),
   };
+}
+
+/** What the run rests on that its request and definition do not say. */
+function assumptionsOf({ plan, market }: ExtendInput, { index }: Continuation, days: Int32Array): Finding[] {
+  const { request, documents, strategy } = plan;
+  const { document, treatment, sm } = index;
+  return [
+    ...cutWindow({ request, document, calendar: sm.calendar, first: days[0]!, last: days.at(-1)! }),
+    ...assumptionFindings({ document, treatment, market, indexOf: (id) => documents[id], rows: strategy?.constraints }),
+  ];
 }
 
 interface Measured extends Pick<RunSummary, 'metrics' | 'findings'> {

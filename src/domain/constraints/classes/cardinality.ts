@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
-import { constraintParams, countNotEmpty } from '../parameters.js';
+import { constraintParams, COUNT_MAX, countNotEmpty } from '../parameters.js';
 
 export const cardinality = constraintClass({
   type: 'Cardinality',
@@ -13,10 +13,15 @@ export const cardinality = constraintClass({
     minimum: z
       .int()
       .min(1)
-      .max(100_000)
+      .max(COUNT_MAX)
       .default(1)
       .meta({ label: 'Minimum', help: 'Fewest names held.', unit: 'names' }),
-    maximum: z.int().min(1).max(100_000).meta({ label: 'Maximum', help: 'Most names held.', unit: 'names' }),
+    maximum: z
+      .int()
+      .min(1)
+      .max(COUNT_MAX)
+      .default(COUNT_MAX)
+      .meta({ label: 'Maximum', help: 'Most names held.', unit: 'names' }),
   }).refine(...countNotEmpty),
   example: { id: 'n', type: 'Cardinality', params: { maximum: 60 } },
   toRows: ({ minimum, maximum }, { identifiers }) => [

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { constraintClass } from '../constraint-class.js';
-import { category, constraintParams, countNotEmpty, groups } from '../parameters.js';
+import { category, constraintParams, COUNT_MAX, countNotEmpty, groups } from '../parameters.js';
 import { groupsInScope } from '../scope.js';
 
 export const groupCardinality = constraintClass({
@@ -16,10 +16,15 @@ export const groupCardinality = constraintClass({
     minimum: z
       .int()
       .min(0)
-      .max(100_000)
+      .max(COUNT_MAX)
       .default(0)
       .meta({ label: 'Minimum', help: 'Fewest names held in a group.', unit: 'names' }),
-    maximum: z.int().min(0).max(100_000).meta({ label: 'Maximum', help: 'Most names held in a group.', unit: 'names' }),
+    maximum: z
+      .int()
+      .min(0)
+      .max(COUNT_MAX)
+      .default(COUNT_MAX)
+      .meta({ label: 'Maximum', help: 'Most names held in a group.', unit: 'names' }),
   }).refine(...countNotEmpty),
   example: { id: 'per-sector', type: 'GroupCardinality', params: { field: 'SECTOR', maximum: 10 } },
   toRows: ({ field, groups, minimum, maximum }, context) =>

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CurrencyCode } from '../../shape.js';
+import { shareText } from '../../rules/sentence-numbers.js';
 import { basis, rateSeries } from '../fields.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
 import { positive } from '../steps.js';
@@ -73,8 +74,8 @@ export const currencyHedged = overlayType({
   ],
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined
-      ? `The index beneath is converted into ${to}, and ${whole} of it is hedged by forwards ${STRUCK}.`
-      : `The index beneath is converted into ${to}. Of the weight of the names quoted in a currency so much is hedged: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${own}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
+      ? `The index beneath is converted into ${to}, and ${shareText(whole)} of it is hedged by forwards ${STRUCK}.`
+      : `The index beneath is converted into ${to}. Of the weight of the names quoted in a currency so much is hedged: ${currencies.map(({ currency, ratio: own = whole }) => `${currency} ${shareText(own)}`).join(', ')}; by forwards ${STRUCK}. Other currencies stay unhedged.`,
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
     `The amount hedged is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],

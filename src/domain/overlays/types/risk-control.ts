@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.js';
+import { shareText } from '../../rules/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
 import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
@@ -52,8 +53,8 @@ export const riskControl = overlayType({
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash }]),
   sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, spread_bps, cost_bps, basis: days }) => [
-    `After each close it holds ${target} over the volatility of the index beneath, at most ${max_leverage}, and the rest in cash.`,
-    `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag} sessions before, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}.`,
+    `After each close it holds the index beneath at ${shareText(target)} over its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
+    `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag} sessions before, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined ? [] : [`What is borrowed costs ${spread_bps} basis points a year more.`]),
     ...costSentences(cost_bps),

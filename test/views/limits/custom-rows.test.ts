@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { limitRowsOf } from '#domain/compliance/constraint-rows.js';
+import { IndexDocument, type ConstraintRow } from '#domain/documents/index-document.js';
+import { formatDay } from '#domain/days.js';
+import { limitsView } from '#views/limits/limits-view.js';
+import { fc } from '../../fast-check.js';
+import { opened } from '../../domain/backtest/extend/extended.js';
+import { buildMarket } from '../../domain/backtest/market-builder.js';
+import { randomMarket } from '../../domain/backtest/random-market.js';
+import { randomDocument, tryRun } from '../../domain/backtest/random-run.js';
+
+const row = (type: string, params: Record<string, unknown>): ConstraintRow => ({ id: '', type, params });
+
+/** Rows of a client over a run up to a date. */
+function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: string | null = null) {
+  const { names } = columns.header;
+  const groups = names.map((name) => `G${name.codePointAt(name.length - 1)! % 3}`);
+  const none = (): never => {
+    throw new Error('no row reads numbers');
+  };
+  return limitsView(columns, {
+    window: { start: null, end },
+    rule: null,
+    by: 'IDENTIFIER',
+    issuersOn: null,
+    rowsOn: (_day, held) =>
+      limitRowsOf(rows, {
+        identifiers: names,
+        numbers: none,
+        categories: () => groups,
+        covers: (name) => held[name] === 1,
+      }),
+    findings: [],
+  });
+}
+
+const FLOORS = [
+  row('GroupBounds', { field: 'SECTOR', lower: 0.1, upper: 0.5 }),
+  row('GroupCardinality', { field: 'SECTOR', minimum: 2 }),
+  row('PositionBounds', { lower: 0.05, upper: 0.3 }),
+  row('EffectiveNumber', { minimum: 3 }),
+];
+
+test('what is held later changes nothing that custom rows say of earlier closes', () => {
+  let later = 0;
+  fc.assert(
+    fc.property(
+      randomMarket,
+      randomDocument,
+      fc.double({ min: 0.2, max: 0.8, noNaN: true }),
+      ({ market }, document, part) => {
+        const whole = tryRun(market, document);
+        if (whole === undefined || whole.days.length < 3) return;
+        const end = formatDay(whole.days[Math.floor(part * whole.days.length)]!);
+        const cut = tryRun(market, document, { end });
+        if (cut === undefined) return;
+        const [all, some] = [whole, cut].map((run) => opened(runToColumns(run, { contentHash: 's' })));
+        if (all!.header.names.length > some!.header.names.length) later++;
+        expect(watched(all!, FLOORS, end)).toEqual(watched(some!, FLOORS));
+      },
+    ),
+    { numRuns: 25 },
+  );
+  expect(later).toBeGreaterThan(0);
+});
+
+test('a count may have a minimum alone, and an effective number is bounded by what was asked for', () => {
+  const context = { identifiers: ['A', 'B'], numbers: () => new Float64Array(2), categories: () => [null, null] };
+  const bounds = (type: string, params: Record<string, unknown>) =>
+    limitRowsOf([row(type, params)], context).map(({ side, limit }) => [side, limit]);
+  expect(bounds('Cardinality', { minimum: 2 })).toEqual([['lower', 2]]);
+  expect(bounds('Cardinality', { maximum: 2 })).toEqual([
+    ['lower', 1],
+    ['upper', 2],
+  ]);
+  // 1 over the square of its root is 24.999999999999996.
+  expect(bounds('EffectiveNumber', { minimum: 25 })).toEqual([['lower', 25]]);
+});
+
+test.each([
+  { type: 'DELISTING', value: 1, cause: 'action' },
+  { type: 'ACQUISITION', value: 140, cause: 'action' },
+  { type: null, value: 0, cause: 'price' },
+] as const)('a bound passed by $type is passed by $cause', ({ type, value, cause }) => {
+  const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+  const steady = [100, 100, 100, 100];
+  const left = type === null ? [100, 100, 10, 10] : [100, 100, null, null];
+  const market = buildMarket({
+    dates,
+    close: { A: steady, B: left, C: steady },
+    actions: type === null ? [] : [{ name: 'B', type, value, ex: '2024-01-04' }],
+  });
+  const document = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    base_date: '2024-01-02',
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' }, treatment: { delisting: 'action_value' } },
+  });
+  const columns = opened(runToColumns(tryRun(market, document)!, { contentHash: 's' }));
+  const rows = [row('LinearConstraint', { coefficients: { B: 1 }, lower: 0.2 })];
+  expect(watched(columns, rows).breaches).toMatchObject([{ begin: '2024-01-04', end: null, cause }]);
+});

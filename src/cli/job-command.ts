@@ -32,7 +32,13 @@ export interface JobCommand<R> extends Grammar {
   /** Ending of the file `--out` names, if it has any: `.pdf`. */
   readonly ending?: string;
   /** Bytes of the file `--out` names; the result as JSON unless given. */
-  file?(client: DivisorClient, result: R): Promise<Uint8Array>;
+  file?(client: DivisorClient, result: R, asked: AskedFile): Promise<Uint8Array> | undefined;
+}
+
+export interface AskedFile {
+  /** Name of the file. */
+  readonly out: string;
+  readonly flags: FlagValues;
 }
 
 export type Submitted<R> = { readonly job: AnyJob & { readonly result: R | null } } | { readonly result: R };
@@ -68,7 +74,8 @@ export async function runJobCommand<R>(
     }
     if (common.out !== undefined)
       await writeWhole(common.out, [
-        (await command.file?.(client, result)) ?? Buffer.from(`${JSON.stringify(result)}\n`),
+        (await command.file?.(client, result, { out: common.out, flags })) ??
+          Buffer.from(`${JSON.stringify(result)}\n`),
       ]);
     screen.done(common.out);
     if (!screen.asJson) process.stdout.write(command.show(result, flags));

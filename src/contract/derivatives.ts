@@ -151,11 +151,28 @@ export const TrsPriceResponse = z
   .meta({ id: 'TrsPriceResponse' });
 export type TrsPriceResponse = z.infer<typeof TrsPriceResponse>;
 
+/** A dividend in a query: its ex-date and points, `2025-01-15:2.5`. */
+const DatedPoints = z
+  .string()
+  .regex(/^\d{4}-\d{2}-\d{2}:\d+(?:\.\d+)?$/)
+  .refine((text) => IsoDate.safeParse(text.slice(0, 10)).success, {
+    error: 'must begin with a date',
+    params: { finding: 'BAD_DATE' },
+  });
+
 const curveQuery = {
   as_of: IsoDate.optional().meta({ description: 'Valuation date; default the latest level held.' }),
   risk_free_rate: queryRate('Financing rate.'),
   dividend_yield: queryRate('Dividend yield.'),
   borrow_rate: queryRate('Stock borrow.'),
+  dividends: z.array(DatedPoints).max(DIVIDENDS_MAX).default([]).meta({
+    description:
+      'Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; exclude a non-zero dividend_yield.',
+  }),
+  dividend_source: z.enum(['given', 'announced']).default('given').meta({
+    description:
+      '`announced`: the dividends of the latest run that are announced on its last date, up to each expiry; neither dividends nor a yield are then given.',
+  }),
 };
 
 export const RollQuery = z.strictObject({
@@ -174,6 +191,8 @@ export const RollResponse = z
     back_expiry: z.string(),
     front_price: z.number(),
     back_price: z.number(),
+    front_dividend_points: z.number().meta({ description: 'Sum of the discrete dividends up to the front expiry.' }),
+    back_dividend_points: z.number().meta({ description: 'Up to the back expiry.' }),
     roll_cost: z.number().meta({ description: 'Back less front.' }),
     annualised_roll: z.number().meta({ description: 'Positive in backwardation, negative in contango.' }),
   })
@@ -209,6 +228,9 @@ export const TermStructureResponse = z
           basis: z.number(),
           annualised_carry: z.number(),
           carry: CarryDecomposition,
+          dividend_points: z.number().meta({
+            description: 'Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.',
+          }),
           roll_from_previous: z.number().nullable().meta({ description: 'Annualised roll from the point before.' }),
         })
         .meta({ id: 'TermPoint' }),
@@ -226,6 +248,9 @@ const pricing = [
   'RATE_OUT_OF_RANGE',
   'NUMERIC_FAILURE',
 ] as const;
+
+/** Of those that ask for announced dividends. */
+const withDividends = ['STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'] as const;
 
 export const derivativeRoutes = routes({
   priceFutures: {
@@ -246,7 +271,7 @@ export const derivativeRoutes = routes({
       },
     },
     success: { status: 200, description: 'The price.', schema: FuturesPriceResponse },
-    errors: [...pricing, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'VARIANT_NOT_AVAILABLE'],
+    errors: [...pricing, ...withDividends],
   },
   priceTrs: {
     method: 'POST',
@@ -277,7 +302,7 @@ export const derivativeRoutes = routes({
     params: z.strictObject({ index_id: Id }),
     query: RollQuery,
     success: { status: 200, description: 'The roll.', schema: RollResponse },
-    errors: [...pricing, 'EXPIRY_ORDER'],
+    errors: [...pricing, ...withDividends, 'EXPIRY_ORDER'],
   },
   getTermStructure: {
     method: 'GET',
@@ -288,6 +313,6 @@ export const derivativeRoutes = routes({
     params: z.strictObject({ index_id: Id }),
     query: TermStructureQuery,
     success: { status: 200, description: 'The term structure.', schema: TermStructureResponse },
-    errors: pricing,
+    errors: [...pricing, ...withDividends],
   },
 });

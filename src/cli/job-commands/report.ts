@@ -9,19 +9,29 @@ export const report: JobCommand<Render> = {
   summary: 'Render a PDF report.',
   words: [{ name: 'TEMPLATE', help: 'A stored template or a built-in such as FACTSHEET-A4.' }],
   flags: {
-    index: { type: 'string', value: 'ID', help: 'The index of a built-in template.' },
+    index: {
+      type: 'string',
+      value: 'ID',
+      help: 'The index of a built-in template; several with commas between them in one document.',
+    },
     'run-id': {
       type: 'string',
       value: 'RUN',
       help: 'With --index, the id of an earlier run; the newest unless given.',
     },
   },
-  examples: ['divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf'],
+  examples: [
+    'divisor report FACTSHEET-A4 --index CORE-100 --out factsheet.pdf',
+    'divisor report FACTSHEET-A4 --index CORE-100,EVEN-100 --out watched.pdf',
+  ],
   async submit(client, [template_id = ''], flags) {
     const [index, run] = [flags.text('index'), flags.text('run-id')];
     if (run !== undefined && index === undefined) throw new UsageError('--run-id takes --index ID as well');
+    const ids = index?.split(',') ?? [];
+    if (ids.length > 1 && run !== undefined) throw new UsageError('--run-id takes --index with one ID');
+    const shown = ids.length > 1 ? { index_ids: ids } : { index_id: index };
     const runs = index === undefined || run === undefined ? {} : { run_ids: { [index]: run } };
-    return { job: await client.call('renderReport', { body: { template_id, index_id: index, ...runs } }) };
+    return { job: await client.call('renderReport', { body: { template_id, ...shown, ...runs } }) };
   },
   show: (render) => members(render, ['render_id', 'template_id', 'name', 'blocks', 'bytes', 'rendered_at']),
   ending: '.pdf',

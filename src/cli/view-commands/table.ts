@@ -1,6 +1,7 @@
 import type { JobCommand } from '../job-command.js';
 import { attribution, compare, levels, performance, rebalances, rolling, runs, weights } from './analytics.js';
 import { activate, jobs, refresh, putWatchlist, renders, repair, stores, watchlists } from './data.js';
+import { actions as indexActions, events, rebalancePack } from './desk.js';
 import { deleteDocument, documentDifference, restoreDocument, versionsOf } from './documents.js';
 import { diff, explain, list, methodology, preview, put, restore, show, versions } from './indices.js';
 import { actions, fields, names, prices, reference, series } from './market.js';
@@ -45,6 +46,9 @@ export const VIEW_COMMANDS: Readonly<Record<string, JobCommand<unknown>>> = {
   limits,
   'factor-risk': factorRisk,
   'term-structure': termStructure,
+  events,
+  actions: indexActions,
+  'rebalance-pack': rebalancePack,
   'data names': names,
   'data prices': prices,
   'data reference': reference,

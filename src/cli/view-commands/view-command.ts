@@ -15,6 +15,8 @@ interface View<R> extends Grammar {
   records(result: R): readonly object[];
   /** What is to be known beside the rows. */
   notices?(result: R): readonly string[];
+  /** Bytes of the file `--out` names, where they are not the result as JSON. */
+  readonly file?: NonNullable<JobCommand<R>['file']>;
   /** Members that are shown, in their order; all that are single values unless given. */
   readonly columns?: readonly string[];
 }

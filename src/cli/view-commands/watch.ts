@@ -62,6 +62,11 @@ export const termStructure = viewCommand({
     rate: { type: 'number', value: 'R', help: 'Risk-free rate a year, as a fraction; 0 unless given.' },
     yield: { type: 'number', value: 'Y', help: 'Dividend yield a year, as a fraction; 0 unless given.' },
     borrow: { type: 'number', value: 'B', help: 'Borrow rate a year, as a fraction; 0 unless given.' },
+    dividends: {
+      type: 'string',
+      value: 'LIST',
+      help: 'Instead of a yield: announced, or EX_DATE:POINTS with commas between them.',
+    },
   },
   examples: ['divisor term-structure CORE-100 2025-03-21,2025-06-20 --rate 0.03'],
   ask: (client, [index_id = '', expiries = ''], flags) =>
@@ -73,8 +78,14 @@ export const termStructure = viewCommand({
         risk_free_rate: flags.number('rate'),
         dividend_yield: flags.number('yield'),
         borrow_rate: flags.number('borrow'),
+        ...dividendsOf(flags.text('dividends')),
       },
     }),
   records: ({ points }) => points,
-  columns: ['expiry', 'days', 'year_fraction', 'fair_value', 'basis', 'annualised_carry'],
+  columns: ['expiry', 'days', 'year_fraction', 'fair_value', 'basis', 'annualised_carry', 'dividend_points'],
 });
+
+const dividendsOf = (text: string | undefined) =>
+  text === undefined || text === 'announced'
+    ? { dividend_source: text === undefined ? undefined : ('announced' as const) }
+    : { dividends: text.split(',') };

@@ -6099,6 +6099,10 @@ export interface RollResponse {
   readonly front_price: number;
   /** Theoretical price of the back contract. */
   readonly back_price: number;
+  /** Sum of the discrete dividends up to the front expiry. */
+  readonly front_dividend_points: number;
+  /** Up to the back expiry. */
+  readonly back_dividend_points: number;
   /** Back less front. */
   readonly roll_cost: number;
   /** Positive in backwardation, negative in contango. */
@@ -7218,6 +7222,8 @@ export interface TermPoint {
   readonly annualised_carry: number;
   /** What makes up the basis. */
   readonly carry: CarryDecomposition;
+  /** Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield. */
+  readonly dividend_points: number;
   /** Annualised roll from the point before. */
   readonly roll_from_previous: number | null;
 }
@@ -8488,12 +8494,12 @@ export interface Operations {
   };
   /** Cost of rolling between two expiries on the latest stored run. */
   getRoll: {
-    request: { readonly params: { readonly index_id: string }; readonly query: { readonly front_expiry: string; readonly back_expiry: string; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined } };
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly front_expiry: string; readonly back_expiry: string; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined; readonly dividends?: readonly string[] | undefined; readonly dividend_source?: 'given' | 'announced' | undefined } };
     answer: RollResponse;
   };
   /** Fair values over several expiries on the latest stored run. */
   getTermStructure: {
-    request: { readonly params: { readonly index_id: string }; readonly query: { readonly expiries: readonly string[]; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined } };
+    request: { readonly params: { readonly index_id: string }; readonly query: { readonly expiries: readonly string[]; readonly as_of?: string | undefined; readonly risk_free_rate?: number | undefined; readonly dividend_yield?: number | undefined; readonly borrow_rate?: number | undefined; readonly dividends?: readonly string[] | undefined; readonly dividend_source?: 'given' | 'announced' | undefined } };
     answer: TermStructureResponse;
   };
   /** Stored strategies, each with its problems. */

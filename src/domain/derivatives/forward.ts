@@ -16,6 +16,11 @@ export interface ForwardTerms {
   readonly dividends?: readonly PointDividend[];
 }
 
+/** Those of some dividends that go ex up to an expiry. */
+export function dividendsUntil(dividends: readonly PointDividend[], days: number): readonly PointDividend[] {
+  return dividends.filter((dividend) => dividend.days <= days);
+}
+
 /** Why a forward differs from the spot. The parts need not sum to the total: `residual` is what they leave. */
 export interface Carry {
   readonly borrow: number;
@@ -30,6 +35,8 @@ export interface Carry {
 export interface Forward {
   readonly days: number;
   readonly yearFraction: number;
+  /** Sum of the discrete dividends. */
+  readonly dividendPoints: number;
   readonly fairValue: number;
   readonly basis: number;
   /** Log of fair value over spot, per year. */
@@ -78,6 +85,7 @@ export function priceForward({ spot, days, rates, dividends = [] }: ForwardTerms
   return {
     days,
     yearFraction: tau,
+    dividendPoints: dividends.reduce((sum, { amount }) => sum + amount, 0),
     fairValue,
     basis: total,
     annualisedCarry: Math.log(fairValue / spot) / tau,

@@ -1,4 +1,4 @@
-import { annualisedRoll, priceForward, type Forward } from './forward.js';
+import { annualisedRoll, dividendsUntil, priceForward, type Forward, type PointDividend } from './forward.js';
 import type { Rates } from './terms.js';
 
 export interface TermPoint {
@@ -22,12 +22,17 @@ export function termStructure({
   spot,
   days,
   rates,
+  dividends = [],
 }: {
   readonly spot: number;
   readonly days: readonly number[];
   readonly rates: Rates;
+  /** Discrete dividends up to the last expiry; each forward has those up to its own. */
+  readonly dividends?: readonly PointDividend[];
 }): TermStructure {
-  const forwards = days.map((day) => priceForward({ spot, days: day, rates }));
+  const forwards = days.map((day) =>
+    priceForward({ spot, days: day, rates, dividends: dividendsUntil(dividends, day) }),
+  );
   const points = forwards.map((forward, i) => ({
     forward,
     rollFromPrevious: i === 0 ? null : annualisedRoll(forwards[i - 1]!, forward),

@@ -16,6 +16,7 @@ import {
   impliedRate,
   priceForward,
   type Forward,
+  type PointDividend,
 } from '#domain/derivatives/forward.js';
 import { assertRates, daysTo, type Rates } from '#domain/derivatives/terms.js';
 import { termStructure } from '#domain/derivatives/term-structure.js';
@@ -24,7 +25,15 @@ import type { Finding } from '#domain/findings.js';
 import { nonFiniteFindings } from '#domain/finite.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { lastAtMost } from '#domain/search.js';
-import { announcedUntil, dividendsGiven, isAnnounced, type AnnouncedDividends } from './futures-dividends.js';
+import {
+  announcedUntil,
+  curveTerms,
+  dividendsGiven,
+  isAnnounced,
+  type AnnouncedDividends,
+  type DividendTerms,
+  type Life,
+} from './futures-dividends.js';
 
 /** Index levels in points of the latest stored run: of the derived book on a derived index. */
 export interface IndexLevels {
@@ -81,16 +90,19 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     return { spot: request.spot!, asOf: dayFrom(request.as_of!), levels: undefined };
   }
 
+  /** Discrete dividends up to the last expiry. */
+  async function dividendsOf(terms: DividendTerms, life: Life): Promise<readonly PointDividend[]> {
+    const given = dividendsGiven(terms, life);
+    return isAnnounced(terms) ? announcedUntil(await announcedDividends(terms.index_id), life) : given;
+  }
+
   return {
     async priceFutures(request) {
       const rates = ratesOf(request);
       const { spot, asOf } = await spotOfRequest(request);
       const expiry = dayFrom(request.expiry);
       const days = daysTo(expiry, asOf);
-      const given = dividendsGiven(request, asOf, days);
-      const dividends = isAnnounced(request)
-        ? announcedUntil(await announcedDividends(request.index_id), asOf, days)
-        : given;
+      const dividends = await dividendsOf(request, { asOf, days });
       const terms = { spot, days, rates, dividends };
       const forward = priceForward(terms);
       assertPositive(forward, spot);
@@ -102,7 +114,6 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
         expiry: request.expiry,
         spot,
         ...forwardFields(forward),
-        dividend_points: dividends.reduce((sum, { amount }) => sum + amount, 0),
         notional: request.contracts * request.multiplier * forward.fairValue,
         delta: forward.delta,
         rho: forward.rho,
@@ -189,8 +200,11 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
           `back_expiry ${query.back_expiry} is not after front_expiry ${query.front_expiry}.`,
           { front_expiry: query.front_expiry, back_expiry: query.back_expiry },
         );
-      const near = priceForward({ spot, days: daysTo(front, asOf, 'front_expiry'), rates });
-      const far = priceForward({ spot, days: daysTo(back, asOf, 'back_expiry'), rates });
+      const ends = [daysTo(front, asOf, 'front_expiry'), daysTo(back, asOf, 'back_expiry')];
+      const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: ends[1]! });
+      const { points } = termStructure({ spot, days: ends, rates, dividends });
+      const [near, far] = points.map(({ forward }) => forward) as [Forward, Forward]; // One of each expiry.
+      for (const forward of [near, far]) assertPositive(forward, spot);
       return assertFinite({
         index_id: indexId,
         as_of: formatDay(asOf),
@@ -199,6 +213,8 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
         back_expiry: query.back_expiry,
         front_price: near.fairValue,
         back_price: far.fairValue,
+        front_dividend_points: near.dividendPoints,
+        back_dividend_points: far.dividendPoints,
         roll_cost: far.fairValue - near.fairValue,
         annualised_roll: annualisedRoll(near, far),
       });
@@ -208,11 +224,10 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
       const expiries = [...new Set(query.expiries.map(dayFrom))].toSorted((a, b) => a - b);
-      const { points, shape } = termStructure({
-        spot,
-        days: expiries.map((expiry) => daysTo(expiry, asOf, 'expiries')),
-        rates,
-      });
+      const days = expiries.map((expiry) => daysTo(expiry, asOf, 'expiries'));
+      const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: days.at(-1)! });
+      const { points, shape } = termStructure({ spot, days, rates, dividends });
+      for (const { forward } of points) assertPositive(forward, spot);
       return assertFinite({
         index_id: indexId,
         requested_as_of: query.as_of ?? null,
@@ -240,6 +255,7 @@ function forwardFields(forward: Forward) {
     basis: forward.basis,
     annualised_carry: forward.annualisedCarry,
     carry: forward.carry,
+    dividend_points: forward.dividendPoints,
   };
 }
 

@@ -1,4 +1,4 @@
-import type { FuturesPriceRequest } from '#contract/derivatives.js';
+import type { FuturesPriceRequest, RollQuery } from '#contract/derivatives.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { PointDividend } from '#domain/derivatives/forward.js';
 import type { Finding } from '#domain/findings.js';
@@ -10,11 +10,33 @@ export interface AnnouncedDividends {
   readonly dividends: readonly { readonly exDay: Day; readonly points: number }[];
 }
 
+/** What is said of the dividends of futures. */
+export type DividendTerms = Pick<FuturesPriceRequest, 'index_id' | 'dividends' | 'dividend_yield' | 'dividend_source'>;
+
+/** The terms of a curve, whose dividends are words of a query. */
+export function curveTerms(
+  indexId: string,
+  query: Pick<RollQuery, 'dividends' | 'dividend_yield' | 'dividend_source'>,
+): DividendTerms {
+  const { dividend_yield, dividend_source } = query;
+  const dividends = query.dividends.map((word) => {
+    const [ex_date = '', amount] = word.split(':');
+    return { ex_date, amount: Number(amount) };
+  });
+  return { index_id: indexId, dividends, dividend_yield, dividend_source };
+}
+
+/** From valuation to the last expiry. */
+export interface Life {
+  readonly asOf: Day;
+  readonly days: number;
+}
+
 /**
  * The dividends of a request, as far as it gives them.
  * @throws Refusal VALIDATION_FAILED where they contradict each other or lie outside the life of the future
  */
-export function dividendsGiven(request: FuturesPriceRequest, asOf: Day, days: number): PointDividend[] {
+export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): PointDividend[] {
   const dividends = request.dividends.map(({ ex_date, amount }) => ({ days: dayFrom(ex_date) - asOf, amount }));
   const findings: Finding[] = [];
   if (dividends.length > 0 && request.dividend_yield !== 0) {
@@ -33,7 +55,7 @@ export function dividendsGiven(request: FuturesPriceRequest, asOf: Day, days: nu
       severity: 'error',
       code: 'OUT_OF_RANGE',
       path: `dividends[${i}].ex_date`,
-      message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${request.expiry}.`,
+      message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${formatDay(asOf + days)}.`,
       value: ex_date,
     });
   });
@@ -42,7 +64,7 @@ export function dividendsGiven(request: FuturesPriceRequest, asOf: Day, days: nu
 }
 
 /** Whether a request asks for announced dividends. @throws Refusal VALIDATION_FAILED where it says more of them */
-export function isAnnounced(request: FuturesPriceRequest): request is FuturesPriceRequest & { index_id: string } {
+export function isAnnounced(request: DividendTerms): request is DividendTerms & { index_id: string } {
   const { index_id, dividends, dividend_yield, dividend_source } = request;
   if (dividend_source !== 'announced') return false;
   const findings: Finding[] = [];
@@ -62,7 +84,7 @@ export function isAnnounced(request: FuturesPriceRequest): request is FuturesPri
 }
 
 /** Announced dividends between valuation and expiry. @throws Refusal VALIDATION_FAILED of another day than theirs */
-export function announcedUntil(announced: AnnouncedDividends, asOf: Day, days: number): PointDividend[] {
+export function announcedUntil(announced: AnnouncedDividends, { asOf, days }: Life): PointDividend[] {
   if (announced.asOf !== asOf)
     throw refuseWithFindings('request', [
       {

@@ -150,6 +150,22 @@ export function describeAgainstAService(): void {
       const curve = await rowsOf(['term-structure', 'EVEN', '2023-06-30', '--as-of', '2022-12-30', '--rate', '0.05']);
       const spot = (await rowsOf(['levels', 'EVEN', '--start', '2022-12-30']))[0]!['price'] as number;
       expect(curve[0]!['fair_value']).toBeCloseTo(spot * Math.exp((0.05 * 182) / 365), 8);
+      const [curveWith] = await rowsOf(['term-structure', 'EVEN', '2023-06-30', '--dividends', '2023-01-20:2']);
+      expect(curveWith!['dividend_points']).toBe(2);
+      const year = ['events', '--from', '2023-01-01', '--to', '2023-12-31', '--index', 'EVEN', '--kinds', 'expiry'];
+      const thirdFridays = ['2023-03-17', '2023-06-16', '2023-09-15', '2023-12-15'];
+      expect((await rowsOf(year)).map(({ date }) => date)).toEqual(thirdFridays);
+      expect((await asked([...year, '--out', file('year.ics')])).status).toBe(0);
+      const calendar = await readFile(file('year.ics'), 'utf8');
+      expect([...calendar.matchAll(/^DTSTART;VALUE=DATE:(\d+)/gm)].map(([, day]) => day)).toEqual(
+        thirdFridays.map((day) => day.replaceAll('-', '')),
+      );
+      expect(await rowsOf(['actions', 'EVEN'])).toEqual([]);
+      const pack = await asked(['rebalance-pack', 'EVEN', '--aum', '1e6']);
+      expect(pack.err).toContain('no volume of A and 3 more');
+      const orders = linesOf(pack.out).slice(0, -1);
+      expect(orders.map(({ account, side }) => `${account} ${side}`)).toEqual(Array<string>(4).fill('AUM buy'));
+      for (const { weight_after } of orders) expect(Number(weight_after)).toBeCloseTo(0.25, 3);
       expect(await asked(['factor-risk', 'EVEN'])).toMatchObject({ status: 64 }); // it needs a benchmark
       const shares = await rowsOf(['factor-risk', 'EVEN', '--benchmark', 'A']);
       expect(shares.reduce((sum, { share }) => sum + Number(share), 0)).toBeCloseTo(1, 9);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FuturesPriceRequest } from '#contract/derivatives.js';
+import { FuturesPriceRequest, RollQuery, TermStructureQuery } from '#contract/derivatives.js';
 import { dayFrom } from '#domain/days.js';
 import { announcedDividends } from '#services/derivatives/announced-dividends.js';
 import { createDerivatives } from '#services/derivatives/derivatives.js';
@@ -30,6 +30,44 @@ test('announced dividends up to the expiry, discounted to today, lower the forwa
   expect(fair_value).toBeCloseTo(expected, 10);
   expect(basis).toBeCloseTo(expected - 1000, 10);
   expect(dividend_points).toBe(10);
+});
+
+test('along the curve each expiry has the dividends up to it, announced or given, and a roll those of both', async () => {
+  const curve = (rest: object) =>
+    derivatives.termStructure(
+      'X',
+      TermStructureQuery.parse({ expiries: ['2025-03-14', '2025-05-26'], risk_free_rate: 0.05, ...rest }),
+    );
+  const { points, shape } = await curve({ dividend_source: 'announced' });
+  // 73 and 146 days: the first dividend goes ex on the first expiry.
+  const near = (1000 - 4 * Math.exp(-0.01)) * Math.exp(0.01);
+  const far = (1000 - 4 * Math.exp(-0.01) - 6 * Math.exp(-0.02)) * Math.exp(0.02);
+  expect(points.map(({ fair_value }) => fair_value)).toEqual([expect.closeTo(near, 10), expect.closeTo(far, 10)]);
+  expect(points.map(({ dividend_points }) => dividend_points)).toEqual([4, 10]);
+  expect(points.map(({ roll_from_previous }) => roll_from_previous)).toEqual([
+    null,
+    expect.closeTo(Math.log(near / far) / 0.2, 10),
+  ]);
+  expect(shape).toBe('contango');
+  const given = await curve({ dividends: ['2025-03-14:4', '2025-05-26:6.0'] });
+  expect(given.points).toEqual(points);
+  const roll = await derivatives.roll(
+    'X',
+    RollQuery.parse({
+      front_expiry: '2025-03-14',
+      back_expiry: '2025-05-26',
+      risk_free_rate: 0.05,
+      dividend_source: 'announced',
+    }),
+  );
+  expect(roll).toMatchObject({
+    front_price: points[0]!.fair_value,
+    back_price: points[1]!.fair_value,
+    front_dividend_points: 4,
+    back_dividend_points: 10,
+  });
+  await expect(curve({ dividends: ['2025-06-01:4'] })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  expect(RollQuery.shape.dividends.safeParse(['2025-02-30:1']).success).toBe(false);
 });
 
 test('they are known on the last date alone, and take the place of what else is said of dividends', async () => {

@@ -762,7 +762,7 @@ class Operations:
         """Value, par spread and sensitivities of a total return swap."""
         return cast("c.TrsPriceResponse", self._transport.json("POST", "/derivatives/trs/price", body=body))
 
-    def get_roll(self, index_id: str, front_expiry: c.Date, back_expiry: c.Date, *, as_of: Optional[c.Date] = None, risk_free_rate: Optional[float] = None, dividend_yield: Optional[float] = None, borrow_rate: Optional[float] = None) -> c.RollResponse:
+    def get_roll(self, index_id: str, front_expiry: c.Date, back_expiry: c.Date, *, as_of: Optional[c.Date] = None, risk_free_rate: Optional[float] = None, dividend_yield: Optional[float] = None, borrow_rate: Optional[float] = None, dividends: Optional[Sequence[str]] = None, dividend_source: Optional[Literal["given", "announced"]] = None) -> c.RollResponse:
         """Cost of rolling between two expiries on the latest stored run.
 
         :param front_expiry: Contract expiry rolled out of.
@@ -771,10 +771,12 @@ class Operations:
         :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction; default 0.
         :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction; default 0.
         :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction; default 0.
+        :param dividends: Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; exclude a non-zero dividend_yield.
+        :param dividend_source: `announced`: the dividends of the latest run that are announced on its last date, up to each expiry; neither dividends nor a yield are then given.
         """
-        return cast("c.RollResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/roll", query={"front_expiry": front_expiry, "back_expiry": back_expiry, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate}))
+        return cast("c.RollResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/roll", query={"front_expiry": front_expiry, "back_expiry": back_expiry, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate, "dividends": dividends, "dividend_source": dividend_source}))
 
-    def get_term_structure(self, index_id: str, expiries: Sequence[c.Date], *, as_of: Optional[c.Date] = None, risk_free_rate: Optional[float] = None, dividend_yield: Optional[float] = None, borrow_rate: Optional[float] = None) -> c.TermStructureResponse:
+    def get_term_structure(self, index_id: str, expiries: Sequence[c.Date], *, as_of: Optional[c.Date] = None, risk_free_rate: Optional[float] = None, dividend_yield: Optional[float] = None, borrow_rate: Optional[float] = None, dividends: Optional[Sequence[str]] = None, dividend_source: Optional[Literal["given", "announced"]] = None) -> c.TermStructureResponse:
         """Fair values over several expiries on the latest stored run.
 
         :param expiries: 1 to 64 contract expiries, all after as_of.
@@ -782,8 +784,10 @@ class Operations:
         :param risk_free_rate: Financing rate. Annual, continuously compounded, a fraction; default 0.
         :param dividend_yield: Dividend yield. Annual, continuously compounded, a fraction; default 0.
         :param borrow_rate: Stock borrow. Annual, continuously compounded, a fraction; default 0.
+        :param dividends: Discrete dividends as `EX_DATE:POINTS` between as_of and the last expiry; exclude a non-zero dividend_yield.
+        :param dividend_source: `announced`: the dividends of the latest run that are announced on its last date, up to each expiry; neither dividends nor a yield are then given.
         """
-        return cast("c.TermStructureResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/term-structure", query={"expiries": expiries, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate}))
+        return cast("c.TermStructureResponse", self._transport.json("GET", f"/derivatives/{word(index_id)}/term-structure", query={"expiries": expiries, "as_of": as_of, "risk_free_rate": risk_free_rate, "dividend_yield": dividend_yield, "borrow_rate": borrow_rate, "dividends": dividends, "dividend_source": dividend_source}))
 
     def list_strategies(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.StrategyCollection:
         """Stored strategies, each with its problems.

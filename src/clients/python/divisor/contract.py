@@ -6713,6 +6713,10 @@ class RollResponse(t.TypedDict):
     front_price: float
     #: Theoretical price of the back contract.
     back_price: float
+    #: Sum of the discrete dividends up to the front expiry.
+    front_dividend_points: float
+    #: Up to the back expiry.
+    back_dividend_points: float
     #: Back less front.
     roll_cost: float
     #: Positive in backwardation, negative in contango.
@@ -7875,6 +7879,8 @@ class TermPoint(t.TypedDict):
     annualised_carry: float
     #: What makes up the basis.
     carry: CarryDecomposition
+    #: Sum of the discrete dividends between as_of and expiry, index points; 0 with a yield.
+    dividend_points: float
     #: Annualised roll from the point before.
     roll_from_previous: t.Optional[float]
 

@@ -1,0 +1,76 @@
+import type { EventsQuery } from '#contract/events.js';
+import type { RebalancePackRequest } from '#clients/typescript/divisor.js';
+import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
+import { jsonFile, type FlagValues } from '../command-line.js';
+import { RUN } from './analytics.js';
+import { viewCommand } from './view-command.js';
+
+const INDEX = { name: 'INDEX', help: 'Id of a stored index.' };
+const KINDS = Object.keys(EVENT_KINDS) as EventKind[]; // Object.keys returns plain strings.
+const listOf = (text: string | undefined) => text?.split(',');
+
+const eventsQuery = (flags: FlagValues) => ({
+  from: flags.text('from'),
+  to: flags.text('to'),
+  index_ids: listOf(flags.text('index')),
+  kinds: listOf(flags.text('kinds')) as EventsQuery['kinds'] | undefined, // The service refuses others.
+});
+
+export const events = viewCommand({
+  summary: 'What happens when: announcements, effective dates, expiries and holidays; with --out FILE.ics a calendar.',
+  words: [],
+  flags: {
+    from: { type: 'string', value: 'DATE', help: 'First day; today unless given.' },
+    to: { type: 'string', value: 'DATE', help: 'Last day; 366 days after the first unless given.' },
+    index: { type: 'string', value: 'IDS', help: 'Ids of indices with commas between them; all unless given.' },
+    kinds: { type: 'string', value: 'KINDS', help: `Some of ${KINDS.join(', ')}, with commas between them.` },
+  },
+  examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
+  ask: (client, _words, flags) => client.call('listEvents', { query: eventsQuery(flags) }),
+  records: (view) => view.events,
+  notices: ({ to, covered_to: covered }) =>
+    covered !== null && covered < to ? [`Calendars reach to ${covered}: events behind it are missing.`] : [],
+  file: (client, _view, { out, flags }) =>
+    out.toLowerCase().endsWith('.ics')
+      ? client.download('listEvents', 'text/calendar', { query: eventsQuery(flags) })
+      : undefined,
+});
+
+export const actions = viewCommand({
+  summary: 'What corporate actions did to a run of an index and are going to do: weight, shares, divisor.',
+  words: [INDEX],
+  flags: {
+    ...RUN,
+    from: { type: 'string', value: 'DATE', help: 'First ex-date; the first of the run unless given.' },
+    to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
+  },
+  examples: ['divisor actions CORE-100 --from 2024-12-01'],
+  ask: (client, [index_id = ''], flags) =>
+    client.call('getIndexActions', {
+      params: { index_id },
+      query: { run_id: flags.text('run-id'), from: flags.text('from'), to: flags.text('to') },
+    }),
+  records: (view) => view.actions,
+});
+
+export const rebalancePack = viewCommand({
+  summary: 'The orders that bring accounts to an index, a row each; with --out FILE.json the whole pack.',
+  words: [INDEX],
+  flags: {
+    request: { type: 'string', value: 'FILE', help: 'Accounts, lots and costs as JSON; - is standard input.' },
+    aum: { type: 'number', value: 'MONEY', help: 'An account of so much cash, beside those of the file.' },
+    'as-of': { type: 'string', value: 'DATE', help: 'Date; the latest unless given.' },
+  },
+  examples: ['divisor rebalance-pack CORE-100 --aum 1e6', 'divisor rebalance-pack CORE-100 --request accounts.json'],
+  async ask(client, [index_id = ''], flags) {
+    const [file, aum, asOf] = [flags.text('request'), flags.number('aum'), flags.text('as-of')];
+    const body: RebalancePackRequest = file === undefined ? {} : await jsonFile<RebalancePackRequest>(file);
+    return client.call('packRebalance', {
+      params: { index_id },
+      body: { ...body, ...(aum === undefined ? {} : { aum }), ...(asOf === undefined ? {} : { as_of: asOf }) },
+    });
+  },
+  records: ({ accounts }) =>
+    accounts.flatMap(({ name, trades }) => trades.map((trade) => ({ account: name, ...trade }))),
+  notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
+});

@@ -3,6 +3,7 @@ import type { CorporateAction } from '#domain/market/market-data.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ActionRow, Doubt, Repair } from './doubt.js';
 import type { NameHistory } from './name-history.js';
+import { logStudent } from './split-odds.js';
 
 /** Columns in which vendors give a price adjusted for dividends. */
 const ADJUSTED = ['ADJ_CLOSE', 'Adj Close', 'ADJUSTED_CLOSE'];
@@ -20,8 +21,21 @@ const YIELD_SHOWN = 0.03;
 const SIGMAS_MISSED = 4;
 const SIGMAS_MISSED_LARGE = 2.5;
 const YIELD_LARGE = 0.1;
+/** Dividends of not even this of the price, or of more, are no proposal. */
+const YIELD_LEAST = 1e-4;
+const YIELD_MOST = 0.05;
+/** Dividends to either side of one that say what is usual. */
+const NEIGHBOURS = 4;
+/** Ratio of two dividends up to which they are of one size; wider where a factor of a hundred is in question. */
+const ALIKE = 2;
+const ALIKE_HUNDREDFOLD = 4;
+/** Log odds from which the move of one day settles what a dividend is. */
+const LOG_ODDS_CLEAR = 2;
 /** Least dividend that is looked for in adjusted prices: those of smaller ones drown in their rounding. */
 const YIELD_ADJUSTED_MIN = 5e-4;
+/** Bars up to a dividend that show how many decimals adjusted prices have. */
+const ROUNDING_BARS = 20;
+const DECIMALS_MAX = 8;
 const RATIO_TYPES: ReadonlySet<string> = new Set(['SPLIT', 'STOCK_DIVIDEND', 'BONUS_ISSUE']);
 
 interface Payment {
@@ -64,62 +78,129 @@ function paymentsOf({ close, returns, sigma, actions }: NameHistory): Payment[] 
 }
 
 function* sizes(history: NameHistory, payments: readonly Payment[], doubted: Set<Payment>): Generator<Doubt> {
+  const denied = new Set(payments.filter(isDenied));
+  const hundredfold = hundredfoldProbability(payments);
   for (const payment of payments) {
-    const { action, yield: share, move, sigma } = payment;
-    const peers = payments
-      .filter((other) => other !== payment && other.action.type === action.type)
-      .map((other) => other.action.value);
-    const usual = peers.length === 0 ? undefined : median(peers);
-    const usualShare = median(payments.map((other) => other.yield));
-    const split = history.actions.find(
-      (other) =>
-        RATIO_TYPES.has(other.action.type) &&
-        Math.abs(other.action.exDay - action.exDay) <= 5 &&
-        Math.abs(other.action.value - 1) > 0.2,
-    );
-    const isDenied =
-      share > YIELD_SHOWN &&
-      move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
-      move > -share / 2;
-    if (
-      split !== undefined &&
-      usual !== undefined &&
-      isNear(share / split.action.value, usualShare, 0.35) &&
-      !isNear(share, usualShare, 0.6)
-    ) {
-      doubted.add(payment);
-      yield size(
-        payment,
-        action.value / split.action.value,
-        0.85,
-        `it is ${round(share / usualShare)} times as much of the price as others, and the shares were split ${split.action.value} for 1 at the same time`,
-      );
-    } else if (isDenied) {
-      doubted.add(payment);
-      const proposed = action.value / 100;
-      yield size(
-        payment,
-        share / 100 >= 1e-4 && share / 100 < 0.05 ? proposed : null,
-        share > 0.1 ? 0.95 : 0.7,
-        `the price should have fallen by ${percent(share)} and moved by ${percent(move)}`,
-      );
-    } else if (
-      share < YIELD_MIN &&
-      usual !== undefined &&
-      (usualShare < YIELD_MIN || isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE))
-    ) {
-      doubted.add(payment);
-      yield size(payment, action.value * 100, 0.85, `it is ${percent(share)} of the price; others are ${usual}`);
-    }
+    const doubt = denied.has(payment)
+      ? deniedSize(payment, payments, denied)
+      : (oldBasisSize(history, payment, payments) ?? smallSize(payment, payments, hundredfold));
+    if (doubt === undefined) continue;
+    doubted.add(payment);
+    yield doubt;
   }
 }
 
+/** Whether a dividend is too large for the move of its day. */
+const isDenied = ({ yield: share, move, sigma }: Payment) =>
+  share > YIELD_SHOWN &&
+  move + share > (share > YIELD_LARGE ? SIGMAS_MISSED_LARGE : SIGMAS_MISSED) * sigma &&
+  move > -share / 2;
+
+/** A size that the price denies, unless it paid as much at other times. */
+function deniedSize(payment: Payment, payments: readonly Payment[], denied: ReadonlySet<Payment>): Doubt | undefined {
+  const { action, yield: share, move } = payment;
+  const others = neighboursOf(payment, payments).filter((other) => !denied.has(other));
+  const alike = others.filter((other) => isWithin(share / other.yield, ALIKE));
+  if (alike.length > 0 && 2 * alike.length >= others.length) return undefined;
+  const isHundredfold =
+    others.length === 0
+      ? share / 100 >= YIELD_LEAST && share / 100 < YIELD_MOST
+      : isWithin(share / 100 / median(others.map((other) => other.yield)), ALIKE_HUNDREDFOLD);
+  return size(
+    payment,
+    isHundredfold ? action.value / 100 : null,
+    share > YIELD_LARGE ? 0.95 : 0.7,
+    `the price should have fallen by ${percent(share)} and moved by ${percent(move)}`,
+  );
+}
+
+/** A size told on the basis of shares before a split of the same days: neither others nor the price have it. */
+function oldBasisSize(history: NameHistory, payment: Payment, payments: readonly Payment[]): Doubt | undefined {
+  const { action, yield: share } = payment;
+  const split = history.actions.find(
+    (other) =>
+      RATIO_TYPES.has(other.action.type) &&
+      Math.abs(other.action.exDay - action.exDay) <= 5 &&
+      Math.abs(other.action.value - 1) > 0.2,
+  )?.action;
+  if (split === undefined || payments.length < 2) return undefined;
+  const usualShare = median(payments.map((other) => other.yield));
+  const isOldBasis = isNear(share / split.value, usualShare, 0.35) && !isNear(share, usualShare, 0.6);
+  if (!isOldBasis || equalsNeighbour(payment, payments) || logOdds(payment, 1 / split.value) < -LOG_ODDS_CLEAR)
+    return undefined;
+  return size(
+    payment,
+    action.value / split.value,
+    0.85,
+    `it is ${round(share / usualShare)} times as much of the price as others, and the shares were split ${split.value} for 1 at the same time`,
+  );
+}
+
+/** A hundredth of what others are, or of what the price falls by whenever the name pays. */
+function smallSize(payment: Payment, payments: readonly Payment[], hundredfold: number): Doubt | undefined {
+  const { action, yield: share } = payment;
+  if (share >= YIELD_MIN) return undefined;
+  if (hundredfold > 0.5)
+    return size(
+      payment,
+      action.value * 100,
+      Math.min(hundredfold, 0.85),
+      `it is ${percent(share)} of the price, as others are, and on these days the price falls by a hundred times as much`,
+    );
+  const neighbours = neighboursOf(payment, payments);
+  if (neighbours.length === 0 || equalsNeighbour(payment, payments)) return undefined;
+  const usual = median(neighbours.map((other) => other.action.value));
+  const usualShare = median(neighbours.map((other) => other.yield));
+  const isHundredth =
+    isNear(usual / action.value, 100, HUNDREDTH_TOLERANCE) && isWithin(usualShare / share / 100, ALIKE);
+  if (!isHundredth || logOdds(payment, 100) < -LOG_ODDS_CLEAR) return undefined;
+  return size(payment, action.value * 100, 0.85, `it is ${percent(share)} of the price; others near it are ${usual}`);
+}
+
+/**
+ * Chance that all dividends of a name are a hundredth of what they should be, as its price has it: of names that pay so
+ * little each time, one in ten before the price is looked at.
+ */
+function hundredfoldProbability(payments: readonly Payment[]): number {
+  const small = payments.filter((payment) => payment.yield < YIELD_MIN);
+  if (2 * small.length <= payments.length || small.length < 2) return 0;
+  const sum = small.reduce((total, payment) => total + logOdds(payment, 100), 0);
+  return 1 / (1 + 9 * Math.exp(-sum));
+}
+
+/** Log odds, by the move of its day, of a dividend that is so many times what is told. */
+const logOdds = ({ yield: share, move, sigma }: Payment, times: number) =>
+  logStudent((move + times * share) / sigma) - logStudent((move + share) / sigma);
+
+/** Dividends of the same kind that were paid just before and after. */
+function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[] {
+  const alike = payments.filter((other) => other.action.type === payment.action.type);
+  const at = alike.indexOf(payment);
+  return alike.slice(Math.max(0, at - NEIGHBOURS), at + NEIGHBOURS + 1).filter((other) => other !== payment);
+}
+
+/** Whether the dividend before it or after it is the same part of the price, and the same amount. */
+function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolean {
+  const alike = payments.filter((other) => other.action.type === payment.action.type);
+  const at = alike.indexOf(payment);
+  return [alike[at - 1], alike[at + 1]].some(
+    (other) =>
+      other !== undefined &&
+      isNear(other.action.value / payment.action.value, 1, DUPLICATE_TOLERANCE) &&
+      isWithin(other.yield / payment.yield, ALIKE),
+  );
+}
+
 function* duplicates(payments: readonly Payment[], doubted: ReadonlySet<Payment>): Generator<Doubt> {
+  const gaps = payments.map(({ action }, i) => (i === 0 ? 0 : action.exDay - payments[i - 1]!.action.exDay));
   for (let i = 1; i < payments.length; i++) {
     const [first, second] = [payments[i - 1]!, payments[i]!];
-    if (second.action.exDay - first.action.exDay > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second))
-      continue;
+    if (gaps[i]! > DUPLICATE_DAYS || doubted.has(first) || doubted.has(second)) continue;
     if (!isNear(second.action.value / first.action.value, 1, DUPLICATE_TOLERANCE)) continue;
+    // Some names pay every week, and a price that falls twice was paid out of twice.
+    const others = gaps.filter((_, j) => j > 0 && j !== i);
+    const isUsual = others.length > 1 && gaps[i]! > 0 && 2 * gaps[i]! > median(others);
+    if (isUsual || [first, second].every((payment) => logOdds(payment, 0) < -LOG_ODDS_CLEAR)) continue;
     // The one on whose day the price fell as it should is kept.
     const misses = [first, second].map(({ move, yield: share }) => Math.abs(move + share));
     const wrong = misses[0]! >= misses[1]! ? first : second;
@@ -149,13 +230,16 @@ function* unadjusted(
   const column = ADJUSTED.find((name) => fields.has(name));
   if (column === undefined) return;
   const panel = fields.get(column)!;
-  const factor = (bar: number) => panel[rows[bar]! * identifiers.length + position]! / close[bar]!;
+  const adjusted = (bar: number) => panel[rows[bar]! * identifiers.length + position]!;
+  const factor = (bar: number) => adjusted(bar) / close[bar]!;
   for (const payment of payments) {
     const { bar, yield: share } = payment;
     const step = factor(bar) / factor(bar - 1);
     const due = 1 / (1 - share);
-    if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1 || Math.abs(step - due) < 0.5 * share)
-      continue;
+    if (share < YIELD_ADJUSTED_MIN || !Number.isFinite(step) || share >= 1) continue;
+    const unit = lastDigit(Array.from({ length: Math.min(bar, ROUNDING_BARS) + 1 }, (_, i) => adjusted(bar - i)));
+    const rounding = unit / 2 / adjusted(bar) + unit / 2 / adjusted(bar - 1);
+    if (Math.abs(step - due) < 0.5 * share + rounding) continue;
     yield {
       ...about(payment, 'dividend_not_adjusted'),
       confidence: 0.9,
@@ -201,6 +285,20 @@ function median(values: readonly number[]): number {
   return ordered[ordered.length >> 1]!;
 }
 
+/** One of the last decimal that the vendor writes. */
+function lastDigit(values: Iterable<number>): number {
+  let decimals = 0;
+  for (const value of values) decimals = Math.max(decimals, decimalsOf(value));
+  return 10 ** -decimals;
+}
+
+function decimalsOf(value: number): number {
+  for (let decimals = 0; decimals < DECIMALS_MAX; decimals++)
+    if (Number(value.toFixed(decimals)) === value) return decimals;
+  return DECIMALS_MAX;
+}
+
+const isWithin = (ratio: number, factor: number) => Math.abs(Math.log(ratio)) <= Math.log(factor);
 const isNear = (value: number, to: number, tolerance: number) => Math.abs(value / to - 1) < tolerance;
 const percent = (share: number) => `${Math.round(share * 1e4) / 100} %`;
 const round = (value: number) => Math.round(value * 1e4) / 1e4;

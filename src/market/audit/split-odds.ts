@@ -159,7 +159,7 @@ function logRealDensity(move: number, usual: number): number {
 }
 
 /** Log density of Student's t with four degrees of freedom. */
-const logStudent = (z: number) => Math.log(0.375) - 2.5 * Math.log(1 + (z * z) / 4);
+export const logStudent = (z: number) => Math.log(0.375) - 2.5 * Math.log(1 + (z * z) / 4);
 
 interface VolumeReading {
   readonly ratio: number;

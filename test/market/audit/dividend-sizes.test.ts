@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import { auditMarket } from '#market/audit/audit-market.js';
+import { emptyPanel } from '#market/serving/panels.js';
+
+const FIRST = 19_000;
+const QUARTER = 63;
+
+interface Payer {
+  readonly price: number;
+  /** Width of the uniform daily move. */
+  readonly noise: number;
+  /** Amount by payment, as told. */
+  readonly told: readonly number[];
+  /** What the price falls by, where that is another amount. */
+  readonly paid?: readonly number[];
+  readonly every?: number;
+  /** Price multiplied from half of the history on, with the action of a split. */
+  readonly consolidation?: number;
+}
+
+const action = (type: 'DIVIDEND' | 'SPLIT', row: number, value: number): CorporateAction => ({
+  identifier: 'A',
+  type,
+  value,
+  exDay: FIRST + row,
+  payDay: null,
+  status: null,
+  announcedDay: null,
+  related: null,
+  subscriptionPrice: null,
+});
+
+/** Doubts about dividends of one name whose price falls by what it pays, with what they propose. */
+function doubtsOf({ price, noise, told, paid = told, every = QUARTER, consolidation = 1 }: Payer) {
+  const random = counterRandom({ seed: 11, stream: 3 });
+  const sessions = (told.length + 1) * every;
+  const half = every * Math.floor(told.length / 2) + Math.floor(every / 2);
+  const close = emptyPanel(sessions);
+  let last = price;
+  for (let t = 0; t < sessions; t++) {
+    const payment = t > 0 && t % every === 0 ? paid[t / every - 1]! : 0;
+    last = (last - payment) * (1 + noise * (random.uniform() - 0.5)) * (t === half ? consolidation : 1);
+    close[t] = last;
+  }
+  const { doubts } = auditMarket(
+    {
+      identifiers: ['A'],
+      dates: Int32Array.from({ length: sessions }, (_, t) => FIRST + t),
+      fields: new Map([['CLOSE', close]]),
+      reference: { columns: [], rows: new Map() },
+      actions: [
+        ...told.map((value, i) => action('DIVIDEND', (i + 1) * every, value)),
+        ...(consolidation === 1 ? [] : [action('SPLIT', half, 1 / consolidation)]),
+      ],
+      universes: [],
+    },
+    'none',
+    () => {},
+  );
+  return doubts
+    .filter(({ kind }) => kind.startsWith('dividend'))
+    .map(({ kind, date, repair }) => ({
+      kind,
+      row: Math.round(Date.parse(date) / 86_400_000) - FIRST,
+      value: repair?.kind === 'replace_action' ? repair.value : repair?.kind,
+    }));
+}
+
+test.each([
+  ['0.26 on 480', { price: 480, noise: 0.03, told: Array<number>(12).fill(0.26) }],
+  ['0.04 on 480', { price: 480, noise: 0.08, told: Array<number>(12).fill(0.04) }],
+  ['0.02 on 150', { price: 150, noise: 0.04, told: Array<number>(12).fill(0.02) }],
+  ['0.02 on 150, twice', { price: 150, noise: 0.04, told: [0.02, 0.02] }],
+  ['1.2 on 400, then on 4000', { price: 400, noise: 0.03, told: Array<number>(12).fill(1.2), consolidation: 10 }],
+] satisfies readonly [string, Payer][])('a dividend as its neighbours are is of the right size: %s', (_, payer) => {
+  expect(doubtsOf(payer)).toEqual([]);
+});
+
+test('a hundredth of its neighbours is doubted, and put right', () => {
+  const told = [0.5, 0.5, 0.5, 0.005, 0.5, 0.5];
+  const paid = told.map(() => 0.5);
+  expect(doubtsOf({ price: 50, noise: 0.02, told, paid })).toEqual([
+    { kind: 'dividend_size', row: 4 * QUARTER, value: 0.5 },
+  ]);
+});
+
+test('dividends that are all a hundredth of what the price falls by are doubted, each of them', () => {
+  const told = Array<number>(8).fill(0.01);
+  const doubts = doubtsOf({ price: 50, noise: 0.02, told, paid: told.map(() => 1) });
+  expect(doubts).toEqual(told.map((_, i) => ({ kind: 'dividend_size', row: (i + 1) * QUARTER, value: 1 })));
+});
+
+test('an annual dividend that a rise hides once is of the right size when its neighbours are', () => {
+  const told = Array<number>(6).fill(2);
+  const paid = told.map((value, i) => (i === 3 ? -value : value));
+  expect(doubtsOf({ price: 50, noise: 0.02, told, paid })).toEqual([]);
+});
+
+test('a dividend that is paid every week is no duplicate', () => {
+  expect(doubtsOf({ price: 50, noise: 0.02, told: Array<number>(30).fill(0.1), every: 7 })).toEqual([]);
+});

@@ -91,6 +91,55 @@ print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.impo
     ]);
   });
 
+  test('cells without a value are none in small frames as in large ones, and what cannot be sent is named', async () => {
+    const said = await outputOf(`
+import decimal, pandas
+import divisor.frames
+d = Divisor()
+days = pandas.date_range("2024-01-01", periods=4, freq="B")
+frame = pandas.DataFrame({"identifier": "A", "date": days, "CLOSE": pandas.array([1.5, 2.5, 3.5, 4.5], dtype="Float64")})
+frame["VOLUME"] = pandas.array([1, 2, 3, pandas.NA], dtype="Int64")
+frame["EXACT"] = [decimal.Decimal("0.25"), None, decimal.Decimal("NaN"), decimal.Decimal("1.5")]
+frame["GAP"] = pandas.Series([1.0, pandas.NA, pandas.NaT, None], dtype=object)
+sent = divisor.frames.split("market", frame)["data"]
+def rows_of(name):
+    return d.import_tables(name, {"market": frame})["rows"]["market"]
+small = rows_of("Small")
+divisor.frames.LARGE_CELLS = 0
+large = rows_of("Large")
+divisor.frames.LARGE_CELLS = 100_000
+def refused(**columns):
+    try:
+        d.import_tables("X", {"market": frame.assign(**columns)})
+    except ValueError as failure:
+        return str(failure)
+print(json.dumps([[row[2:] for row in sent], small, large, refused(EXACT=[1, {"a": 1}, 2, 3]), refused(EXACT=[1, 2, 3, decimal.Decimal("Infinity")])]))`);
+    expect(said).toEqual([
+      [
+        [1.5, 1, 0.25, 1],
+        [2.5, 2, null, null],
+        [3.5, 3, null, null],
+        [4.5, null, 1.5, null],
+      ],
+      4,
+      4,
+      expect.stringMatching(/^EXACT of the table market is dict .*, which cannot be sent, in row 1 \(1\)\.$/) as string,
+      expect.stringMatching(/^EXACT of the table market is Infinity, .* in row 3 \(3\)\.$/) as string,
+    ]);
+  });
+
+  test('has every figure of the performance in one frame', async () => {
+    const said = await outputOf(`
+d = Divisor()
+frame = d.frames.statistics("PY")
+answer = Divisor(frames=False).request("GET", "/analytics/PY/performance")
+own = {**answer["metrics"], **answer["statistics"]}
+same = [bool(frame.loc[name, "PY"] == value) for name, value in own.items() if value is not None]
+against = answer["benchmark_statistics"] or {}
+print(json.dumps([all(same), len(same) > 9, {"sortino_ratio", "cvar_95", "skewness", "hit_rate"} <= set(frame.index), all(name in frame.index for name in against)]))`);
+    expect(said).toEqual([true, true, true, true]);
+  });
+
   test('exports a table as a frame, the same that pandas reads from CSV', async () => {
     const said = await outputOf(`
 import pandas

@@ -152,7 +152,7 @@ class Divisor:
             warn_of_adjusted(tables.get("market"))
         if any(is_large(table) for table in tables.values()):
             return self._import_frames(name, tables, fields)
-        body = {"name": name, "tables": {dataset: split(table) for dataset, table in tables.items()}, **fields}
+        body = {"name": name, "tables": {dataset: split(dataset, table) for dataset, table in tables.items()}, **fields}
         return self.request("POST", "/data/import", body)
 
     def _import_frames(self, name: str, tables: Mapping[str, Any], fields: Mapping[str, Any]) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .optional import package
@@ -215,7 +216,8 @@ def as_frame(table: Any) -> Any:
 def check(name: str, table: Any) -> None:
     """What a table cannot be sent with is told before it is.
 
-    :raises ValueError: for a Series without names, levels of an index that would be one column, and infinite numbers
+    :raises ValueError: for a Series without names, levels of an index that would be one column, infinite numbers, and
+        cells that are no value of JSON
     """
     if not hasattr(table, "iloc"):
         return
@@ -235,14 +237,49 @@ def check(name: str, table: Any) -> None:
         )
     for at, column in enumerate(table.columns):
         values = table.iloc[:, at]
+        if values.dtype.kind == "O":
+            _check_cells(name, column, values)
         if values.dtype.kind != "f":
             continue
-        infinite = values.abs() == float("inf")
+        infinite = (values.abs() == float("inf")).fillna(False).to_numpy(dtype=bool)
         if infinite.any():
-            row = int(infinite.to_numpy().argmax())
+            row = int(infinite.argmax())
             raise ValueError(
                 f"{column} of the table {name} is {values.iloc[row]} in row {row} ({table.index[row]}): a finite number is needed, or NaN for none."
             )
+
+
+def _check_cells(name: str, column: Any, values: Any) -> None:
+    """Looks at each kind of cell once, at each cell only of kinds that may be none."""
+    kinds = {type(value) for value in values}
+    if all(issubclass(kind, (str, bool, int)) or kind is type(None) for kind in kinds):
+        return
+    for row, value in enumerate(values):
+        try:
+            _cell(value)
+        except ValueError as cause:
+            raise ValueError(f"{column} of the table {name} is {cause} in row {row} ({values.index[row]}).") from None
+
+
+def _cell(value: Any) -> Any:
+    """A cell as JSON has it; what is no value, in the way of any library, is null.
+
+    :raises ValueError: for what cannot be sent
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, (float, Decimal)):
+        number = float(value)
+        if number in (float("inf"), float("-inf")):
+            raise ValueError(f"{value}, where a finite number is needed, or NaN for none,")
+        return None if number != number else number
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if hasattr(value, "isoformat"):
+        return value
+    if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
+        return _cell(value.item()) if value.dtype.kind != "M" else _cell(pandas.Timestamp(value))
+    raise ValueError(f"{type(value).__name__} {str(value)[:40]!r}, which cannot be sent,")
 
 
 def warn_of_adjusted(table: Any) -> None:
@@ -287,19 +324,19 @@ def assert_long(table: Any) -> None:
     )
 
 
-def split(table: Any) -> Mapping[str, Any]:
-    """A table in the three members the service reads."""
+def split(name: str, table: Any) -> Mapping[str, Any]:
+    """A table in the three members the service reads.
+
+    :raises ValueError: with column and row of a cell that cannot be sent
+    """
     if isinstance(table, Mapping):
-        return table
+        return _sendable(name, table) if table.keys() >= {"columns", "data"} else table
     if hasattr(table, "to_dict"):
-        return _without_gaps(long(table).to_dict("split"))
+        return _sendable(name, long(table).to_dict("split"))
     rows: Sequence[Mapping[str, Any]] = list(table)
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    return {
-        "index": list(range(len(rows))),
-        "columns": columns,
-        "data": [[row.get(name) for name in columns] for row in rows],
-    }
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    data = [[row.get(column) for column in columns] for row in rows]
+    return _sendable(name, {"index": list(range(len(rows))), "columns": columns, "data": data})
 
 
 def long(frame: Any) -> Any:
@@ -349,6 +386,20 @@ def _label(index: Any, level: int) -> Optional[str]:
     return "identifier" if str(name).lower() in _NAMES else str(name)
 
 
-def _without_gaps(table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """NaN and NaT are null on the wire."""
-    return {**table, "data": [[None if cell != cell else cell for cell in row] for row in table["data"]]}
+def _sendable(name: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The table with cells as JSON has them."""
+    data = []
+    for at, row in enumerate(table["data"]):
+        try:
+            data.append([_cell(cell) for cell in row])
+        except ValueError:
+            for column, cell in zip(table["columns"], row):
+                _named_cell(name, column, at, cell)
+    return {**table, "data": data}
+
+
+def _named_cell(name: str, column: Any, row: int, value: Any) -> None:
+    try:
+        _cell(value)
+    except ValueError as cause:
+        raise ValueError(f"{column} of the table {name} is {cause} in row {row}.") from None

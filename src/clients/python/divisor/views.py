@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Iterable, List, Mapping, Optional, Tuple, Union, cast
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Mapping, Optional, Tuple, Union, cast
 
 import pandas
 
@@ -21,6 +21,12 @@ Ids = Union[str, Iterable[str]]
 def ids_of(named: Tuple[Ids, ...]) -> List[str]:
     """Ids that a method is called with, one by one or as a list."""
     return [one for each in named for one in ([each] if isinstance(each, str) else each)]
+
+
+def _statistics(answer: "c.PerformanceView") -> Dict[str, Any]:
+    own: Dict[str, Any] = {**flat(answer["metrics"]), "observations": answer["observations"], **flat(answer["statistics"])}
+    against = flat(answer["benchmark_statistics"] or {})
+    return {**own, **{f"benchmark_{name}" if name in own else name: value for name, value in against.items()}}
 
 
 class Frames:
@@ -87,6 +93,13 @@ class Frames:
     def metrics(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
         """Returns, volatility, Sharpe ratio, drawdown and so on, a column each run."""
         found = {one: flat(self._api.get_performance(one, **query)["metrics"]) for one in ids_of(index_ids)}
+        return pandas.DataFrame(found).astype("float64", errors="ignore")
+
+    def statistics(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
+        """All figures of `performance`, a column each run: metrics, the distribution of returns (Sortino ratio, CVaR,
+        skewness, hit rate), and those against the benchmark (information ratio, captures; NaN without one), which begin
+        with `benchmark_` where a metric has their name. The table of drawdowns is `drawdowns`."""
+        found = {one: _statistics(self._api.get_performance(one, **query)) for one in ids_of(index_ids)}
         return pandas.DataFrame(found).astype("float64", errors="ignore")
 
     def performance(self, index_id: str, **query: Any) -> "DataFrame":

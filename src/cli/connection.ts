@@ -2,9 +2,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import {
   createDivisorClient,
   DivisorError,
+  LateAnswerError,
   UnreachableError,
   type DivisorClient,
 } from '#clients/typescript/divisor.js';
+import { patientFetch } from './patient-fetch.js';
 import type { Settings } from './settings.js';
 import { takenAtStart } from './taken-at-start.js';
 import { UsageError } from './usage-error.js';
@@ -20,6 +22,8 @@ export const EXIT = {
   found: 3,
   /** Nothing answers at the address. */
   unreachable: 69,
+  /** The service took the request and did not answer in time: the work may still go on. */
+  late: 74,
   /** The service failed by a defect of its own. */
   defect: 70,
   /**
@@ -57,6 +61,9 @@ export const CONNECTION_HELP: readonly (readonly [string, string])[] = [
 
 const HOW_TO_REACH = 'Start one with `divisor serve`, or leave --url and DIVISOR_URL out to work on a home.';
 
+const HOW_TO_LOOK =
+  'The work may still go on: look at `divisor jobs` and `divisor stores`, and at the log of the service, before asking again.';
+
 /**
  * Calls `use` with a client of the service the flags name, and turns what it throws into an exit status and one
  * sentence.
@@ -71,12 +78,14 @@ export async function connected(
     throw new UsageError('--data-roots is for a home opened by the command; a service has its own');
   const here: { settings?: Settings } = {};
   try {
-    if (url !== undefined) return await use(createDivisorClient({ url, key: environment['DIVISOR_API_KEY'] }));
+    if (url !== undefined)
+      return await use(createDivisorClient({ url, key: environment['DIVISOR_API_KEY'], fetch: patientFetch }));
     return await inProcess(flags, environment, (client, settings) => {
       here.settings = settings;
       return use(client);
     });
   } catch (failure) {
+    if (failure instanceof LateAnswerError) return say(EXIT.late, `${failure.message} ${HOW_TO_LOOK}`);
     if (failure instanceof UnreachableError)
       return say(EXIT.unreachable, `${failure.message} ${url === undefined ? '' : HOW_TO_REACH}`.trim());
     if (failure instanceof DivisorError) return say(statusOf(failure), explain(failure, here.settings));
@@ -120,7 +129,11 @@ async function inProcess(
   const running = await start(settings, createLog('error'));
   try {
     await running.service.resumed;
-    const client = createDivisorClient({ url: running.server.url, key: `dvs_${id}_${secret}` });
+    const client = createDivisorClient({
+      url: running.server.url,
+      key: `dvs_${id}_${secret}`,
+      fetch: patientFetch,
+    });
     for (const { code, message } of await takenAtStart(client))
       if (code === 'HISTORY_CHANGED') process.stderr.write(`warning: ${code}: ${message}\n`);
     return await use(client, settings);

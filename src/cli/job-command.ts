@@ -160,6 +160,7 @@ const STATUSES = [
   ['64', 'wrong usage'],
   ['69', 'nothing answers at the address'],
   ['70', 'the service failed; its log says why'],
+  ['74', 'the service did not answer in time, and the work may still go on: look before asking again'],
   ['75', 'busy, stopping, without data, or a job of the same id runs another request: try again'],
   ['77', 'the key is missing, wrong or lacks the scope'],
   ['130', 'interrupted; the job was cancelled'],

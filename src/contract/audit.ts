@@ -3,7 +3,7 @@ import { AuditEntry, AuditHead, AuditSeal, AUDITED_KINDS } from '#domain/documen
 import { PublicKey } from '#domain/documents/publication-document.js';
 import { isMoment, MOMENT } from '#domain/moment.js';
 import { routes } from './route.js';
-import { LOG_MEDIA } from './publication.js';
+import { LOG_MEDIA } from './media-formats.js';
 
 export const AuditLog = z
   .strictObject({

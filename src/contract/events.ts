@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
 import { Id, IsoDate } from '#domain/shape.js';
+import { CALENDAR_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 
 const KINDS = Object.keys(EVENT_KINDS) as [EventKind, ...EventKind[]]; // Object.keys returns plain strings.
@@ -11,8 +12,6 @@ const meanings = Object.entries(EVENT_KINDS)
 /** Most indices that a client names. */
 const IDS_MAX = 200;
 
-export const EVENT_FORMATS = { json: 'application/json', ics: 'text/calendar' } as const;
-
 export const EventsQuery = z.strictObject({
   from: IsoDate.optional().meta({ description: 'First day; today (UTC) unless given.' }),
   to: IsoDate.optional().meta({ description: 'Last day; 366 days after the first unless given, at most ten years.' }),
@@ -22,7 +21,6 @@ export const EventsQuery = z.strictObject({
     .max(KINDS.length)
     .default([])
     .meta({ description: `Kinds of events; every one unless given. ${meanings}.` }),
-  format: z.enum(['json', 'ics']).optional().meta({ description: 'Instead of `Accept`.' }),
 });
 export type EventsQuery = z.infer<typeof EventsQuery>;
 
@@ -64,7 +62,7 @@ export const eventRoutes = routes({
     description:
       'With `format=ics` or `Accept: text/calendar` a calendar file (RFC 5545) to subscribe to. Holidays and expiries are those of the calendars of the indices.',
     query: EventsQuery,
-    success: { status: 200, description: 'The events.', schema: EventsView, media: [EVENT_FORMATS.ics] },
+    success: { status: 200, description: 'The events.', schema: EventsView, media: [CALENDAR_MEDIA] },
     errors: ['INVALID_RANGE', 'INDEX_NOT_FOUND', 'DOCUMENT_UNREADABLE'],
   },
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AsKnownOnText } from '#domain/documents/as-known-on.js';
 import { EXPORT_NAMES, EXPORTS } from '#domain/exports/catalogue.js';
 import type { ExportTable } from '#domain/exports/export-table.js';
-import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { routes } from './route.js';
 import { runState, whichRun } from './run-state.js';
@@ -49,7 +49,6 @@ export const exportRoutes = routes({
         description:
           'Reference column of the groups of `exposures` (SECTOR unless given) or of the issuers of `limits` and `breaches` (ISSUER), or IDENTIFIER.',
       }),
-      format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
     }),
     success: {
       status: 200,

@@ -2,7 +2,7 @@ import { NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
 import { ERRORS, type ErrorCode } from '#domain/refusal.js';
 import { ErrorEnvelope } from './common.js';
 import { PARAMETER_EXAMPLES, type ExampleAnswers } from './examples.js';
-import { queryOf } from './callback.js';
+import { queryOf } from './common-query.js';
 import type { Body, Route, Success } from './route.js';
 import { createSchemaRegistry, type JsonSchema, type SchemaRegistry } from './schema-registry.js';
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { Id, IsoDate } from '#domain/shape.js';
+import { LOG_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
 import { whichRun } from './run-state.js';
 
@@ -44,9 +45,6 @@ export const PublishedLog = z
 export const PublicKeys = z
   .strictObject({ keys: z.array(PublicKey).meta({ description: 'Oldest first.' }) })
   .meta({ id: 'PublicKeys' });
-
-/** Media type of a log as lines of JSON. */
-export const LOG_MEDIA = 'application/x-ndjson';
 
 const params = z.strictObject({ index_id: Id });
 const tag = 'publication';

@@ -1,8 +1,8 @@
 import { EXPORT_FORMATS, FORMAT_NAMES, type ExportFormat } from '#domain/exports/formats.js';
 
-/** The format that a request asks for, else that of the media type its `Accept` is met by. */
-export function exportFormat(asked: ExportFormat | undefined, media: string): ExportFormat {
-  return asked ?? FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // The routes offer these alone.
+/** The format of a media type that a request is answered with. */
+export function exportFormat(media: string): ExportFormat {
+  return FORMAT_NAMES.find((name) => EXPORT_FORMATS[name].media === media)!; // The routes offer these alone.
 }
 
 /** The `Content-Type` of a format: text says how it is encoded. */

@@ -1,13 +1,4 @@
-import type { Route } from '#contract/route.js';
 import { Refusal } from '#domain/refusal.js';
-
-/** What every route answers unless something else is asked for. */
-export const JSON_TYPE = 'application/json';
-
-/** Media types that a route answers with, JSON first; none where its handler alone knows them. */
-export function offeredBy({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
-  return schema === undefined ? media : [JSON_TYPE, ...media];
-}
 
 interface Range {
   readonly type: string;

@@ -1,4 +1,5 @@
-import { queryOf, startsJobs } from '#contract/callback.js';
+import { queryOf, startsJobs } from '#contract/common-query.js';
+import { formatsOf, offeredBy } from '#contract/media-formats.js';
 import type { Body, Route } from '#contract/route.js';
 import { nonFiniteFindings } from '#domain/finite.js';
 import { LOCAL_AUTHOR, NOTE_LENGTH_MAX } from '#domain/documents/version-document.js';
@@ -10,7 +11,7 @@ import type { Precondition } from '#services/shared/preconditions.js';
 import type { AssertCallback } from './callbacks.js';
 import { readBody, uploadOf } from './body.js';
 import type { Handler, Principal, Reply, RouteRequest, Upload } from './handler.js';
-import { negotiate, offeredBy } from './negotiate.js';
+import { negotiate } from './negotiate.js';
 import { queryReader, type QueryReader } from './query.js';
 
 /** The HTTP request as an operation sees it, before any check. */
@@ -51,7 +52,7 @@ export function createOperation(
 ): Operation {
   const readQuery: QueryReader = route.openQuery === true ? () => ({}) : queryReader(queryOf(route));
   const isCalledBack = startsJobs(route);
-  const offered = offeredBy(route);
+  const [offered, formats] = [offeredBy(route), formatsOf(route)];
   const idNames = [...route.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]!);
 
   const mayFollow = route.scope !== 'open' && route.withoutMarket !== true;
@@ -65,9 +66,18 @@ export function createOperation(
     const query = readQuery(searchOf(exchange.request.url));
     if (isCalledBack && typeof query['callback'] === 'string') assertCallback(query['callback']);
     // A format in the query counts before what the header says.
-    const accept = query['format'] === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
-    const media = offered.length === 0 ? '' : negotiate(accept, offered);
-    return handler(new AskedRequest(exchange, principal, { params, query, media }, { declared: route.body, sent }));
+    const { format, ...asked } = query;
+    const named = typeof format === 'string' ? formats.get(format) : undefined;
+    const accept = format === undefined ? (exchange.request.headers.get('accept') ?? undefined) : undefined;
+    const media = named ?? (offered.length === 0 ? '' : negotiate(accept, offered));
+    return handler(
+      new AskedRequest(
+        exchange,
+        principal,
+        { params, query: named === undefined ? query : asked, media },
+        { declared: route.body, sent },
+      ),
+    );
   };
 
   /**

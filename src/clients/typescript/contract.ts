@@ -8219,7 +8219,7 @@ export interface Operations {
   };
   /** Levels, figures and correlations of several stored runs on the dates that all of them have. */
   compareRuns: {
-    request: { readonly query: { readonly ids: readonly RunOf[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } };
+    request: { readonly query: { readonly ids: readonly RunOf[]; readonly benchmark?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: CompareView;
   };
   /** The stored record of a run. */
@@ -8309,7 +8309,7 @@ export interface Operations {
   };
   /** What corporate actions did to an index and are going to do: weight, shares and divisor before and after. */
   getIndexActions: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined; readonly format?: 'json' | 'csv' | undefined; readonly table?: 'actions' | 'constituents' | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly from?: string | undefined; readonly to?: string | undefined; readonly table?: 'actions' | 'constituents' | undefined; readonly format?: 'json' | 'csv' | undefined } | undefined };
     answer: ActionsView;
   };
   /** Ordinary dividends in index points, by session and year; yield, and dividends announced. */
@@ -8319,7 +8319,7 @@ export interface Operations {
   };
   /** Weights by group and averages of datapoints through time, with concentration and turnover. */
   getExposures: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly by?: string | undefined; readonly groups?: number | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly fields?: readonly string[] | undefined; readonly benchmark?: string | undefined; readonly table?: 'groups' | 'fields' | 'concentration' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
     answer: ExposuresView;
   };
   /** A published rule of concentration watched on every session: headroom, breaches and their causes. */
@@ -8404,7 +8404,7 @@ export interface Operations {
   };
   /** A risk model with its matrices. */
   getRiskModel: {
-    request: { readonly params: { readonly model_id: string } };
+    request: { readonly params: { readonly model_id: string }; readonly query?: { readonly format?: 'json' | 'arrow' | undefined } | undefined };
     answer: RiskModelView;
   };
   /** Forget a risk model. */
@@ -8614,12 +8614,12 @@ export interface Operations {
   };
   /** Market data of one name, or the values of a series. */
   getPrices: {
-    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined } | undefined };
+    request: { readonly params: { readonly identifier: string }; readonly query?: { readonly as_known_on?: string | undefined; readonly store_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly interval?: 'native' | 'weekly' | 'monthly' | undefined; readonly columns?: readonly string[] | undefined; readonly adjust?: 'none' | 'splits' | 'total' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | undefined } | undefined };
     answer: PricesResponse;
   };
   /** Reference data and derived figures of many names at one date. */
   getAssetReferences: {
-    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined } };
+    request: { readonly query: { readonly as_known_on?: string | undefined; readonly identifiers: readonly string[]; readonly fields?: readonly string[] | undefined; readonly as_of?: string | undefined; readonly format?: 'json' | 'csv' | undefined } };
     answer: BatchReferenceResponse;
   };
   /** Reference data and universes of one name. */
@@ -8809,7 +8809,7 @@ export interface Operations {
   };
   /** The published log of an index, also of one that is deleted. */
   getPublished: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: PublishedLog;
   };
   /** Public keys that sign published logs. */
@@ -8824,7 +8824,7 @@ export interface Operations {
   };
   /** Every write of a document and every publication: by whom, when, in which request, which version. */
   getAudit: {
-    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined } | undefined };
+    request: { readonly query?: { readonly start?: string | undefined; readonly end?: string | undefined; readonly kind?: 'index' | 'strategy' | 'constraint-set' | 'template' | 'watchlist' | 'store' | 'run' | 'optimisation-run' | 'risk-model' | 'render' | 'publication' | 'data-version' | 'signing-key' | 'key' | undefined; readonly id?: string | undefined; readonly author?: string | undefined; readonly after?: number | undefined; readonly limit?: number | undefined; readonly format?: 'json' | 'ndjson' | undefined } | undefined };
     answer: AuditLog;
   };
 }

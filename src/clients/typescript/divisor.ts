@@ -1,8 +1,8 @@
 import { OPERATIONS, type ErrorDetail, type JobStatus, type OperationId, type Operations } from './contract.js';
-import { DivisorError, UnreachableError } from './errors.js';
+import { DivisorError, unanswered, UnreachableError } from './errors.js';
 
 export type * from './contract.js';
-export { DivisorError, UnreachableError } from './errors.js';
+export { DivisorError, LateAnswerError, UnreachableError } from './errors.js';
 
 export interface ClientOptions {
   /** Address of the service, `http://127.0.0.1:8080` for example. */
@@ -123,6 +123,7 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
     if (upload !== undefined || request.body !== undefined)
       headers['content-type'] = upload?.type ?? 'application/json';
     const address = new URL(pathOf(template, request), url.endsWith('/') ? url : `${url}/`);
+    const begun = performance.now();
     let response: Response;
     try {
       response = await ask(address, {
@@ -133,9 +134,9 @@ export function createDivisorClient({ url, key, fetch: ask = fetch }: ClientOpti
       });
     } catch (cause) {
       request.signal?.throwIfAborted();
-      throw new UnreachableError(`Nothing answers at ${url}.`, { cause });
+      throw unanswered(url, (performance.now() - begun) / 1000, cause);
     }
-    if (!response.ok) throw await errorOf(response);
+    if (!response.ok) throw await errorOf(response, address);
     return response;
   }
 
@@ -290,7 +291,7 @@ function eventOf(block: string): ServerEvent {
   };
 }
 
-async function errorOf(response: Response): Promise<Error> {
+async function errorOf(response: Response, address: URL): Promise<Error> {
   const text = await response.text();
   try {
     const { error } = JSON.parse(text) as { readonly error: ErrorDetail };
@@ -299,7 +300,7 @@ async function errorOf(response: Response): Promise<Error> {
     // What is no envelope is reported below.
   }
   return new UnreachableError(
-    `${response.url} answered ${response.status} without an error envelope: is it this service?`,
+    `${response.url || address.href} answered ${response.status} without an error envelope: is it this service?`,
   );
 }
 

@@ -34,5 +34,27 @@ export class DivisorError extends Error {
 
 /** Nothing answers at the address, or it does not speak as this service does. */
 export class UnreachableError extends Error {
-  override readonly name = 'UnreachableError';
+  override readonly name: string = 'UnreachableError';
+}
+
+/** The service took a request and did not answer in time: what was asked for may still go on, and may be done. */
+export class LateAnswerError extends UnreachableError {
+  override readonly name = 'LateAnswerError';
+}
+
+/** What a request that got no answer ends with, after so long. */
+export function unanswered(url: string, seconds: number, cause: unknown): UnreachableError {
+  return isLate(cause)
+    ? new LateAnswerError(`No answer came from ${url} within ${Math.round(seconds)} seconds.`, { cause })
+    : new UnreachableError(`Nothing answers at ${url}.`, { cause });
+}
+
+/** Whether `fetch` gave up on an answer: Node's does after five minutes, one that the client is given when it wants. */
+function isLate(failure: unknown): boolean {
+  const causes = [failure, failure instanceof Error ? failure.cause : undefined];
+  return causes.some(
+    (cause) =>
+      cause instanceof Error &&
+      (cause.name === 'TimeoutError' || ('code' in cause && cause.code === 'UND_ERR_HEADERS_TIMEOUT')),
+  );
 }

@@ -64,6 +64,8 @@ export const analyticsRoutes = routes({
       'CALENDAR_NOT_COVERED',
       'NO_DATA_IN_RANGE',
       'RANGE_TOO_SHORT',
+      'FX_MISSING',
+      'NUMERIC_FAILURE',
       'JOB_RUNNING',
       'NO_DATA_SOURCE',
       'NOT_SUPPORTED',

@@ -101,7 +101,6 @@ export const runViewRoutes = routes({
       ...whichRun,
       from: IsoDate.optional().meta({ description: 'First ex-date wanted; the first of the run by default.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date wanted.' }),
-      format: z.enum(['json', 'csv']).optional().meta({ description: 'Instead of `Accept`.' }),
       table: z.enum(['actions', 'constituents']).default('actions').meta({
         description:
           'Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.',
@@ -158,7 +157,6 @@ export const runViewRoutes = routes({
         .default([])
         .meta({ description: 'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.' }),
       benchmark: BenchmarkName.optional(),
-      format: z.enum(['json', 'csv', 'arrow']).optional().meta({ description: 'Instead of `Accept`.' }),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
         description: 'Of CSV and Arrow; `fields` where any are asked for, else `groups`, unless given.',
       }),

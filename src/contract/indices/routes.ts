@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { EXPORT_FORMATS, FORMAT_NAMES } from '#domain/exports/formats.js';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { compositionErrors, listingQuery, purgeQuery, ValidationReport } from '../common.js';
 import { routes } from '../route.js';
@@ -186,9 +186,6 @@ export const indexRoutes = routes({
     description:
       'JSON is the whole pack; CSV, Arrow and Excel, by `format` or else by `Accept`, are the orders of all accounts as a table.',
     params: indexPath,
-    query: z.strictObject({
-      format: z.enum(FORMAT_NAMES).optional().meta({ description: 'Instead of `Accept`.' }),
-    }),
     body: {
       schema: RebalancePackRequest,
       example: { accounts: [{ name: 'Fund', cash: 1_000_000 }], participation: 0.1 },

@@ -1,5 +1,5 @@
 import type { auditRoutes } from '#contract/audit.js';
-import { LOG_MEDIA } from '#contract/publication.js';
+import { LOG_MEDIA } from '#contract/media-formats.js';
 import type { Audit, AuditReading } from '#services/history/audit.js';
 import type { Handlers } from '../handler.js';
 import { logLines, logObject } from '../log-stream.js';

@@ -1,9 +1,9 @@
 import type { BatchReferenceResponse, dataRoutes } from '#contract/data.js';
+import { JSON_TYPE } from '#contract/media-formats.js';
 import type { Data } from '#services/data/data.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE, csvTable } from '#views/csv-table.js';
 import type { Handlers } from '../handler.js';
-import { JSON_TYPE } from '../negotiate.js';
 
 export function dataHandlers(data: Data): Handlers<typeof dataRoutes> {
   return {

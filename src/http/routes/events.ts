@@ -1,4 +1,5 @@
-import { EVENT_FORMATS, type eventRoutes, type EventsView } from '#contract/events.js';
+import type { eventRoutes, EventsView } from '#contract/events.js';
+import { JSON_TYPE } from '#contract/media-formats.js';
 import { dayFrom, type Day } from '#domain/days.js';
 import type { Events } from '#services/indices/events.js';
 import { icalendar } from '#views/icalendar.js';
@@ -6,10 +7,9 @@ import type { Handlers } from '../handler.js';
 
 export function eventHandlers(events: Events, today: () => Day): Handlers<typeof eventRoutes> {
   return {
-    async listEvents({ query, media: accepted }) {
-      const media = query.format === undefined ? accepted : EVENT_FORMATS[query.format];
+    async listEvents({ query, media }) {
       const found = await events.list(query);
-      if (media === EVENT_FORMATS.json) return { json: found };
+      if (media === JSON_TYPE) return { json: found };
       const bytes = new TextEncoder().encode(icalendarOf(found, today()));
       return {
         bytes,

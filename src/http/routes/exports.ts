@@ -9,7 +9,7 @@ import { namesEtag } from '../reply.js';
 export function exportHandlers(exports: Exports): Handlers<typeof exportRoutes> {
   return {
     async exportRun({ params: { index_id: runId, table }, query, header, media, signal }) {
-      const format = exportFormat(query.format, media);
+      const format = exportFormat(media);
       const { extension } = EXPORT_FORMATS[format];
       const { etag, stale, open } = await exports.export(
         { subject: runId, id: query.run_id },

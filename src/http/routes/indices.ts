@@ -48,8 +48,8 @@ export function indexHandlers(
         signal,
       ),
     }),
-    async packRebalance({ params, query, media, body, signal }) {
-      const format = exportFormat(query.format, media);
+    async packRebalance({ params, media, body, signal }) {
+      const format = exportFormat(media);
       const bytes = await questions.rebalancePack(params.index_id, { request: body(), format }, signal);
       if (format === 'json') return { bytes };
       const file = `${params.index_id}-orders.${EXPORT_FORMATS[format].extension}`;

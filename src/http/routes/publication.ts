@@ -1,4 +1,5 @@
-import { LOG_MEDIA, type publicationRoutes } from '#contract/publication.js';
+import { LOG_MEDIA } from '#contract/media-formats.js';
+import type { publicationRoutes } from '#contract/publication.js';
 import type { Publications } from '#services/publication/publications.js';
 import type { Handlers } from '../handler.js';
 import { logLines, logObject } from '../log-stream.js';

@@ -17,7 +17,7 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     getRebalance: async ({ params, query, signal }) =>
       viewReply(await views.rebalance(askedRun({ params, query }), params.date, signal)),
     async getIndexActions({ params, query, media, signal }) {
-      const isCsv = query.format === undefined ? media === CSV_TYPE : query.format === 'csv';
+      const isCsv = media === CSV_TYPE;
       const asked = { start: query.from, end: query.to, format: isCsv ? 'csv' : 'json', table: query.table } as const;
       const view = await views.actions(askedRun({ params, query }), asked, signal);
       return isCsv ? { bytes: view.bytes, type: CSV_CONTENT_TYPE } : viewReply(view);
@@ -25,7 +25,7 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     getDividendPoints: async ({ params, query, signal }) =>
       viewReply(await views.dividendPoints(askedRun({ params, query }), query, signal)),
     async getExposures({ params, query, media, signal }) {
-      const format = query.format ?? exposuresFormat(media);
+      const format = exposuresFormat(media);
       const { bytes } = await views.exposures(askedRun({ params, query }), { ...query, format }, signal);
       return format === 'json' ? { bytes } : { bytes, type: contentTypeOf(format) };
     },
@@ -38,7 +38,7 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
   };
 }
 
-/** The format of the media type that `Accept` is met by. */
+/** The format of the media type that is answered. */
 function exposuresFormat(media: string): 'json' | 'csv' | 'arrow' {
   if (media === ARROW_TYPE) return 'arrow';
   return media === CSV_TYPE ? 'csv' : 'json';

@@ -1,6 +1,7 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
 import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
 import { assertHeldAsOne } from '#domain/backtest/simulate/overlay-portfolio.js';
+import { assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
 import { requestedRange } from '#domain/backtest/simulate/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
@@ -165,7 +166,7 @@ export function assertOrder({ start, end }: { readonly start: string | null; rea
 
 /**
  * What a plan may not ask of a market, as far as it is known without running it.
- * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT
+ * @throws Refusal VALIDATION_FAILED, BENCHMARK_NOT_FOUND, CALENDAR_NOT_COVERED, NO_DATA_IN_RANGE, RANGE_TOO_SHORT, FX_MISSING, NUMERIC_FAILURE
  */
 export function assertRunnable(
   plan: BacktestPlan,
@@ -192,7 +193,11 @@ export function assertRunnable(
       constraintFieldFindings(strategy.constraints, market, { path: 'constraints', severity: 'error' }),
     );
   assertIdentifierBenchmark(market, request);
-  requestedRange({ document, calendar, dates: market.dates, request });
+  const range = requestedRange({ document, calendar, dates: market.dates, request });
+  const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
+  // An overlay begins with what it stands on, perhaps later than asked for.
+  if (series !== undefined && !isOverlayDocument(document))
+    assertSeriesBenchmark(series, document, { market, calendar, range });
 }
 
 function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {

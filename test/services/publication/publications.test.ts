@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Publication } from '#contract/publication.js';
 import type { Scope } from '#contract/route.js';
 import type { AuditLog } from '#contract/audit.js';
-import { LOG_MEDIA } from '#contract/publication.js';
+import { LOG_MEDIA } from '#contract/media-formats.js';
 import type { AuditEntry } from '#domain/documents/audit-document.js';
 import type { PublicationEntry, PublicKey } from '#domain/documents/publication-document.js';
 import { verifyPublished } from '#cli/verify-published.js';

@@ -2,7 +2,7 @@
 `divisor.codes` an exception for every error code."""
 
 from .client import Divisor, progress_bar
-from .errors import DivisorError, JobCancelled, JobFailed, Unreachable
+from .errors import DivisorError, JobCancelled, JobFailed, LateAnswer, Unreachable
 from .frames import Series, Table, tables, to_frame, to_series
 from .jobs import Job
 
@@ -12,6 +12,7 @@ __all__ = [
     "Job",
     "JobCancelled",
     "JobFailed",
+    "LateAnswer",
     "Series",
     "Table",
     "Unreachable",

@@ -256,17 +256,18 @@ class Operations:
         """
         return cast("c.BacktestRecordCollection", self._transport.json("GET", "/analytics/backtests", query={"limit": limit, "after": after}))
 
-    def compare_runs(self, ids: Sequence[c.RunOf], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.CompareView:
+    def compare_runs(self, ids: Sequence[c.RunOf], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> c.CompareView:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end}))
+        return cast("c.CompareView", self._transport.json("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end, "format": format}))
 
-    def compare_runs_content(self, ids: Sequence[c.RunOf], media: Literal["text/csv"], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+    def compare_runs_content(self, ids: Sequence[c.RunOf], media: Literal["text/csv"], *, benchmark: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
         """Levels, figures and correlations of several stored runs on the dates that all of them have.
 
         :param ids: 2 to 32 ids, or ID@RUN for an earlier run; 1 is enough with a benchmark.
@@ -274,8 +275,9 @@ class Operations:
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end}, accept=media)
+        return self._transport.content("GET", "/analytics/compare", query={"ids": ids, "benchmark": benchmark, "start": start, "end": end, "format": format}, accept=media)
 
     def get_record(self, index_id: str, *, run_id: Optional[str] = None) -> c.BacktestResultSummary:
         """The stored record of a run.
@@ -423,28 +425,28 @@ class Operations:
         """
         return cast("c.RebalanceView", self._transport.json("GET", f"/analytics/{word(index_id)}/rebalances/{word(date)}", query={"run_id": run_id}))
 
-    def get_index_actions(self, index_id: str, *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None, table: Optional[Literal["actions", "constituents"]] = None) -> c.ActionsView:
+    def get_index_actions(self, index_id: str, *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, table: Optional[Literal["actions", "constituents"]] = None, format: Optional[Literal["json", "csv"]] = None) -> c.ActionsView:
         """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
-        :param format: Instead of `Accept`.
         :param table: Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "format": format, "table": table}))
+        return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}))
 
-    def get_index_actions_content(self, index_id: str, media: Literal["text/csv"], *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None, table: Optional[Literal["actions", "constituents"]] = None) -> bytes:
+    def get_index_actions_content(self, index_id: str, media: Literal["text/csv"], *, run_id: Optional[str] = None, from_: Optional[c.Date] = None, to: Optional[c.Date] = None, table: Optional[Literal["actions", "constituents"]] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
         """What corporate actions did to an index and are going to do: weight, shares and divisor before and after.
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
-        :param format: Instead of `Accept`.
         :param table: Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "format": format, "table": table}, accept=media)
+        return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}, accept=media)
 
     def get_dividend_points(self, index_id: str, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.DividendPointsView:
         """Ordinary dividends in index points, by session and year; yield, and dividends announced.
@@ -455,7 +457,7 @@ class Operations:
         """
         return cast("c.DividendPointsView", self._transport.json("GET", f"/analytics/{word(index_id)}/dividend-points", query={"run_id": run_id, "start": start, "end": end}))
 
-    def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.ExposuresView:
+    def get_exposures(self, index_id: str, *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.ExposuresView:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
@@ -464,14 +466,14 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param format: Instead of `Accept`.
         :param table: Of CSV and Arrow; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "format": format, "table": table, "start": start, "end": end}))
+        return cast("c.ExposuresView", self._transport.json("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}))
 
-    def get_exposures_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, format: Optional[Literal["json", "csv", "arrow"]] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+    def get_exposures_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, run_id: Optional[str] = None, by: Optional[str] = None, groups: Optional[int] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, fields: Optional[Sequence[str]] = None, benchmark: Optional[str] = None, table: Optional[Literal["groups", "fields", "concentration"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param media: What is wanted instead of JSON.
@@ -481,12 +483,12 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param format: Instead of `Accept`.
         :param table: Of CSV and Arrow; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "format": format, "table": table, "start": start, "end": end}, accept=media)
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
     def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
@@ -624,20 +626,22 @@ class Operations:
         """
         return cast("c.RiskModelCollection", self._transport.json("GET", "/risk-models", query={"limit": limit, "after": after}))
 
-    def get_risk_model(self, model_id: str) -> c.RiskModelView:
+    def get_risk_model(self, model_id: str, *, format: Optional[Literal["json", "arrow"]] = None) -> c.RiskModelView:
         """A risk model with its matrices.
 
         :param model_id: Id of the risk model.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.RiskModelView", self._transport.json("GET", f"/risk-models/{word(model_id)}"))
+        return cast("c.RiskModelView", self._transport.json("GET", f"/risk-models/{word(model_id)}", query={"format": format}))
 
-    def get_risk_model_content(self, model_id: str, media: Literal["application/vnd.apache.arrow.stream"]) -> bytes:
+    def get_risk_model_content(self, model_id: str, media: Literal["application/vnd.apache.arrow.stream"], *, format: Optional[Literal["json", "arrow"]] = None) -> bytes:
         """A risk model with its matrices.
 
         :param model_id: Id of the risk model.
         :param media: What is wanted instead of JSON.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/risk-models/{word(model_id)}", accept=media)
+        return self._transport.content("GET", f"/risk-models/{word(model_id)}", query={"format": format}, accept=media)
 
     def delete_risk_model(self, model_id: str, *, if_match: Optional[str] = None) -> None:
         """Forget a risk model.
@@ -965,7 +969,7 @@ class Operations:
         """
         return cast("c.DataDifference", self._transport.json("GET", f"/data/stores/{word(store_id)}/versions/diff", query={"from": from_, "to": to, "limit": limit, "appended": appended}))
 
-    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> c.PricesResponse:
+    def get_prices(self, identifier: str, *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> c.PricesResponse:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
@@ -976,10 +980,11 @@ class Operations:
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns wanted, in this order; all unless given.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}))
+        return cast("c.PricesResponse", self._transport.json("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}))
 
-    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None) -> bytes:
+    def get_prices_content(self, identifier: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream"], *, as_known_on: Optional[str] = None, store_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, interval: Optional[Literal["native", "weekly", "monthly"]] = None, columns: Optional[Sequence[str]] = None, adjust: Optional[Literal["none", "splits", "total"]] = None, format: Optional[Literal["json", "csv", "arrow"]] = None) -> bytes:
         """Market data of one name, or the values of a series.
 
         :param identifier: Asset identifier, percent-encoded.
@@ -991,20 +996,22 @@ class Operations:
         :param interval: Weekly and monthly rows carry the date of the last session with data in the ISO week or month.
         :param columns: Columns wanted, in this order; all unless given.
         :param adjust: As stored; on the share basis of the latest date; or growing as a holding with dividends reinvested does.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust}, accept=media)
+        return self._transport.content("GET", f"/data/prices/{word(identifier)}", query={"as_known_on": as_known_on, "store_id": store_id, "start": start, "end": end, "interval": interval, "columns": columns, "adjust": adjust, "format": format}, accept=media)
 
-    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> c.BatchReferenceResponse:
+    def get_asset_references(self, identifiers: Sequence[str], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> c.BatchReferenceResponse:
         """Reference data and derived figures of many names at one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
         :param as_of: Values as known on this date; the latest unless given.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of}))
+        return cast("c.BatchReferenceResponse", self._transport.json("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}))
 
-    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None) -> bytes:
+    def get_asset_references_content(self, identifiers: Sequence[str], media: Literal["text/csv"], *, as_known_on: Optional[str] = None, fields: Optional[Sequence[str]] = None, as_of: Optional[c.Date] = None, format: Optional[Literal["json", "csv"]] = None) -> bytes:
         """Reference data and derived figures of many names at one date.
 
         :param identifiers: Repeated or separated by commas; duplicates are removed.
@@ -1012,8 +1019,9 @@ class Operations:
         :param as_known_on: Use the served store as it was known: the newest version at a time (of a date: its end, in UTC), or a version by its number.
         :param fields: Reference or market columns, or MARKET_CAP, FREE_FLOAT_MARKET_CAP, DIVIDEND_YIELD, VALUE_TRADED; every reference column unless given.
         :param as_of: Values as known on this date; the latest unless given.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of}, accept=media)
+        return self._transport.content("GET", "/data/reference", query={"identifiers": identifiers, "as_known_on": as_known_on, "fields": fields, "as_of": as_of, "format": format}, accept=media)
 
     def get_asset_reference(self, identifier: str, *, as_of: Optional[c.Date] = None, as_known_on: Optional[str] = None) -> c.ReferenceResponse:
         """Reference data and universes of one name.
@@ -1299,22 +1307,24 @@ class Operations:
         """Publishes the closes of a run that are not published yet: of the newest current run unless another is named."""
         return cast("c.Publication", self._transport.json("POST", f"/analytics/{word(index_id)}/publish", body=body))
 
-    def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.PublishedLog:
+    def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.PublishedLog:
         """The published log of an index, also of one that is deleted.
 
         :param start: Entries of this date and after it.
         :param end: Entries of this date and before it.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.PublishedLog", self._transport.json("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end}))
+        return cast("c.PublishedLog", self._transport.json("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}))
 
-    def get_published_content(self, index_id: str, media: Literal["application/x-ndjson"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> bytes:
+    def get_published_content(self, index_id: str, media: Literal["application/x-ndjson"], *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """The published log of an index, also of one that is deleted.
 
         :param media: What is wanted instead of JSON.
         :param start: Entries of this date and after it.
         :param end: Entries of this date and before it.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end}, accept=media)
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/published", query={"start": start, "end": end, "format": format}, accept=media)
 
     def get_published_keys(self, index_id: str) -> c.PublicKeys:
         """Public keys that sign published logs."""
@@ -1324,7 +1334,7 @@ class Operations:
         """Puts a new signing key in place of the one in use."""
         return cast("c.PublicKey", self._transport.json("POST", "/publication/keys"))
 
-    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> c.AuditLog:
+    def get_audit(self, *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.AuditLog:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param start: Entries of this day or time and after it.
@@ -1334,10 +1344,11 @@ class Operations:
         :param author: Who wrote.
         :param after: Entries after this number.
         :param limit: Most entries; all unless given.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit}))
+        return cast("c.AuditLog", self._transport.json("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}))
 
-    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None) -> bytes:
+    def get_audit_content(self, media: Literal["application/x-ndjson"], *, start: Optional[str] = None, end: Optional[str] = None, kind: Optional[Literal["index", "strategy", "constraint-set", "template", "watchlist", "store", "run", "optimisation-run", "risk-model", "render", "publication", "data-version", "signing-key", "key"]] = None, id: Optional[str] = None, author: Optional[str] = None, after: Optional[int] = None, limit: Optional[int] = None, format: Optional[Literal["json", "ndjson"]] = None) -> bytes:
         """Every write of a document and every publication: by whom, when, in which request, which version.
 
         :param media: What is wanted instead of JSON.
@@ -1348,5 +1359,6 @@ class Operations:
         :param author: Who wrote.
         :param after: Entries after this number.
         :param limit: Most entries; all unless given.
+        :param format: Instead of `Accept`.
         """
-        return self._transport.content("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit}, accept=media)
+        return self._transport.content("GET", "/audit", query={"start": start, "end": end, "kind": kind, "id": id, "author": author, "after": after, "limit": limit, "format": format}, accept=media)

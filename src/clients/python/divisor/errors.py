@@ -48,6 +48,10 @@ class Unreachable(Exception):
     """Nothing answers at the address, or it does not speak as this service does."""
 
 
+class LateAnswer(Unreachable):
+    """The service took the request and did not answer in time: what was asked for may still go on, and may be done."""
+
+
 _failed: Dict[str, Type[JobFailed]] = {}
 
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, TypeVar, Union, cast
 
-from .errors import DivisorError, Unreachable, error_of
+from .errors import DivisorError, LateAnswer, Unreachable, error_of
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
 PARQUET = "application/vnd.apache.parquet"
 # What a connection ends with that is lost.
-LOST = (ConnectionError, TimeoutError, http.client.IncompleteRead)
+LOST = (ConnectionError, TimeoutError, socket.timeout, http.client.IncompleteRead)
 
 #: Time one request may take; the wait of a poll comes on top of it.
 TIMEOUT_SECONDS = 120
-#: Time that reading and writing a large body may take.
-UPLOAD_SECONDS = 900
+#: Time that a write may take: a store of thousands of files is read in minutes, on a machine at work in more.
+WRITE_SECONDS = 7200
 #: Pause where the service names none.
 PAUSE_SECONDS = 1.0
 #: Codes that say that nothing was done and that it may be tried again.
@@ -121,7 +122,7 @@ class Transport:
         address = path + search(query)
 
         def once() -> Any:
-            return self._once(method, address, data, headers, TIMEOUT_SECONDS)
+            return self._once(method, address, data, headers, TIMEOUT_SECONDS if method == "GET" else WRITE_SECONDS)
 
         return self.retried(once)
 
@@ -131,7 +132,7 @@ class Transport:
 
         def once() -> Any:
             try:
-                with self._once("POST", path + search(query), pieces(), headers, UPLOAD_SECONDS) as response:
+                with self._once("POST", path + search(query), pieces(), headers, WRITE_SECONDS) as response:
                     return json.loads(response.read())
             except LOST as cause:
                 raise Unreachable(f"The connection to {self.url} was lost.") from cause
@@ -184,6 +185,12 @@ class Transport:
             with refused:
                 raise error_of(refused.read(), refused.code, refused.headers, refused.url) from None
         except (urllib.error.URLError, *LOST) as cause:
+            # A connection that is not made in time is wrapped by urllib; an answer that does not come is not.
+            if isinstance(cause, socket.timeout):
+                raise LateAnswer(
+                    f"No answer came from {self.url} within {timeout:g} seconds. What was asked for may still go on: "
+                    "look at it before asking again."
+                ) from cause
             raise Unreachable(f"Nothing answers at {self.url}.") from cause
 
 

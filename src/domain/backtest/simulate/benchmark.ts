@@ -11,7 +11,8 @@ import type { Composer, Compositions } from './compositions.js';
 import { bookDays, indexBook, indexTerms } from './index-run.js';
 import type { BacktestRequest } from '../plan.js';
 import { lastAtMost } from '../../search.js';
-import { formatDay, type Day } from '../../days.js';
+import type { Day } from '../../days.js';
+import { currencyOf, notAboveZero, rateMissing } from './series-benchmark.js';
 import { coverageOf, type CalendarCoverage } from './window.js';
 
 /** An external benchmark over a run. */
@@ -156,24 +157,15 @@ function externalLevels(
   { from, to }: Pick<Span, 'from' | 'to'>,
 ): Float64Array {
   const { identifier } = series;
-  const currency = series.currency ?? sm.market.currency ?? document.currency;
+  const currency = currencyOf(series, sm.market, document);
   const rates = currency === document.currency ? null : rateSeries(sm, currency, document.currency);
   return Float64Array.from({ length: to - from + 1 }, (_, at) => {
     const day = sm.sessions[from + at]!;
     const close = closeOn(series, day);
-    if (close <= 0)
-      throw new Refusal(
-        'NUMERIC_FAILURE',
-        `The benchmark ${identifier} is ${close} on ${formatDay(day)}; a level greater than 0 is needed.`,
-      );
+    if (close <= 0) throw notAboveZero(identifier, close, day);
     const rate = rates === null || close !== close ? 1 : rates?.[from + at];
     if (rate !== undefined && rate === rate) return close * rate;
-    const pair = pairOf(currency, document.currency);
-    throw new Refusal(
-      'FX_MISSING',
-      `The benchmark ${identifier} needs the exchange rate ${pair}, which the store does not hold on ${formatDay(day)}.`,
-      { identifier, pair },
-    );
+    throw rateMissing(identifier, pairOf(currency, document.currency), day);
   });
 }
 

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
 import { service } from './set-up.js';
 
 type Cell = string | number | boolean | null;
@@ -32,6 +33,27 @@ export function describeCsvByAccept(): void {
       const { header, rows } = await csvOf(path);
       expect(header).toEqual(['date', ...prices.columns]);
       expect(rows).toEqual(prices.index.map((date, t) => [date, ...prices.data[t]!]));
+    });
+
+    test.each([
+      ['/data/prices/NAME?columns=CLOSE', ['csv', 'arrow']],
+      ['/data/reference?identifiers=NAME', ['csv']],
+      ['/analytics/compare?ids=CAPPED,LAZY', ['csv']],
+      ['/indices/CAPPED/actions?from=2021-01-01', ['csv']],
+    ])('%s answers the same where the address names the format', async (template, formats) => {
+      const { identifiers } = await service.ok<{ identifiers: { identifier: string }[] }>(
+        'GET',
+        '/data/identifiers?limit=1',
+      );
+      const path = template.replace('NAME', identifiers[0]!.identifier);
+      for (const format of ['json', ...formats] as ('json' | 'csv' | 'arrow')[]) {
+        const { media } = EXPORT_FORMATS[format];
+        const byAccept = await ask(path, media);
+        const named = await ask(`${path}&format=${format}`, 'image/png');
+        expect([named.status, named.headers.get('content-type')]).toEqual([200, byAccept.headers.get('content-type')]);
+        expect(await named.text()).toBe(await byAccept.text());
+      }
+      expect((await ask(`${path}&format=pdf`, '*/*')).status).toBe(422);
     });
 
     test('of a comparison has the level of each run by date', async () => {

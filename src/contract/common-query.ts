@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { formatQuery, formatsOf } from './media-formats.js';
 import type { Route } from './route.js';
 
 const callback = z.url().max(2000).optional().meta({
@@ -11,7 +12,12 @@ export function startsJobs({ success, startsJobs: starts = false }: Route): bool
   return success.status === 202 || starts;
 }
 
-/** The query of a route, with what all routes that start jobs take. */
+/** The query of a route, with what all routes take that start jobs, or that answer in several formats. */
 export function queryOf(route: Route): z.ZodObject | undefined {
-  return startsJobs(route) ? (route.query ?? z.strictObject({})).extend({ callback }) : route.query;
+  const formats = formatsOf(route);
+  const common = {
+    ...(startsJobs(route) ? { callback } : {}),
+    ...(formats.size === 0 ? {} : { format: formatQuery(formats) }),
+  };
+  return Object.keys(common).length === 0 ? route.query : (route.query ?? z.strictObject({})).extend(common);
 }

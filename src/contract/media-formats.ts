@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import type { Route } from './route.js';
+
+/** What every route answers unless something else is asked for. */
+export const JSON_TYPE = 'application/json';
+
+/** A log as one JSON object a line. */
+export const LOG_MEDIA = 'application/x-ndjson';
+
+/** A calendar file (RFC 5545). */
+export const CALENDAR_MEDIA = 'text/calendar';
+
+/** What a media type is called where an address names it, as one in a browser or a spreadsheet has to. */
+const FORMAT_NAMES: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(EXPORT_FORMATS).map(([name, { media }]) => [media, name])),
+  [LOG_MEDIA]: 'ndjson',
+  [CALENDAR_MEDIA]: 'ics',
+};
+
+/** Media types that a route answers with, JSON first; none where its handler alone knows them. */
+export function offeredBy({ success: { schema, media = [] } }: Pick<Route, 'success'>): readonly string[] {
+  return schema === undefined ? media : [JSON_TYPE, ...media];
+}
+
+/** The media types of a route by the names of `format`; none where it has one alone, or a `format` of its own. */
+export function formatsOf(route: Route): ReadonlyMap<string, string> {
+  const offered = offeredBy(route);
+  if (offered.length < 2 || route.query?.shape['format'] !== undefined) return new Map();
+  return new Map(offered.map((media) => [nameOf(media), media]));
+}
+
+/** The member of a query that says which format is wanted. */
+export function formatQuery(formats: ReadonlyMap<string, string>): z.ZodType {
+  const [first, ...others] = formats.keys();
+  return z
+    .enum([first!, ...others])
+    .optional()
+    .meta({ description: 'Instead of `Accept`.' });
+}
+
+function nameOf(media: string): string {
+  const name = FORMAT_NAMES[media];
+  if (name === undefined) throw new Error(`${media} has no name for an address: add it to the formats`);
+  return name;
+}

@@ -1,0 +1,61 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { createDivisorClient, LateAnswerError } from '#clients/typescript/divisor.js';
+import { connected } from '#cli/connection.js';
+import { written } from '#cli/patient-fetch.js';
+
+const closing: (() => void)[] = [];
+afterEach(() => closing.splice(0).forEach((close) => close()));
+
+async function serviceOf(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  closing.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const impatient: typeof fetch = (address, options) => written(new URL(String(address)), options!, 30);
+
+test('a write arrives with its method, headers and body, and its answer as it is', async () => {
+  const url = await serviceOf((request, response) => {
+    let text = '';
+    request.setEncoding('utf8').on('data', (part: string) => (text += part));
+    request.on('end', () => {
+      const { method, headers } = request;
+      response.writeHead(201, { etag: '"1"', 'content-type': 'text/plain' });
+      response.end([method, headers['content-length'], headers['content-type'], headers['x-key'], text].join('|'));
+    });
+  });
+  const headers = { 'content-type': 'application/json', 'x-key': 'k' };
+  const ask = (body: string | Blob | null) => written(new URL(url), { method: 'PUT', headers, body }, 10_000);
+  const answer = await ask('{"é":1}');
+  expect([answer.status, answer.headers.get('etag'), await answer.text()]).toEqual([
+    201,
+    '"1"',
+    'PUT|8|application/json|k|{"é":1}',
+  ]);
+  expect(await (await ask(new Blob(['abc']))).text()).toBe('PUT|3|application/json|k|abc');
+  expect(await (await ask(null)).text()).toBe('PUT|0|application/json|k|');
+});
+
+test('an answer that does not come in time is late, not absent, and the command says how to look', async () => {
+  const url = await serviceOf(() => undefined);
+  const client = createDivisorClient({ url, fetch: impatient });
+  const late = () => client.call('syncData', { body: {} } as never);
+  await expect(late()).rejects.toThrow(LateAnswerError);
+  const said: string[] = [];
+  const { write } = process.stderr;
+  process.stderr.write = (text: string | Uint8Array) => said.push(String(text)) > 0;
+  try {
+    expect(await connected({ url }, {}, late as never)).toBe(74);
+  } finally {
+    process.stderr.write = write;
+  }
+  expect(said.join('')).toMatch(
+    /^divisor: No answer came from .* within 0 seconds\. The work may still go on: .*divisor jobs/,
+  );
+});

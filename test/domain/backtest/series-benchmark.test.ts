@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import { assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
+
+const series = (currency: string | null, closes: readonly number[]): PriceSeries => ({
+  identifier: 'E',
+  name: null,
+  currency,
+  days: Int32Array.from(closes, (_, i) => 100 + i),
+  closes: Float64Array.from(closes),
+});
+
+/** A store from day 101 to day 104 with these exchange rates, asked for from day 102 on; day 103 is no session. */
+function refused(benchmark: PriceSeries, pairs: readonly string[] = []): unknown {
+  const market = {
+    identifiers: ['A', ...pairs],
+    dates: Int32Array.of(101, 102, 103, 104),
+    currency: null,
+  } as unknown as MarketData; // what is looked at
+  const calendar = { isSession: (day: number) => day !== 103 };
+  try {
+    assertSeriesBenchmark(benchmark, { currency: 'USD' }, { market, calendar, range: { start: 102, end: 110 } });
+  } catch (failure) {
+    return (failure as { code: string }).code;
+  }
+  return undefined;
+}
+
+test('a series in a currency without any rate is refused, and one with a rate, crossed or inverse, is not', () => {
+  expect(refused(series('EUR', [1, 1, 1, 1, 1]))).toBe('FX_MISSING');
+  expect(refused(series('EUR', [1, 1, 1, 1, 1]), ['EURUSD'])).toBeUndefined();
+  expect(refused(series('EUR', [1, 1, 1, 1, 1]), ['USDEUR'])).toBeUndefined();
+  expect(refused(series('SEK', [1, 1, 1, 1, 1]), ['SEKEUR', 'EURUSD'])).toBeUndefined();
+  expect(refused(series(null, [1, 1, 1, 1, 1]))).toBeUndefined();
+});
+
+test('a value of 0 or less is refused on a session of the range alone', () => {
+  expect(refused(series('USD', [1, 1, 0, 1, 1]))).toBe('NUMERIC_FAILURE');
+  expect(refused(series('USD', [1, 1, 1, 1, -2]))).toBe('NUMERIC_FAILURE');
+  expect(refused(series('USD', [0, 0, 1, -1, 1, 0]))).toBeUndefined();
+});

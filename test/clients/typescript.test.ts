@@ -18,6 +18,7 @@ test('the package offers it under a name of its own, and it needs nothing else',
   const name = 'divisor/client';
   expect(Object.keys((await import(name)) as object).toSorted()).toEqual([
     'DivisorError',
+    'LateAnswerError',
     'UnreachableError',
     'createDivisorClient',
   ]);

@@ -181,13 +181,14 @@ function neighboursOf(payment: Payment, payments: readonly Payment[]): Payment[]
 
 /** Whether the dividend before it or after it is the same part of the price, and the same amount. */
 function equalsNeighbour(payment: Payment, payments: readonly Payment[]): boolean {
+  const { action, yield: share } = payment;
   const alike = payments.filter((other) => other.action.type === payment.action.type);
   const at = alike.indexOf(payment);
   return [alike[at - 1], alike[at + 1]].some(
     (other) =>
       other !== undefined &&
-      isNear(other.action.value / payment.action.value, 1, DUPLICATE_TOLERANCE) &&
-      isWithin(other.yield / payment.yield, ALIKE),
+      isNear(other.action.value / action.value, 1, DUPLICATE_TOLERANCE) &&
+      isWithin(share / other.yield, ALIKE),
   );
 }
 

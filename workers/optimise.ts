@@ -28,6 +28,7 @@ export const optimise: Task<'optimise'> = async (input, control) => {
       start: day(request.start),
       end: day(request.end),
       riskFreeRate: request.risk_free_rate,
+      resampling: request.resampling,
       report: (fraction, message) => control.report(fraction, message),
     });
     const identity = { runId, indexId: request.index_id, constraintSetId: request.constraint_set_id };

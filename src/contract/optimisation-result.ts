@@ -39,6 +39,26 @@ export const FrontierPayload = z
         description:
           'Largest excess return over the risk-free rate per unit of volatility; null where none is positive.',
       }),
+    resampled: z
+      .strictObject({
+        draws: z.int().min(1).meta({ description: 'Draws that have a frontier.' }),
+        points: z.array(
+          z.strictObject({
+            ...riskAndReturn,
+            weights: z.record(z.string(), z.number()).meta({ description: 'Means over the draws, of names with one.' }),
+            spread: z
+              .record(z.string(), z.number())
+              .meta({ description: 'Standard deviations of the weights over the draws, of the same names.' }),
+          }),
+        ),
+      })
+      .meta({ id: 'ResampledFrontier' })
+      .nullable()
+      .optional()
+      .meta({
+        description:
+          'By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.',
+      }),
     portfolio: z
       .strictObject(riskAndReturn)
       .optional()
@@ -112,6 +132,20 @@ const TailOutcome = z
     description: 'Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss.',
   });
 
+const WorstCase = z
+  .strictObject({
+    nominal: z.number().meta({ description: 'The objective by the estimates themselves, in its own terms.' }),
+    expected_return: z
+      .number()
+      .nullable()
+      .meta({ description: 'The least of the set, annualised and before costs; null without expected returns.' }),
+    volatility: z.number().meta({ description: 'The largest of the set, annualised.' }),
+  })
+  .meta({
+    id: 'WorstCase',
+    description: 'The weights by the estimates, and by the worst of the sets that the objective was made best for.',
+  });
+
 export const OptimisationRunResult = z
   .strictObject({
     run_id: z.string(),
@@ -149,6 +183,9 @@ export const OptimisationRunResult = z
     tail: TailOutcome.nullable().optional().meta({
       description:
         'Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.',
+    }),
+    worst_case: WorstCase.nullable().optional().meta({
+      description: 'With `uncertainty`; null without, absent in runs of earlier versions.',
     }),
     tracking_error: z.number(),
     turnover: z.number().meta({ description: 'One-way, against the index weights.' }),

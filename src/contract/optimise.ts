@@ -4,6 +4,7 @@ import { ConstraintSet } from '#domain/documents/constraint-set.js';
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import { OptimisationRequest } from '#domain/documents/optimisation-request.js';
 import { CostsSpec, optimisationFields } from '#domain/documents/optimisation-spec.js';
+import { UncertaintySpec } from '#domain/documents/uncertainty-spec.js';
 import { RETURNS_CLASSES } from '#domain/expected-returns/catalogue.js';
 import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { MEASURE_FORMS, type Measure } from '#domain/objectives/objective-class.js';
@@ -70,6 +71,7 @@ const optimisationBody = {
   expected_returns: ReturnsBody.nullable()
     .default(null)
     .meta({ description: 'Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.' }),
+  uncertainty: UncertaintySpec.nullable().default(null),
   costs: CostsSpec.nullable().default(null),
   risk_model: described(optimisationFields.risk_model.unwrap().default(null), optimisationFields.risk_model),
   candidates: described(optimisationFields.candidates.unwrap().default('parent'), optimisationFields.candidates),

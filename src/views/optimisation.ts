@@ -45,6 +45,11 @@ export function toOptimisationResult(
     volatility: outcome.volatility,
     costs: outcome.costs,
     tail: outcome.tail,
+    worst_case: outcome.worst && {
+      nominal: outcome.worst.nominal,
+      expected_return: outcome.worst.expectedReturn,
+      volatility: outcome.worst.volatility,
+    },
     tracking_error: run.trackingError,
     turnover: run.turnover,
     active_sum: run.activeSum,
@@ -58,18 +63,25 @@ export function toOptimisationResult(
 }
 
 /** The frontier on the wire: each point with the names it holds, and the run and its index among the points. */
-function frontierOf({ frontier, problem, solution }: OptimisationRun): OptimisationRunResult['frontier'] {
+function frontierOf({ frontier, resampled, problem, solution }: OptimisationRun): OptimisationRunResult['frontier'] {
   if (frontier === null) return null;
-  const held = ({ weights, ...point }: FrontierPortfolio) => ({
-    ...point,
-    weights: Object.fromEntries(
-      problem.identifiers.map((name, i) => [name, weights[i]!] as const).filter(([, weight]) => weight !== 0),
-    ),
-  });
+  const byName = (values: Float64Array, weights: Float64Array) =>
+    Object.fromEntries(
+      problem.identifiers.map((name, i) => [name, values[i]!] as const).filter((_, i) => weights[i] !== 0),
+    );
+  const held = ({ weights, ...point }: FrontierPortfolio) => ({ ...point, weights: byName(weights, weights) });
   const { points, tangency, pointOf } = frontier;
   return {
     points: points.map(held),
     tangency: tangency && { ...held(tangency), sharpe: tangency.sharpe },
+    resampled: resampled && {
+      draws: resampled.draws,
+      points: resampled.points.map(({ weights, spread, ...point }) => ({
+        ...point,
+        weights: byName(weights, weights),
+        spread: byName(spread, weights),
+      })),
+    },
     portfolio: pointOf(solution.weights),
     index: pointOf(problem.index),
   };

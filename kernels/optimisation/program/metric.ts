@@ -153,6 +153,28 @@ export function metricPlusDiagonal(metric: Metric, diagonal: Float64Array): Metr
   return { form: 'dense', n, matrix };
 }
 
+/**
+ * P + vector vector'.
+ *
+ * @param vector  [n]
+ * @cost          A copy of the matrix, or of the loadings.
+ */
+export function metricPlusOuter(metric: Metric, vector: Float64Array): Metric {
+  const { n } = metric;
+  if (metric.form === 'factor') {
+    const { factors: k, loadings } = metric;
+    const wider = new Float64Array(n * (k + 1));
+    for (let i = 0; i < n; i++) {
+      wider.set(loadings.subarray(i * k, i * k + k), i * (k + 1));
+      wider[i * (k + 1) + k] = vector[i]!;
+    }
+    return { ...metric, factors: k + 1, loadings: wider };
+  }
+  const matrix = metric.matrix.slice();
+  for (let i = 0; i < n; i++) for (let j = 0; j < n; j++) matrix[i * n + j]! += vector[i]! * vector[j]!;
+  return { form: 'dense', n, matrix };
+}
+
 /** The rows and columns of some names. @param keep positions, ascending @cost keep^2, or keep k for loadings */
 export function subMetric(metric: Metric, keep: Int32Array): Metric {
   const f = keep.length;

@@ -1182,6 +1182,12 @@ export interface CorporateActionsResponse {
   readonly trailing_dividend_yield: number | null;
 }
 
+/** Covariances that are reckoned with beside the estimated ones. */
+export interface CovarianceUncertainty {
+  /** Largest error of each covariance, as a fraction of the product of the two volatilities. */
+  readonly radius: number;
+}
+
 export interface CoverageHistoryResponse {
   /** The data store. */
   readonly store_id: string;
@@ -1712,6 +1718,7 @@ export interface DerivationPayload {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
+  readonly uncertainty?: Uncertainty | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
   /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
@@ -1735,6 +1742,7 @@ export interface DerivationPayloadInput {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
+  readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
@@ -2481,6 +2489,8 @@ export interface FrontierPayload {
     /** Excess return over volatility. */
     readonly sharpe: number;
   } | null;
+  /** By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions. */
+  readonly resampled?: ResampledFrontier | null | undefined;
   /** Where the weights of the run lie among the points. */
   readonly portfolio?: {
     /** Annualised arithmetic mean of the window. */
@@ -3538,6 +3548,8 @@ export interface Limits {
   readonly MIN_MODEL_OBSERVATIONS: number;
   /** Scenarios of an objective: twenty years of sessions. */
   readonly MAX_SCENARIOS: number;
+  /** Draws of a resampled frontier: one is as long as a frontier. */
+  readonly MAX_FRONTIER_DRAWS: number;
   /** Trailing returns behind the risk model of a derived index. */
   readonly DERIVED_RISK_SESSIONS: number;
   /** Body of every route but the import. */
@@ -4262,6 +4274,7 @@ export interface OptimisationRunRequest {
   readonly objective?: Objective | undefined;
   /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
+  readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
@@ -4276,6 +4289,7 @@ export interface OptimisationRunRequest {
   readonly end?: string | null | undefined;
   /** Annual rate for the frontier's tangency point. */
   readonly risk_free_rate?: number | undefined;
+  readonly resampling?: Resampling | null | undefined;
 }
 
 export interface OptimisationRunResult {
@@ -4317,6 +4331,8 @@ export interface OptimisationRunResult {
   readonly costs: number | null;
   /** Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions. */
   readonly tail?: TailOutcome | null | undefined;
+  /** With `uncertainty`; null without, absent in runs of earlier versions. */
+  readonly worst_case?: WorstCase | null | undefined;
   /** Annualised standard deviation of return differences. */
   readonly tracking_error: number;
   /** One-way, against the index weights. */
@@ -4352,6 +4368,7 @@ export interface OptimiseRequest {
   readonly objective?: Objective | undefined;
   /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
+  readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
   /** Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator. */
@@ -5660,6 +5677,34 @@ export interface ReportTemplateDocumentInput {
   readonly page?: ReportPageInput | undefined;
 }
 
+export interface ResampledFrontier {
+  /** Draws that have a frontier. */
+  readonly draws: number;
+  /** By expiry. */
+  readonly points: readonly {
+    /** Annualised arithmetic mean of the window. */
+    readonly expected_return: number;
+    /** Annualised standard deviation of returns. */
+    readonly volatility: number;
+    /** Annualised standard deviation of return differences. */
+    readonly tracking_error: number;
+    /** Means over the draws, of names with one. */
+    readonly weights: Readonly<Record<string, number>>;
+    /** Standard deviations of the weights over the draws, of the same names. */
+    readonly spread: Readonly<Record<string, number>>;
+  }[];
+}
+
+/** A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves. */
+export interface Resampling {
+  /** Histories drawn. */
+  readonly draws?: number | undefined;
+  /** Equal seeds give equal draws, on any number of workers. */
+  readonly seed?: number | undefined;
+  /** Returns of each history; null draws as many as the window has. */
+  readonly sessions?: number | null | undefined;
+}
+
 export interface ReturnStatistics {
   /** sqrt(252 x mean of min(return, 0)^2). A fraction. */
   readonly downside_volatility: number;
@@ -5675,6 +5720,26 @@ export interface ReturnStatistics {
   readonly best_return: number;
   /** Worst session. A fraction. */
   readonly worst_return: number;
+}
+
+/** Expected returns that are reckoned with beside the stated ones. */
+export interface ReturnsUncertainty {
+  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
+  readonly set: 'ellipsoid' | 'diagonal' | 'box';
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
+  readonly radius: number;
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window. */
+  readonly sessions: number | null;
+}
+
+/** Expected returns that are reckoned with beside the stated ones. */
+export interface ReturnsUncertaintyInput {
+  /** Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval. */
+  readonly set?: 'ellipsoid' | 'diagonal' | 'box' | undefined;
+  /** Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name. */
+  readonly radius: number;
+  /** Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window. */
+  readonly sessions?: number | null | undefined;
 }
 
 /** As much of the index as has a target volatility, the rest in cash. */
@@ -7597,6 +7662,20 @@ export interface TypeSpec {
   readonly example: Readonly<Record<string, unknown>> | null;
 }
 
+/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
+export interface Uncertainty {
+  /** Returns of the level, from the second date on. */
+  readonly returns: ReturnsUncertainty | null;
+  readonly covariance: CovarianceUncertainty | null;
+}
+
+/** Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves. */
+export interface UncertaintyInput {
+  /** Returns of the level, from the second date on. */
+  readonly returns?: ReturnsUncertaintyInput | null | undefined;
+  readonly covariance?: CovarianceUncertainty | null | undefined;
+}
+
 export interface UnfilledOrderPayload {
   /** The date. */
   readonly date: string;
@@ -8032,6 +8111,16 @@ export interface WindowScenario {
     /** Last date. */
     readonly end: string;
   };
+}
+
+/** The weights by the estimates, and by the worst of the sets that the objective was made best for. */
+export interface WorstCase {
+  /** The objective by the estimates themselves, in its own terms. */
+  readonly nominal: number;
+  /** The least of the set, annualised and before costs; null without expected returns. */
+  readonly expected_return: number | null;
+  /** The largest of the set, annualised. */
+  readonly volatility: number;
 }
 
 /** What every operation takes and answers. */

@@ -1,7 +1,26 @@
 import { z } from 'zod';
+import { LIMITS } from '../limits.js';
 import { assertNoErrors } from '../refusal.js';
 import { checkShape, Id, IsoDate } from '../shape.js';
 import { optimisationFields, optimisationFindings } from './optimisation-spec.js';
+
+const Resampling = z
+  .strictObject({
+    draws: z.int().min(1).max(LIMITS.MAX_FRONTIER_DRAWS).default(100).meta({ description: 'Histories drawn.' }),
+    seed: z.int().min(0).default(0).meta({ description: 'Equal seeds give equal draws, on any number of workers.' }),
+    sessions: z
+      .int()
+      .min(LIMITS.MIN_MODEL_OBSERVATIONS)
+      .max(LIMITS.MAX_SCENARIOS)
+      .nullable()
+      .default(null)
+      .meta({ description: 'Returns of each history; null draws as many as the window has.' }),
+  })
+  .meta({
+    id: 'Resampling',
+    description:
+      'A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves.',
+  });
 
 /** Request of an optimisation. */
 export const OptimisationRequest = z.strictObject({
@@ -21,6 +40,7 @@ export const OptimisationRequest = z.strictObject({
     .max(1)
     .default(0)
     .meta({ description: "Annual rate for the frontier's tangency point." }),
+  resampling: Resampling.nullable().default(null),
 });
 export type OptimisationRequest = z.infer<typeof OptimisationRequest>;
 

@@ -5,7 +5,9 @@ import type { ReturnsClass } from '../expected-returns/returns-class.js';
 import { smallValue, type Finding } from '../findings.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
+import { UNCERTAIN, type ObjectiveClass } from '../objectives/objective-class.js';
 import { RiskModelChoice } from './risk-estimator.js';
+import { UncertaintySpec } from './uncertainty-spec.js';
 
 /** A class of a catalogue with its parameters beside its type. */
 const Typed = z.looseObject({ type: z.string().min(1).max(64) });
@@ -43,6 +45,7 @@ export type CostsSpec = z.infer<typeof CostsSpec>;
 export const optimisationFields = {
   objective: ObjectiveSpec.default('min_tracking_error'),
   expected_returns: ReturnsSpec.nullable().optional(),
+  uncertainty: UncertaintySpec.nullable().optional(),
   costs: CostsSpec.nullable().optional(),
   risk_model: RiskModelChoice.nullable().optional().meta({
     description:
@@ -58,6 +61,7 @@ export const optimisationFields = {
 export interface OptimisationSpec {
   readonly objective: ObjectiveSpec;
   readonly expected_returns?: ReturnsSpec | null | undefined;
+  readonly uncertainty?: UncertaintySpec | null | undefined;
   readonly costs?: CostsSpec | null | undefined;
   readonly risk_model?: RiskModelChoice | null | undefined;
   readonly candidates?: 'parent' | 'universe' | undefined;
@@ -93,6 +97,7 @@ export function returnsOf({ expected_returns: spec }: Pick<OptimisationSpec, 'ex
 interface Raw {
   readonly objective?: unknown;
   readonly expected_returns?: unknown;
+  readonly uncertainty?: unknown;
   readonly costs?: unknown;
 }
 
@@ -100,7 +105,8 @@ interface Raw {
  * Everything that is wrong with the objective and the expected returns of a body, shapes aside.
  * @param path Of what holds them, with its dot.
  */
-export function optimisationFindings({ objective, expected_returns: returns, costs }: Raw, path: string): Finding[] {
+export function optimisationFindings(raw: Raw, path: string): Finding[] {
+  const { objective, expected_returns: returns, costs } = raw;
   const findings = [
     ...objectiveFindings(objective, `${path}objective`),
     ...returnsFindings(returns, `${path}expected_returns`),
@@ -114,6 +120,7 @@ export function optimisationFindings({ objective, expected_returns: returns, cos
       message: `${path}expected_returns is required by the objective ${entry.type}.`,
       accepted: RETURNS_CLASSES.map(({ type }) => type),
     });
+  if (entry !== undefined) findings.push(...uncertaintyFindings(raw.uncertainty, entry, `${path}uncertainty`));
   const impact = impactOf(costs);
   if (entry?.takesImpact === false && impact > 0)
     findings.push({
@@ -124,6 +131,20 @@ export function optimisationFindings({ objective, expected_returns: returns, cos
       value: impact,
     });
   return findings;
+}
+
+/** Sets that the objective does not reckon with. @param uncertainty of unknown shape */
+function uncertaintyFindings(uncertainty: unknown, { type, uncertain }: ObjectiveClass, path: string): Finding[] {
+  if (typeof uncertainty !== 'object' || uncertainty === null) return [];
+  const given = uncertainty as Readonly<Record<string, unknown>>; // Looked at before its shape is known.
+  return UNCERTAIN.filter((what) => !uncertain.includes(what) && (given[what] ?? null) !== null).map(
+    (what): Finding => ({
+      severity: 'error',
+      code: 'OUT_OF_RANGE',
+      path: `${path}.${what}`,
+      message: `${path}.${what} is given, and the objective ${type} has no worst case of it; null is needed.`,
+    }),
+  );
 }
 
 /** The coefficient of costs of unknown shape, 0 where it is none. */

@@ -46,6 +46,9 @@ export interface Measure {
   of(value: number): number;
 }
 
+/** Estimates that may be replaced by the worst of a set. */
+export const UNCERTAIN = ['returns', 'covariance'] as const;
+
 /** One objective: everything the service knows of it. */
 export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'objective';
@@ -54,6 +57,8 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly needsReturns: boolean;
   /** Whether costs may have a market impact: averages of a tail are solved with linear ones alone. */
   readonly takesImpact: boolean;
+  /** Estimates whose worst case it can be made best for. */
+  readonly uncertain: readonly (typeof UNCERTAIN)[number][];
   readonly params: P;
   readonly measure: Measure;
   /** Datapoints it reads. */
@@ -65,12 +70,13 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   toGoal(params: z.output<P>, context: GoalContext): Goal;
 }
 
+type Optional = 'reads' | 'unattainable' | 'takesImpact' | 'uncertain';
+
 /** Keeps the parameter types of an entry for its behaviour. */
 export function objectiveClass<P extends z.ZodObject>(
-  entry: Omit<ObjectiveClass<P>, 'category' | 'reads' | 'unattainable' | 'takesImpact'> &
-    Partial<Pick<ObjectiveClass<P>, 'reads' | 'unattainable' | 'takesImpact'>>,
+  entry: Omit<ObjectiveClass<P>, 'category' | Optional> & Partial<Pick<ObjectiveClass<P>, Optional>>,
 ): ObjectiveClass<P> {
-  return { category: 'objective', reads: () => [], unattainable: null, takesImpact: true, ...entry };
+  return { category: 'objective', reads: () => [], unattainable: null, takesImpact: true, uncertain: [], ...entry };
 }
 
 /** The root of a variance, in basis points. */

@@ -59,17 +59,27 @@ export interface FrontierInput {
   readonly points?: number;
 }
 
-/** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
-export function frontierOf({
-  solver,
-  problem,
-  means,
-  riskFreeRate,
-  restriction,
-  points: count = POINTS,
-}: FrontierInput): Frontier | null {
-  const { program: base } = assembleProgram(problem, { withTracking: true, restriction });
-  const n = base.n;
+/** Portfolios of least variance at expected returns, with the search that found them. */
+export interface TracedFrontier {
+  readonly targets: readonly number[];
+  readonly solved: readonly Solved[];
+  readonly at: (target: number) => Solved | undefined;
+}
+
+/**
+ * The portfolios of least variance of a programme from the least of all to the largest expected return, equally spaced
+ * in it; null where there is none.
+ * @param base   Its rows; the objective is the variance by its metric.
+ * @param means  [N]
+ * @cost         as many warm solves as points
+ */
+export function tracedFrontier(
+  solver: Solver,
+  base: Program,
+  means: Float64Array,
+  count = POINTS,
+): TracedFrontier | null {
+  const { n } = base;
   const varianceProgram: Program = { ...base, centre: new Float64Array(n), curvature: 2, linear: new Float64Array(n) };
   const first = solver.solve(varianceProgram);
   const last = solver.solve({ ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) });
@@ -79,29 +89,46 @@ export function frontierOf({
   const to = Math.max(dot(means, most), from);
   const withTarget = withRow(varianceProgram, means);
   const at = tracer(solver, withTarget, targetedFrom(withTarget, from, first));
-  const pointOf = (weights: Float64Array): FrontierPoint => ({
-    expected_return: dot(means, weights),
-    volatility: Math.sqrt(Math.max(0, metricSquare(problem.metric, weights))),
-    tracking_error: Math.sqrt(
-      Math.max(
-        0,
-        metricSquare(
-          problem.metric,
-          weights.map((weight, i) => weight - problem.index[i]!),
-        ),
-      ),
-    ),
-  });
   const targets = Array.from({ length: count }, (_, k) => from + ((to - from) * k) / (count - 1));
+  const solved = targets.map((target, k) =>
+    k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
+  );
+  return { targets, solved, at };
+}
+
+/** Where weights lie, by expected returns and the covariance of a problem. */
+export function pointAt(
+  { metric, index }: Pick<Problem, 'metric' | 'index'>,
+  means: Float64Array,
+  weights: Float64Array,
+): FrontierPoint {
+  const active = weights.map((weight, i) => weight - index[i]!);
+  return {
+    expected_return: dot(means, weights),
+    volatility: Math.sqrt(Math.max(0, metricSquare(metric, weights))),
+    tracking_error: Math.sqrt(Math.max(0, metricSquare(metric, active))),
+  };
+}
+
+/** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
+export function frontierOf({
+  solver,
+  problem,
+  means,
+  riskFreeRate,
+  restriction,
+  points: count,
+}: FrontierInput): Frontier | null {
+  const { program: base } = assembleProgram(problem, { withTracking: true, restriction });
+  const traced = tracedFrontier(solver, base, means, count);
+  if (traced === null) return null;
+  const { targets, solved, at } = traced;
+  const pointOf = (weights: Float64Array) => pointAt(problem, means, weights);
   const portfolioOf = ({ x, slope }: Solved): FrontierPortfolio => {
     const weights = withoutDust(x);
     return { ...pointOf(weights), weights, risk_aversion: aversionAt(slope) };
   };
-  const points = targets.map((target, k) =>
-    portfolioOf(
-      k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
-    ),
-  );
+  const points = solved.map(portfolioOf);
   const tangency = tangentPoint({ points, targets, at, portfolioOf, riskFreeRate });
   return { points, tangency, pointOf };
 }

@@ -8,6 +8,7 @@ import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../cons
 import type { ConstraintRow } from '../documents/index-document.js';
 import type { Goal, TradeCosts } from '../objectives/goal.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
+import type { Robustness } from '../objectives/robustness.js';
 import { metricProduct } from './metric-product.js';
 
 /** Where a row of the problem comes from, and how it is spoken of. */
@@ -64,6 +65,8 @@ export interface ProblemInput {
   /** Annualised, [N]; null where the objective needs none. */
   readonly expectedReturns?: Float64Array | null;
   readonly costs?: TradeCosts | null;
+  /** What may be true instead of the estimates; null takes them as they are. */
+  readonly robustness?: Robustness | null;
   /** Simple returns of the names over the last sessions, [T x N]; absent where the objective needs none. */
   readonly scenarios?: (sessions: number | null) => Float64Array;
   /** What factors matrices for objectives that solve for something first; plain loops unless given. */
@@ -84,6 +87,7 @@ export interface Problem {
   /** The objective in the terms of a solver. */
   readonly goal: Goal;
   readonly costs: TradeCosts | null;
+  readonly robustness: Robustness | null;
   readonly expectedReturns: Float64Array | null;
   /** Client's rows in their order, then the implicit ones; each row once per member it expands to. */
   readonly rows: readonly PlacedRow[];
@@ -135,7 +139,8 @@ export function createProblem(input: ProblemInput): Problem {
       toRows({ identifiers: names, soft: null, priority: 0 }, context),
     );
   }
-  const { identifiers, index, previous, metric, objective = TRACKING, costs = null, expectedReturns = null } = input;
+  const { identifiers, index, previous, metric, objective = TRACKING } = input;
+  const { costs = null, robustness = null, expectedReturns = null } = input;
   return {
     identifiers,
     index,
@@ -144,6 +149,7 @@ export function createProblem(input: ProblemInput): Problem {
     objective,
     goal: goalOf(input, { objective, rows, warnings }),
     costs,
+    robustness,
     expectedReturns,
     rows,
     origins,

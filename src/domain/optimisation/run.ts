@@ -1,6 +1,5 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { formatDay, type Day } from '../days.js';
@@ -8,15 +7,16 @@ import { validateConstraints } from '../constraints/validate.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import type { OptimisationSpec } from '../documents/optimisation-spec.js';
 import { compareText, type Finding } from '../findings.js';
+import { LIMITS } from '../limits.js';
 import { growthOf } from '../market/growth.js';
 import { growthTerms } from '../market/growth-terms.js';
 import { TRACKING } from '../objectives/objective.js';
-import { tailOutcome, type TailOutcome } from '../objectives/tail.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
 import { crossSectionsOf } from '../rules/decide.js';
 import { firstAtLeast } from '../search.js';
 import { constraintFieldFindings, specFieldFindings } from './field-uses.js';
+import type { Restriction } from './assemble.js';
 import { candidatesAt } from './candidates.js';
 import { estimateRisk, storedRisk, type RiskEstimate } from './covariance.js';
 import { identifiersOf } from './derived-solve.js';
@@ -25,12 +25,12 @@ import { nextNamesOf, type NextName } from './explanation/next-names.js';
 import { rowCostsOf, type RowCost } from './explanation/row-costs.js';
 import { sensitivitiesOf, type Sensitivity } from './explanation/sensitivities.js';
 import { frontierOf, type Frontier } from './frontier.js';
-import { costOf } from './goals/prices.js';
 import { metricProduct } from './metric-product.js';
+import { outcomeOf, type Outcome } from './outcome.js';
 import { nonConvexRows, type Problem } from './problem.js';
 import { distanceOf, rowSides, type RowSide } from './report.js';
+import { resampledFrontier, type ResampledFrontier, type ResampledInput } from './resampled-frontier.js';
 import { restrictionOf, shortSide, supportOf } from './restriction.js';
-import type { Solvers } from './name-search.js';
 import { solveProblem, type Solution } from './search.js';
 import { trackingVariance } from './solve-convex.js';
 import { statedProblem } from './stated-problem.js';
@@ -49,6 +49,8 @@ export interface OptimisationInput {
   readonly start: Day | null;
   readonly end: Day | null;
   readonly riskFreeRate: number;
+  /** A frontier averaged over draws; as many returns each as the window has where it says none. */
+  readonly resampling: { readonly draws: number; readonly seed: number; readonly sessions: number | null } | null;
   /** Called for each stage; stops the work by throwing. */
   readonly report: (fraction: number, message: string) => void;
 }
@@ -68,25 +70,11 @@ export interface OptimisationRun {
   readonly activeSum: number;
   readonly rows: readonly WeightRow[];
   readonly frontier: Frontier | null;
+  readonly resampled: ResampledFrontier | null;
   readonly sensitivities: readonly Sensitivity[];
   readonly rowCosts: readonly RowCost[];
   readonly nextNames: readonly NextName[];
   readonly findings: readonly Finding[];
-}
-
-/** The weights measured by their objective. */
-export interface Outcome {
-  /** The objective in its own terms, and what no weights within the rows can better. */
-  readonly value: number;
-  readonly bound: number;
-  /** Annualised; null without expected returns. */
-  readonly expectedReturn: number | null;
-  /** Annualised. */
-  readonly volatility: number;
-  /** Of the trades, as a fraction of value; null where none were asked for. */
-  readonly costs: number | null;
-  /** Of an objective about the worst of scenarios. */
-  readonly tail: TailOutcome | null;
 }
 
 /** One name of a result. */
@@ -125,7 +113,9 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   const { solution } = outcome;
   report(0.8, 'tracing the frontier');
   const means = problem.expectedReturns ?? risk.means();
-  const frontier = frontierWithin(solvers, problem, { solution, means, riskFreeRate: input.riskFreeRate });
+  const traced = { solver: solvers.solver, problem, means, restriction: heldWithin(problem, solution) };
+  const frontier = frontierOf({ ...traced, riskFreeRate: input.riskFreeRate });
+  const resampled = resampledWithin(input, { ...traced, algebra: engine }, risk.coverage.sessions.length);
   report(0.9, 'weighing the constraints');
   const sides = rowSides(problem, solution);
   const explained = { problem, solution, sides };
@@ -146,6 +136,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     activeSum: weights.reduce((sum, weight, i) => sum + (weight - problem.index[i]!), 0),
     rows: weightRows(problem, solution, trackingError),
     frontier,
+    resampled,
     sensitivities: sensitivitiesOf(solvers, explained),
     rowCosts: rowCostsOf(solvers, explained),
     nextNames: nextNamesOf(problem, solution),
@@ -194,23 +185,29 @@ function problemAt(
   return { problem, risk };
 }
 
-interface FrontierTerms {
-  readonly solution: Solution;
-  readonly means: Float64Array;
-  readonly riskFreeRate: number;
+/** The names that frontiers are traced within, where rows choose some: those that the solution holds. */
+function heldWithin(problem: Problem, { weights }: Solution): Restriction | undefined {
+  const rows = nonConvexRows(problem).map(({ row }) => row);
+  if (rows.length === 0) return undefined;
+  return restrictionOf(
+    rows.filter(({ form }) => form !== 'concentration'),
+    { held: supportOf(weights), short: shortSide(weights), large: [], isFinal: true },
+  );
 }
 
-/** The frontier within the rows; where some of them choose names, within the names that the solution holds. */
-function frontierWithin({ solver }: Solvers, problem: Problem, { solution, ...terms }: FrontierTerms) {
-  const rows = nonConvexRows(problem).map(({ row }) => row);
-  const restriction =
-    rows.length === 0
-      ? undefined
-      : restrictionOf(
-          rows.filter(({ form }) => form !== 'concentration'),
-          { held: supportOf(solution.weights), short: shortSide(solution.weights), large: [], isFinal: true },
-        );
-  return frontierOf({ solver, problem, restriction, ...terms });
+/** The resampled frontier where it is asked for. @param window returns of the risk model */
+function resampledWithin(
+  { resampling, report }: OptimisationInput,
+  traced: Omit<ResampledInput, 'resampling' | 'report'>,
+  window: number,
+): ResampledFrontier | null {
+  if (resampling === null) return null;
+  const { draws, seed, sessions } = resampling;
+  return resampledFrontier({
+    ...traced,
+    resampling: { draws, seed, sessions: sessions ?? Math.max(window, LIMITS.MIN_MODEL_OBSERVATIONS) },
+    report: (share) => report(0.8 + 0.1 * share, 'drawing frontiers'),
+  });
 }
 
 function noDataFinding(message: string): Finding {
@@ -265,20 +262,6 @@ function firstAndLast(sm: SessionMarket, columns: Int32Array, { from, to }: Wind
   let last = to;
   while (last > first && !hasBar(last)) last--;
   return { first, last };
-}
-
-function outcomeOf(problem: Problem, { weights, objective, bound }: Solution): Outcome {
-  const { metric, expectedReturns, costs, goal } = problem;
-  const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
-  return {
-    value: sign * objective,
-    bound: sign * bound,
-    expectedReturn:
-      expectedReturns === null ? null : weights.reduce((sum, weight, i) => sum + weight * expectedReturns[i]!, 0),
-    volatility: Math.sqrt(Math.max(0, metricSquare(metric, weights))),
-    costs: costs === null ? null : costOf(costs, weights),
-    tail: goal.form === 'tail' ? tailOutcome(goal, weights) : null,
-  };
 }
 
 /** Distance from a bound at which a weight counts as held by it. */

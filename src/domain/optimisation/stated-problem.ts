@@ -1,8 +1,11 @@
+import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
+import { LIMITS } from '../limits.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
 import type { TradeCosts } from '../objectives/goal.js';
+import type { Robustness } from '../objectives/robustness.js';
 import type { CrossSection } from '../rules/datapoints/cross-section.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
@@ -65,6 +68,7 @@ export function statedProblem(input: StatedInput): Problem {
     datapoints: datapointsOf(cross, columns),
     objective,
     expectedReturns,
+    robustness: robustnessOf(spec, risk),
     costs: costsOf(spec.costs, held ?? { weights: index, leavers: [] }),
     algebra,
     ...(scenarios === null ? {} : { scenarios: () => scenarios.returns }),
@@ -90,6 +94,21 @@ function scenariosFor({ params }: Objective, { scenarios }: RiskEstimate, warnin
   const { size } = found.coverage.excluded;
   if (size > 0) warnings.push(`${size} names have too short a history for the scenarios; they are left out.`);
   return found;
+}
+
+/** The sets of a spec in the terms of a solver: standard errors of means over the sessions that they are known from. */
+function robustnessOf({ uncertainty }: OptimisationSpec, { metric, coverage }: RiskEstimate): Robustness | null {
+  if (uncertainty === null || uncertainty === undefined) return null;
+  const { returns, covariance } = uncertainty;
+  const spread = covariance?.radius ?? 0;
+  if (returns === null) return { returns: null, spread };
+  const { set, radius, sessions } = returns;
+  const error = radius * Math.sqrt(LIMITS.PERIODS_PER_YEAR / (sessions ?? Math.max(coverage.sessions.length, 1)));
+  const variances = metricDiagonal(metric);
+  if (set === 'box')
+    return { returns: { form: 'box', widths: variances.map((value) => error * Math.sqrt(value)) }, spread };
+  const shape = set === 'diagonal' ? factorMetric(new Float64Array(0), variances) : metric;
+  return { returns: { form: 'ellipsoid', radius: error, metric: shape }, spread };
 }
 
 function costsOf(costs: CostsSpec | null | undefined, { weights, leavers }: HeldWeights): TradeCosts | null {

@@ -9,6 +9,7 @@ import {
 } from '../documents/index-document.js';
 import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { objectiveOf, returnsOf, type CostsSpec } from '../documents/optimisation-spec.js';
+import type { UncertaintySpec } from '../documents/uncertainty-spec.js';
 import type { RiskEstimator, RiskModelChoice } from '../documents/risk-estimator.js';
 import { overlayTypeOf } from '../overlays/catalogue.js';
 import { breachRuleOf } from '../compliance/breach-watch.js';
@@ -96,11 +97,35 @@ function derivationSentences(derivation: NonNullable<IndexDocument['derivation']
   return [
     `Its constituents are ${derivation.candidates === 'universe' ? `chosen from the universe of the index ${source_index_id}` : `those of the index ${source_index_id}`}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
     ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}.`]),
+    ...uncertaintySentences(derivation.uncertainty),
     ...(costs === null || costs === undefined ? [] : [costsSentence(costs)]),
     ...(derivation.risk_model ? [riskSentence(derivation.risk_model)] : []),
     ...(rows.length === 0 ? ['The weights are fully invested and long only.'] : rows),
   ];
 }
+
+function uncertaintySentences(uncertainty: UncertaintySpec | null | undefined): string[] {
+  if (uncertainty === null || uncertainty === undefined) return [];
+  const { returns, covariance } = uncertainty;
+  return [
+    ...(returns === null
+      ? []
+      : [
+          `Expected returns are the worst within ${returns.radius} standard errors (${SETS[returns.set]}), those of a mean of ${returns.sessions ?? 'the'} returns${returns.sessions === null ? ' of the window' : ''}.`,
+        ]),
+    ...(covariance === null
+      ? []
+      : [
+          `Each covariance may be wrong by ${covariance.radius} times the product of the two volatilities; the worst of them counts.`,
+        ]),
+  ];
+}
+
+const SETS: Readonly<Record<NonNullable<UncertaintySpec['returns']>['set'], string>> = {
+  ellipsoid: 'an ellipsoid of the shape of the covariance',
+  diagonal: 'an ellipsoid of independent errors',
+  box: 'each name by itself',
+};
 
 function riskSentence(model: RiskModelChoice): string {
   if (typeof model === 'string') return `Risk is the stored risk model ${model}.`;

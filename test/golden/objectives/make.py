@@ -364,4 +364,5 @@ def main():
     (HERE / "objectives.json").write_text(json.dumps({"cases": cases}) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,6 +2,7 @@ import { describeConstraintSets } from './optimise/constraint-sets.js';
 import { describeRuns } from './optimise/runs.js';
 import { describeDerivedIndex } from './optimise/derived-index.js';
 import { describeObjectives } from './optimise/objectives.js';
+import { describeUncertainty } from './optimise/uncertainty.js';
 import { describeRiskAndCandidates } from './optimise/risk-and-candidates.js';
 import { describeStoredModels } from './optimise/stored-models.js';
 
@@ -9,5 +10,6 @@ describeConstraintSets();
 describeRuns();
 describeDerivedIndex();
 describeObjectives();
+describeUncertainty();
 describeRiskAndCandidates();
 describeStoredModels();

@@ -1299,6 +1299,13 @@ class CorporateActionsResponse(t.TypedDict):
     trailing_dividend_yield: t.Optional[float]
 
 
+class CovarianceUncertainty(t.TypedDict):
+    """Covariances that are reckoned with beside the estimated ones."""
+
+    #: Largest error of each covariance, as a fraction of the product of the two volatilities.
+    radius: float
+
+
 class CoverageHistoryResponse(t.TypedDict):
     #: The data store.
     store_id: str
@@ -1905,6 +1912,7 @@ class _DerivationPayload(t.TypedDict):
 class DerivationPayload(_DerivationPayload, total=False):
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadExpectedReturns]
+    uncertainty: t.Optional[Uncertainty]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
     #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
@@ -1933,6 +1941,7 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     objective: t.Union[str, DerivationPayloadInputObjective]
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
+    uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
     #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
@@ -2804,6 +2813,8 @@ class _FrontierPayload(t.TypedDict):
 
 
 class FrontierPayload(_FrontierPayload, total=False):
+    #: By rank, from the least variance of each draw to its largest expected return, measured by the estimates themselves; null without `resampling`, absent in runs of earlier versions.
+    resampled: t.Optional[ResampledFrontier]
     #: Where the weights of the run lie among the points.
     portfolio: FrontierPayloadPortfolio
     #: Where the weights of the index lie; the constraints need not hold for them.
@@ -3956,6 +3967,8 @@ class Limits(t.TypedDict):
     MIN_MODEL_OBSERVATIONS: float
     #: Scenarios of an objective: twenty years of sessions.
     MAX_SCENARIOS: float
+    #: Draws of a resampled frontier: one is as long as a frontier.
+    MAX_FRONTIER_DRAWS: float
     #: Trailing returns behind the risk model of a derived index.
     DERIVED_RISK_SESSIONS: float
     #: Body of every route but the import.
@@ -4768,6 +4781,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
     expected_returns: t.Optional[ExpectedReturns]
+    uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
     #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
@@ -4782,6 +4796,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     end: t.Optional[Date]
     #: Annual rate for the frontier's tangency point.
     risk_free_rate: float
+    resampling: t.Optional[Resampling]
 
 
 class _OptimisationRunResult(t.TypedDict):
@@ -4842,6 +4857,8 @@ class _OptimisationRunResult(t.TypedDict):
 class OptimisationRunResult(_OptimisationRunResult, total=False):
     #: Scenarios behind `min_cvar` or `min_cdar`; null for other objectives, absent in runs of earlier versions.
     tail: t.Optional[TailOutcome]
+    #: With `uncertainty`; null without, absent in runs of earlier versions.
+    worst_case: t.Optional[WorstCase]
     #: What loosening each binding bound does: a fraction by a percentage point, a count by one, others by a hundredth; at most 20, the dearest first. Where rows choose names, the names held stay held. Absent in runs of earlier versions, as the next two.
     sensitivities: t.Sequence[SensitivityRow]
     #: What each of the client's first 20 rows costs.
@@ -4864,6 +4881,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
     expected_returns: t.Optional[ExpectedReturns]
+    uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
     #: Covariance that objective, rows and results are measured by: a stored model by its id, or an estimator; null takes the default of the estimator.
@@ -6249,6 +6267,37 @@ class ReportTemplateDocumentInput(_ReportTemplateDocumentInput, total=False):
     page: ReportPageInput
 
 
+class ResampledFrontierPoints(t.TypedDict):
+    #: Annualised arithmetic mean of the window.
+    expected_return: float
+    #: Annualised standard deviation of returns.
+    volatility: float
+    #: Annualised standard deviation of return differences.
+    tracking_error: float
+    #: Means over the draws, of names with one.
+    weights: t.Mapping[str, float]
+    #: Standard deviations of the weights over the draws, of the same names.
+    spread: t.Mapping[str, float]
+
+
+class ResampledFrontier(t.TypedDict):
+    #: Draws that have a frontier.
+    draws: int
+    #: By expiry.
+    points: t.Sequence[ResampledFrontierPoints]
+
+
+class Resampling(t.TypedDict, total=False):
+    """A frontier averaged over draws from the estimated moments, beside the one of the estimates themselves."""
+
+    #: Histories drawn.
+    draws: int
+    #: Equal seeds give equal draws, on any number of workers.
+    seed: int
+    #: Returns of each history; null draws as many as the window has.
+    sessions: t.Optional[int]
+
+
 class ReturnStatistics(t.TypedDict):
     #: sqrt(252 x mean of min(return, 0)^2). A fraction.
     downside_volatility: float
@@ -6264,6 +6313,31 @@ class ReturnStatistics(t.TypedDict):
     best_return: float
     #: Worst session. A fraction.
     worst_return: float
+
+
+class ReturnsUncertainty(t.TypedDict):
+    """Expected returns that are reckoned with beside the stated ones."""
+
+    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
+    set: t.Literal["ellipsoid", "diagonal", "box"]
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
+    radius: float
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window.
+    sessions: t.Optional[int]
+
+
+class _ReturnsUncertaintyInput(t.TypedDict):
+    #: Size of the set, in standard errors of expected returns: of any portfolio, or for a box of each name.
+    radius: float
+
+
+class ReturnsUncertaintyInput(_ReturnsUncertaintyInput, total=False):
+    """Expected returns that are reckoned with beside the stated ones."""
+
+    #: Errors of the names together within an ellipsoid, correlated as the returns are; the same of independent errors; or each name by itself within an interval.
+    set: t.Literal["ellipsoid", "diagonal", "box"]
+    #: Returns that an expected return is as certain as the mean of: a standard error is the volatility times the root of 252 over them. Null takes those of the window.
+    sessions: t.Optional[int]
 
 
 class _RiskControlOverlay(t.TypedDict):
@@ -8311,6 +8385,22 @@ class TypeSpec(t.TypedDict):
     example: t.Optional[t.Mapping[str, t.Any]]
 
 
+class Uncertainty(t.TypedDict):
+    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
+
+    #: Returns of the level, from the second date on.
+    returns: t.Optional[ReturnsUncertainty]
+    covariance: t.Optional[CovarianceUncertainty]
+
+
+class UncertaintyInput(t.TypedDict, total=False):
+    """Estimates that may be wrong: the objective is made best for the worst expected returns and covariances of these sets. Rows are measured by the estimates themselves."""
+
+    #: Returns of the level, from the second date on.
+    returns: t.Optional[ReturnsUncertaintyInput]
+    covariance: t.Optional[CovarianceUncertainty]
+
+
 class UnfilledOrderPayload(t.TypedDict):
     #: The date.
     date: str
@@ -8792,4 +8882,15 @@ class WindowScenario(t.TypedDict):
     name: str
     #: Earned from the close before `start` to that of `end`, bought and held.
     window: WindowScenarioWindow
+
+
+class WorstCase(t.TypedDict):
+    """The weights by the estimates, and by the worst of the sets that the objective was made best for."""
+
+    #: The objective by the estimates themselves, in its own terms.
+    nominal: float
+    #: The least of the set, annualised and before costs; null without expected returns.
+    expected_return: t.Optional[float]
+    #: The largest of the set, annualised.
+    volatility: float
 

@@ -18,7 +18,10 @@ export const asConstraints = (rows: readonly JsonObject[]): readonly (Constraint
 export const asRows = (constraints: ConstraintSet['constraints']): readonly JsonObject[] =>
   constraints as unknown as readonly JsonObject[];
 
-type SentTerms = Pick<OptimiseRequest, 'objective' | 'expected_returns' | 'costs' | 'risk_model' | 'candidates'>;
+type SentTerms = Pick<
+  OptimiseRequest,
+  'objective' | 'expected_returns' | 'uncertainty' | 'costs' | 'risk_model' | 'candidates'
+>;
 
 /** Terms as they are sent: the service checks them too. */
 export const asTerms = (terms: Terms): SentTerms => terms as unknown as SentTerms;

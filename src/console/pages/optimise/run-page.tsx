@@ -73,7 +73,7 @@ interface Asked {
   readonly terms: string | null;
 }
 
-const TERMS = ['objective', 'expected_returns', 'costs', 'risk_model', 'candidates'];
+const TERMS = ['objective', 'expected_returns', 'uncertainty', 'costs', 'risk_model', 'candidates'];
 
 function askedOf(request: unknown): Asked {
   const asked = request as Json | undefined;

@@ -73,7 +73,13 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
         onChange={onChange}
       />
       <details class="terms-more">
-        <summary>Costs and risk model</summary>
+        <summary>Uncertainty, costs and risk model</summary>
+        <Uncertainty
+          value={value['uncertainty']}
+          findings={findings}
+          path={[...path, 'uncertainty']}
+          onChange={(own) => put('uncertainty', own)}
+        />
         <SchemaForm schema="TradeCostsInput" {...group('costs')} />
         <RiskModel
           value={value['risk_model']}
@@ -82,6 +88,29 @@ export function TermsForm({ value, findings, path, datapoints, onChange }: Terms
           onChange={(own) => put('risk_model', own)}
         />
       </details>
+    </>
+  );
+}
+
+/** Sets of expected returns and covariances that the objective is made best for the worst of. */
+function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
+  const whole = isObject(value) ? value : {};
+  const part = (name: string) => {
+    const { [name]: _, ...others } = whole;
+    return {
+      value: isObject(whole[name]) ? whole[name] : {},
+      findings,
+      path: [...path, name],
+      onChange(own: JsonObject) {
+        const next = Object.keys(own).length === 0 ? others : { ...others, [name]: own };
+        onChange(Object.keys(next).length === 0 ? undefined : next);
+      },
+    };
+  };
+  return (
+    <>
+      <SchemaForm schema="ReturnsUncertaintyInput" {...part('returns')} />
+      <SchemaForm schema="CovarianceUncertaintyInput" {...part('covariance')} />
     </>
   );
 }

@@ -7,6 +7,7 @@ export const maxReturn = objectiveClass({
   help: 'The largest expected return within the rows; a TrackingError or Volatility row is what keeps its risk.',
   sense: 'maximise',
   needsReturns: true,
+  uncertain: ['returns'],
   params: z.strictObject({}),
   measure: returnMeasure('the expected return'),
   example: { type: 'max_return' },

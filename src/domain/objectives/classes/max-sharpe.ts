@@ -7,6 +7,7 @@ export const maxSharpe = objectiveClass({
   help: 'The largest expected return above the risk-free rate per unit of volatility; cash earns the rate.',
   sense: 'maximise',
   needsReturns: true,
+  uncertain: ['returns', 'covariance'],
   params: z.strictObject({
     risk_free_rate: z.number().min(-1).max(1).default(0).meta({
       label: 'Risk-free rate',

@@ -7,6 +7,7 @@ export const maxUtility = objectiveClass({
   help: 'The largest expected return less half the risk aversion times the variance, less the costs of the trades.',
   sense: 'maximise',
   needsReturns: true,
+  uncertain: ['returns', 'covariance'],
   params: z.strictObject({
     risk_aversion: z
       .number()

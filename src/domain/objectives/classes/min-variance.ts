@@ -7,6 +7,7 @@ export const minVariance = objectiveClass({
   help: 'The least variance of the portfolio itself.',
   sense: 'minimise',
   needsReturns: false,
+  uncertain: ['covariance'],
   params: z.strictObject({}),
   measure: rootMeasure('the volatility'),
   example: { type: 'min_variance' },

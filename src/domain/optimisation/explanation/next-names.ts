@@ -1,6 +1,6 @@
-import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import { compareText } from '../../findings.js';
+import { worstVariance } from '../../objectives/robustness.js';
 import type { Problem } from '../problem.js';
 import type { ConvexSolution } from '../solve-convex.js';
 import { ownTerms } from './change-sentence.js';
@@ -43,7 +43,8 @@ export function nextNamesOf(problem: Problem, { assembled, answer, weights, pric
 }
 
 /** Expected return that makes up for a unit of the objective, both per unit of weight; null where none counts. */
-function returnScale({ objective, expectedReturns, goal, metric }: Problem, weights: Float64Array): number | null {
+function returnScale(problem: Problem, weights: Float64Array): number | null {
+  const { objective, expectedReturns, goal, metric, robustness } = problem;
   if (!objective.entry.needsReturns || expectedReturns === null) return null;
-  return goal.form === 'ratio' ? Math.sqrt(Math.max(0, metricSquare(metric, weights))) : 1;
+  return goal.form === 'ratio' ? Math.sqrt(worstVariance(metric, robustness, weights)) : 1;
 }

@@ -1,13 +1,14 @@
 import { dot } from '../../dot.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
 import { outcomesAt, tailAverage, tailSize } from '../../objectives/tail.js';
+import { returnShortfall, worstVariance } from '../../objectives/robustness.js';
 import { evennessOf } from '../../objectives/parity.js';
 import type { Problem } from '../problem.js';
 import { correlationOf } from './correlation.js';
 import { costOf } from './prices.js';
 
 /**
- * The objective at some weights, as it is made small, costs included: a variance, a utility with its sign turned, a
+ * The objective at some weights, as it is made small, costs and the worst of uncertain estimates included: a variance, a utility with its sign turned, a
  * ratio with its sign turned, the average of a tail, and for budgets of risk the logarithm of volatility over evenness, less what that is at
  * parity; Infinity where a name with a budget has no weight.
  *
@@ -15,17 +16,21 @@ import { costOf } from './prices.js';
  * @cost          a pass over the metric, or over the scenarios
  */
 export function goalValue(problem: Problem, weights: Float64Array, priced = 0): number {
-  const { goal, metric, costs } = problem;
-  const off = costOf(costs, weights) + priced;
+  const { goal, metric, costs, robustness } = problem;
+  const off = costOf(costs, weights) + returnShortfall(robustness?.returns ?? null, weights) + priced;
   if (goal.form === 'quadratic') {
     const { curvature, centre, linear } = goal;
     const offset = weights.map((weight, i) => weight - centre[i]!);
     const square =
-      curvature === 0 ? 0 : metricSquare(goal.metric === 'covariance' ? metric : correlationOf(metric), offset);
+      curvature === 0
+        ? 0
+        : goal.metric === 'covariance'
+          ? worstVariance(metric, robustness, offset)
+          : metricSquare(correlationOf(metric), offset);
     return (curvature / 2) * Math.max(0, square) + dot(linear, weights) + off;
   }
   if (goal.form === 'tail') return tailAverage(outcomesAt(goal, weights), tailSize(goal)) + off;
-  const volatility = Math.sqrt(Math.max(0, metricSquare(metric, weights)));
+  const volatility = Math.sqrt(worstVariance(metric, robustness, weights));
   if (goal.numerator.kind === 'linear') return -(dot(goal.numerator.slopes, weights) - off) / volatility;
   const { budgets, least } = goal.numerator;
   return Math.log(volatility) - Math.log(Math.max(evennessOf(budgets, weights) - off, 0)) - least;

@@ -11,8 +11,10 @@ import {
   type EvennessNumerator,
   type LinearNumerator,
   type QuadraticGoal,
+  type TradeCosts,
 } from '../../objectives/goal.js';
 import { evennessOf } from '../../objectives/parity.js';
+import { returnShortfall, worstVariance } from '../../objectives/robustness.js';
 import type { TailGoal } from '../../objectives/tail.js';
 import type { Problem } from '../problem.js';
 import { correlationOf } from './correlation.js';
@@ -22,6 +24,7 @@ import { barrierOf, impactOf, sumOf } from './separable.js';
 import { solveRatio, varianceOf, type RatioPoint } from './solve-ratio.js';
 import { solveSeparable } from './solve-separable.js';
 import { solveTail } from './solve-tail.js';
+import { solveUncertain } from './solve-uncertain.js';
 
 /** The optimum of a goal within the rows of a programme. */
 export interface GoalAnswer {
@@ -73,7 +76,7 @@ function solvePlain(solver: Solver, program: Program, { warm, effort }: GoalOpti
 
 function solveQuadratic(
   solver: Solver,
-  { metric, costs }: Problem,
+  { metric, costs, robustness }: Problem,
   goal: QuadraticGoal,
   rows: Program,
   options: GoalOptions,
@@ -88,9 +91,28 @@ function solveQuadratic(
     },
     costs,
   );
-  if (costs === null || costs.impact === 0) return solvePlain(solver, program, options);
-  const found = solveSeparable(solver, program, impactOf(costs, 1), withStart(options, costs.reference));
+  const inner = (own: Program, warm: ActiveState | undefined) =>
+    solveCostly(solver, own, { costs, returnPrice: 1 }, { ...options, warm });
+  const found = solveUncertain(inner, program, { robustness, metric, returnPrice: 1, warm: options.warm, near: {} });
   return found === undefined ? undefined : { ...found, priceScale: 1, penaltyScale: 1 };
+}
+
+interface Charged {
+  readonly costs: TradeCosts | null;
+  /** Price of a return in the programme's objective. */
+  readonly returnPrice: number;
+}
+
+/** A programme with the curved part of costs. */
+function solveCostly(
+  solver: Solver,
+  program: Program,
+  { costs, returnPrice }: Charged,
+  options: GoalOptions,
+): Pick<GoalAnswer, 'program' | 'answer'> | undefined {
+  return costs !== null && costs.impact > 0
+    ? solveSeparable(solver, program, impactOf(costs, returnPrice), withStart(options, costs.reference))
+    : solvePlain(solver, program, options);
 }
 
 /** The least average of a tail, from the weights of least variance. */
@@ -123,7 +145,7 @@ function withStart({ warm, effort }: GoalOptions, start: Float64Array) {
 
 function solveLinearRatio(
   solver: Solver,
-  { costs, index }: Problem,
+  { costs, index, metric, robustness }: Problem,
   { slopes }: LinearNumerator,
   rows: Program,
   options: GoalOptions,
@@ -131,23 +153,26 @@ function solveLinearRatio(
   const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: rows.ridge / 2 };
   const priced = withLinearCost(free, costs);
   const numeratorOf = (x: Float64Array) =>
-    dot(slopes, x) - costOf(costs, x) - pricesOf(rows, x) - (options.charge ?? 0);
+    dot(slopes, x) -
+    returnShortfall(robustness?.returns ?? null, x) -
+    costOf(costs, x) -
+    pricesOf(rows, x) -
+    (options.charge ?? 0);
+  const terms = { robustness, metric, near: {} };
   let isPositive = false;
   let iterations = 0;
   const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
     const program = { ...withPricesTimes(priced, price), linear: slopes.map((slope) => -price * slope) };
-    const own = { ...options, warm: last ?? options.warm };
-    const found =
-      costs !== null && costs.impact > 0
-        ? solveSeparable(solver, program, impactOf(costs, price), withStart(own, costs.reference))
-        : solvePlain(solver, program, own);
+    const inner = (own: Program, warm: ActiveState | undefined) =>
+      solveCostly(solver, own, { costs, returnPrice: price }, { ...options, warm });
+    const found = solveUncertain(inner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
     if (found === undefined) return undefined;
     iterations += found.answer.iterations;
     const { x } = found.answer.point;
     const numerator = numeratorOf(x);
     isPositive ||=
-      numerator > 0 || isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, numeratorOf);
-    return isPositive ? { ...found, price, variance: varianceOf(program, x), numerator } : undefined;
+      numerator > 0 || isAttainable(solver, { ...priced, linear: slopes.map((slope) => -slope) }, terms, numeratorOf);
+    return isPositive ? { ...found, price, variance: worstVariance(metric, robustness, x), numerator } : undefined;
   };
   const guess = startPrice(rows, { weights: index, slopes, numerator: numeratorOf(index) });
   const point = solveRatio(at, guess, costs !== null && costs.impact > 0 ? CURVED : undefined);
@@ -189,9 +214,16 @@ function startPrice(rows: Program, { weights, slopes, numerator }: Beginning): n
 }
 
 /** Whether any portfolio has a positive numerator. @param program of the largest numerator */
-function isAttainable(solver: Solver, program: Program, numeratorOf: (x: Float64Array) => number): boolean {
-  const { point, status } = solver.solve({ ...program, curvature: 0, ridge: 0 });
-  return status === 'failed' || numeratorOf(point.x) > 0;
+function isAttainable(
+  solver: Solver,
+  program: Program,
+  { robustness, metric }: Pick<Problem, 'robustness' | 'metric'>,
+  numeratorOf: (x: Float64Array) => number,
+): boolean {
+  const inner = (own: Program) => solvePlain(solver, own, {});
+  const free = { ...program, curvature: 0, ridge: 0 };
+  const largest = solveUncertain(inner, free, { robustness, metric, returnPrice: 1, warm: undefined, near: {} });
+  return largest === undefined || numeratorOf(largest.answer.point.x) > 0;
 }
 
 /** The same portfolio with more invested, which has the same ratio. */
@@ -201,10 +233,10 @@ function scaledBy(scale: number, { program, answer }: RatioPoint): Pick<GoalAnsw
   const point = {
     x: times(x),
     rowMultipliers: times(rowMultipliers),
-    kinkMultipliers: times(kinkMultipliers),
+    kinkMultipliers: kinkMultipliers.map((value, k) => (program.kinks[k]!.limit === null ? value : value * scale)),
     normMultipliers,
   };
-  const scaled = { ...program, linear: times(program.linear) };
+  const scaled = { ...withPricesTimes(program, scale), linear: times(program.linear) };
   return { program: scaled, answer: { ...answer, point, kkt: checkKkt(scaled, point) } };
 }
 

@@ -8,6 +8,7 @@ import { priceScale, withPrice } from '#kernels/optimisation/solve-norms.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { metricProduct } from '../metric-product.js';
+import { gradientOf } from './gradient.js';
 import { pricesOf } from './prices.js';
 import type { Separable } from './separable.js';
 
@@ -229,13 +230,6 @@ function modelOf(base: Program, smooth: Separable, { x, around, isBounded }: Mod
     lower: least === undefined ? base.lower : base.lower.map((bound, i) => Math.max(bound, least[i]!)),
     norms: base.norms.map((norm): Norm => (norm.metric === 'metric' ? { ...norm, metric: metric! } : norm)), // A norm of the metric has one.
   };
-}
-
-/** Gradient of the quadratic objective, [n]. */
-function gradientOf({ metric, curvature, ridge, centre, linear }: Program, x: Float64Array): Float64Array {
-  const offset = x.map((value, i) => value - centre[i]!);
-  const force = metric === null || curvature === 0 ? undefined : metricProduct(metric, offset);
-  return linear.map((value, i) => value + curvature * (force?.[i] ?? 0) + ridge * offset[i]!);
 }
 
 /** Objective with its prices. */

@@ -1,0 +1,55 @@
+import { metricDiagonal, metricSquare, type Metric } from '#kernels/optimisation/program/metric.js';
+
+/** Expected returns and covariances that an objective is the worst of. */
+export interface Robustness {
+  /** Null where expected returns are taken as they are. */
+  readonly returns: ReturnsSet | null;
+  /** Largest error of each covariance over the product of the volatilities. */
+  readonly spread: number;
+}
+
+export type ReturnsSet = EllipsoidSet | BoxSet;
+
+/** Errors e of expected returns with e' M^-1 e at most the radius squared. */
+interface EllipsoidSet {
+  readonly form: 'ellipsoid';
+  readonly radius: number;
+  /** M */
+  readonly metric: Metric;
+}
+
+/** Each error at most its width. */
+interface BoxSet {
+  readonly form: 'box';
+  /** [N] */
+  readonly widths: Float64Array;
+}
+
+/** How much less the worst expected return of a set is than the stated one. @cost a pass over the metric */
+export function returnShortfall(returns: ReturnsSet | null, weights: Float64Array): number {
+  if (returns === null) return 0;
+  if (returns.form === 'ellipsoid')
+    return returns.radius * Math.sqrt(Math.max(0, metricSquare(returns.metric, weights)));
+  return weights.reduce((sum, weight, i) => sum + returns.widths[i]! * Math.abs(weight), 0);
+}
+
+/** Weighted sum of the volatilities, weights by their size. */
+export function grossVolatility(metric: Metric, weights: Float64Array): number {
+  const variances = metricDiagonal(metric);
+  return weights.reduce((sum, weight, i) => sum + Math.abs(weight) * Math.sqrt(Math.max(0, variances[i]!)), 0);
+}
+
+/**
+ * The largest variance over the covariances that differ from a metric by at most the spread times the products of
+ * volatilities: it is had by one of them, the metric plus spread times the outer product of the volatilities with the
+ * signs of the weights.
+ *
+ * @cost    a pass over the metric
+ * @source  Lobo & Boyd (2000), The worst-case risk of a portfolio, for boxes; Tutuncu & Koenig (2004), Robust asset
+ *   allocation, Annals of Operations Research 132.
+ */
+export function worstVariance(metric: Metric, robustness: Robustness | null, weights: Float64Array): number {
+  const own = Math.max(0, metricSquare(metric, weights));
+  const spread = robustness?.spread ?? 0;
+  return spread === 0 ? own : own + spread * grossVolatility(metric, weights) ** 2;
+}

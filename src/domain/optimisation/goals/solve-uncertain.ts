@@ -1,0 +1,257 @@
+import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
+import { metricDiagonal, metricPlusOuter, type Metric } from '#kernels/optimisation/program/metric.js';
+import { normLength } from '#kernels/optimisation/program/norms.js';
+import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.js';
+import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
+import { withPrice } from '#kernels/optimisation/solve-norms.js';
+import type { Robustness } from '../../objectives/robustness.js';
+import { metricProduct } from '../metric-product.js';
+import { gradientOf } from './gradient.js';
+
+/** An answer with the programme whose conditions it meets. */
+interface Found {
+  readonly program: Program;
+  readonly answer: ProgramAnswer;
+}
+
+/** Solves a programme as it is, curved costs included. */
+export type Inner<F extends Found> = (program: Program, warm: ActiveState | undefined) => F | undefined;
+
+export interface Uncertain {
+  readonly robustness: Robustness | null;
+  /** The covariance that the spread is of. */
+  readonly metric: Metric;
+  /** Price of a return in the programme's objective. */
+  readonly returnPrice: number;
+  readonly warm: ActiveState | undefined;
+  /** What the solve before ended on, where there was one. */
+  readonly near: Nearby;
+}
+
+/** What a solve leaves for one beside it. */
+export interface Nearby {
+  length?: number;
+  gross?: number;
+}
+
+/**
+ * The optimum of a programme for the worst expected returns and covariances of some sets. A box of returns is a charge on
+ * the size of each weight. An ellipsoid takes off a multiple of a length: half its square at the price at which that is
+ * the same force. A spread of covariances is an outer product where bounds decide the signs of the weights; elsewhere
+ * the square of their gross volatility, linear at a price.
+ *
+ * @returns  undefined where a programme has no answer.
+ * @cost     for an ellipsoid five to eight programmes; as many for each of them where signs are open.
+ * @source   Ben-Tal & Nemirovski (1999), Robust solutions of uncertain linear programs, Operations Research Letters 25;
+ *   Goldfarb & Iyengar (2003), Robust portfolio selection problems, Mathematics of Operations Research 28(1).
+ */
+export function solveUncertain<F extends Found>(
+  inner: Inner<F>,
+  program: Program,
+  { robustness, metric, returnPrice, warm, near }: Uncertain,
+): F | undefined {
+  if (robustness === null) return inner(program, warm);
+  const { returns, spread } = robustness;
+  const charged = returns?.form === 'box' ? withCharge(program, returns.widths, returnPrice) : program;
+  const signs = spread > 0 && program.curvature > 0 ? signsOf(program) : undefined;
+  const worst = signs === undefined || signs === null ? charged : withOuter(charged, { metric, signs, spread });
+  const strength = spread * program.curvature;
+  const own: Inner<F> =
+    signs === null ? (at, last) => withGross(inner, at, { metric, strength, warm: last, near }) : inner;
+  if (returns?.form !== 'ellipsoid' || returns.radius === 0) return own(worst, warm);
+  return withLength(own, worst, { metric: returns.metric, weight: returnPrice * returns.radius, warm, near });
+}
+
+/** A priced sum of the sizes of weights. */
+function withCharge(program: Program, widths: Float64Array, price: number): Program {
+  const kink: Kink = {
+    at: new Float64Array(program.n),
+    left: widths.map((width) => -price * width),
+    right: widths.map((width) => price * width),
+    limit: null,
+    penalty: 1,
+  };
+  return { ...program, kinks: [...program.kinks, kink] };
+}
+
+/** Signs that bounds leave to weights, null where one may have either. */
+function signsOf({ n, lower, upper }: Program): Float64Array | null {
+  const signs = new Float64Array(n);
+  for (let i = 0; i < n; i++) {
+    if (lower[i]! >= 0) signs[i] = 1;
+    else if (upper[i]! <= 0) signs[i] = -1;
+    else return null;
+  }
+  return signs;
+}
+
+interface Outer {
+  readonly metric: Metric;
+  readonly signs: Float64Array;
+  readonly spread: number;
+}
+
+/** Worst covariances by robust sets of the same signs: a solver sees the same metric again. */
+const known = new WeakMap<Metric, { readonly key: string; readonly metric: Metric }>();
+
+/** The programme with the largest covariances for weights of the given signs; its norms keep their own. */
+function withOuter(program: Program, { metric, signs, spread }: Outer): Program {
+  const key = `${spread} ${signs.join('')}`;
+  const found = known.get(metric);
+  const own =
+    found?.key === key
+      ? found.metric
+      : metricPlusOuter(
+          metric,
+          metricDiagonal(metric).map((variance, i) => signs[i]! * Math.sqrt(spread * Math.max(variance, 0))),
+        );
+  known.set(metric, { key, metric: own });
+  return { ...program, metric: own, norms: program.norms.map((norm) => withMetric(norm, program)) };
+}
+
+/** A norm that carries the metric of its programme into another. */
+function withMetric(norm: Norm, { metric }: Pick<Program, 'metric'>): Norm {
+  return norm.metric === 'metric' ? { ...norm, metric: metric! } : norm; // A norm of the metric has one.
+}
+
+/** Prices tried for a term; four to eight are usual. */
+const PRICES_MAX = 60;
+
+/** Distance of a price from that of its own answer, relative to it, that is rounding. */
+const SETTLED = 1e-13;
+
+/** Growth of a price that is too low. */
+const GROWTH = 16;
+
+/** Prices below this share of the first are none. */
+const NO_PRICE = 1e-18;
+
+interface Tried<F> {
+  readonly price: number;
+  readonly found: F;
+  /** Negative where the price is too low; between -1 and 1 where it is near. */
+  readonly excess: number;
+}
+
+/** The answer at the price that it asks for itself: secants within a bracket. */
+function atOwnPrice<F>(at: (price: number) => Tried<F> | undefined, guess: number): Tried<F> | undefined {
+  let low: Tried<F> | undefined;
+  let high: Tried<F> | undefined;
+  let price = guess;
+  for (let k = 0; k < PRICES_MAX; k++) {
+    const tried = at(price);
+    if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
+    if (Math.abs(tried.excess) <= SETTLED || price < NO_PRICE * guess) return tried;
+    if (tried.excess < 0) low = tried;
+    else high = tried;
+    if (high === undefined) price *= GROWTH;
+    else if (low === undefined) price /= GROWTH;
+    else {
+      const secant = low.price - ((high.price - low.price) * low.excess) / (high.excess - low.excess);
+      const isInside = secant > low.price && secant < high.price;
+      price = isInside && k % 6 !== 5 ? secant : (low.price + high.price) / 2;
+      if (price === low.price || price === high.price) return nearest(low, high);
+    }
+    if (!Number.isFinite(price)) return undefined;
+  }
+  return low !== undefined && high !== undefined ? nearest(low, high) : undefined;
+}
+
+function nearest<F>(low: Tried<F>, high: Tried<F>): Tried<F> {
+  return -low.excess <= high.excess ? low : high;
+}
+
+interface LengthTerm {
+  readonly metric: Metric;
+  readonly weight: number;
+  readonly warm: ActiveState | undefined;
+  readonly near: Nearby;
+}
+
+/** Lengths below this share of a typical one are those of no weights at all. */
+const NO_LENGTH = 1e-11;
+
+/** The least of a programme's objective plus a weighted length: half the square of the length has the same force at weight over length. */
+function withLength<F extends Found>(
+  inner: Inner<F>,
+  program: Program,
+  { metric, weight, warm, near }: LengthTerm,
+): F | undefined {
+  const { n } = program;
+  const norm: Norm = {
+    metric: program.metric === metric ? 'metric' : metric,
+    centre: new Float64Array(n),
+    radius: 1,
+  };
+  const normed = { ...program, norms: [norm, ...program.norms] };
+  const typical = Math.sqrt(metricDiagonal(metric).reduce((sum, value) => sum + value, 0)) / n;
+  let last = warm;
+  // In squares: where nothing else is curved, the square of the force is linear in the square of the price.
+  const found = atOwnPrice(
+    (square) => {
+      const price = Math.sqrt(square);
+      const answered = inner(withPrice(normed, 0, price), last);
+      if (answered === undefined) return undefined;
+      last = answered.answer.state;
+      const length = normLength(normed, norm, answered.answer.point.x);
+      const excess = length <= NO_LENGTH * typical ? 0 : (price * length) ** 2 / weight ** 2 - 1;
+      return { price: square, found: answered, excess };
+    },
+    (weight / (near.length ?? typical)) ** 2,
+  );
+  if (found === undefined) return undefined;
+  const { x } = found.found.answer.point;
+  const length = normLength(normed, norm, x);
+  if (length > NO_LENGTH * typical) near.length = length;
+  const price = Math.sqrt(found.price);
+  const force = metricProduct(metric, x);
+  const own = gradientOf({ ...program, linear: new Float64Array(n) }, x);
+  const exact = length <= NO_LENGTH * typical ? price : weight / length;
+  const linear = gradientOf(found.found.program, x).map((value, i) => value - own[i]! + (exact - price) * force[i]!);
+  const { curvature, ridge, centre, norms } = program;
+  return judged(found.found, {
+    ...found.found.program,
+    metric: program.metric,
+    curvature,
+    ridge,
+    centre,
+    norms,
+    linear,
+  });
+}
+
+interface GrossTerm {
+  readonly metric: Metric;
+  readonly strength: number;
+  readonly warm: ActiveState | undefined;
+  readonly near: Nearby;
+}
+
+/** The least of a programme's objective plus strength / 2 times the square of the gross volatility. */
+function withGross<F extends Found>(
+  inner: Inner<F>,
+  program: Program,
+  { metric, strength, warm, near }: GrossTerm,
+): F | undefined {
+  const volatilities = metricDiagonal(metric).map((variance) => Math.sqrt(Math.max(variance, 0)));
+  let last = warm;
+  const found = atOwnPrice(
+    (price) => {
+      const answered = inner(withCharge(program, volatilities, price), last);
+      if (answered === undefined) return undefined;
+      last = answered.answer.state;
+      const gross = answered.answer.point.x.reduce((sum, value, i) => sum + volatilities[i]! * Math.abs(value), 0);
+      return { price, found: answered, excess: (price - strength * gross) / Math.max(price, strength * gross) };
+    },
+    strength * (near.gross ?? volatilities.reduce((sum, value) => sum + value, 0) / program.n),
+  );
+  if (found !== undefined && found.price > 0) near.gross = found.price / strength;
+  return found?.found;
+}
+
+/** An answer against the conditions of another programme with the same optimum. */
+function judged<F extends Found>(found: F, program: Program): F | undefined {
+  const kkt = checkKkt(program, found.answer.point);
+  return isOptimal(kkt) ? { ...found, program, answer: { ...found.answer, kkt } } : undefined;
+}

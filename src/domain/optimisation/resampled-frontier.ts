@@ -1,0 +1,126 @@
+import { shrunkFromGram } from '#kernels/moments/shrunk-from-gram.js';
+import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
+import type { Program } from '#kernels/optimisation/program/program.js';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { LIMITS } from '../limits.js';
+import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
+import { assembleProgram } from './assemble.js';
+import { pointAt, tracedFrontier, type FrontierInput, type FrontierPoint } from './frontier.js';
+import { withoutDust } from './solve-convex.js';
+
+/** How often a frontier is drawn again. */
+export interface Resampling {
+  readonly draws: number;
+  readonly seed: number;
+  /** Returns of each draw. */
+  readonly sessions: number;
+}
+
+/** A portfolio of a resampled frontier, measured by the estimates themselves. */
+export interface ResampledPortfolio extends FrontierPoint {
+  /** Means over the draws, [N]. */
+  readonly weights: Float64Array;
+  /** Standard deviations over the draws, [N]; 0 for a single one. */
+  readonly spread: Float64Array;
+}
+
+export interface ResampledFrontier {
+  /** Draws that have a frontier. */
+  readonly draws: number;
+  /** By rank: from the least variance of each draw to its largest expected return. */
+  readonly points: readonly ResampledPortfolio[];
+}
+
+export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
+  readonly algebra: DenseAlgebra & DrawAlgebra;
+  readonly resampling: Resampling;
+  /** Called for each draw; stops the work by throwing. */
+  readonly report?: (share: number) => void;
+}
+
+/**
+ * The frontier of portfolios that are averages over draws: each draw is a history of normal returns with the estimated
+ * moments, from which both are estimated anew and a frontier is traced; portfolios of the same rank are averaged. Rows
+ * are those of the problem, measured by its own covariance: an average of portfolios that keep convex rows keeps them.
+ * Each draw has a random stream of its own.
+ *
+ * @returns  null where no draw has a frontier.
+ * @cost     a frontier for each draw, and T N^2 to estimate it.
+ * @source   Michaud (1998), Efficient Asset Management, chapter 6; Scherer (2002), Portfolio resampling: review and
+ *   critique, Financial Analysts Journal 58(6), for averages by rank.
+ */
+export function resampledFrontier(input: ResampledInput): ResampledFrontier | null {
+  const { solver, algebra, problem, means, restriction, points: count, resampling, report } = input;
+  const { draws, seed, sessions } = resampling;
+  const { program } = assembleProgram(problem, { withTracking: true, restriction });
+  const periods = LIMITS.PERIODS_PER_YEAR;
+  const { n } = program;
+  const returns = createReturnDraws(algebra, {
+    metric: problem.metric,
+    means: means.map((mean) => mean / periods),
+    periods,
+  });
+  let known = 0;
+  let sums: Sums[] | undefined;
+  for (let draw = 0; draw < draws; draw++) {
+    report?.(draw / draws);
+    const panel = returns.draw(counterRandom({ seed, stream: draw }), sessions, null);
+    const moments = momentsOf(algebra, panel, sessions, n);
+    const traced = tracedFrontier(solver, withCovariance(program, moments.metric), moments.means, count);
+    if (traced === null) continue;
+    sums ??= traced.solved.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
+    known++;
+    traced.solved.forEach(({ x }, rank) => addTo(sums![rank]!, withoutDust(x), known));
+  }
+  if (sums === undefined) return null;
+  return {
+    draws: known,
+    points: sums.map(({ mean, squares }) => ({
+      ...pointAt(problem, means, mean),
+      weights: mean,
+      spread: squares.map((value) => (known > 1 ? Math.sqrt(Math.max(value, 0) / (known - 1)) : 0)),
+    })),
+  };
+}
+
+/** Mean and sum of squared distances from it so far. */
+interface Sums {
+  readonly mean: Float64Array;
+  readonly squares: Float64Array;
+}
+
+/** One more portfolio. @source Welford (1962), Technometrics 4(3) */
+function addTo({ mean, squares }: Sums, weights: Float64Array, count: number): void {
+  for (let i = 0; i < weights.length; i++) {
+    const before = weights[i]! - mean[i]!;
+    mean[i]! += before / count;
+    squares[i]! += before * (weights[i]! - mean[i]!);
+  }
+}
+
+/** Annual means and covariance of a panel, as the default of an estimate has them. */
+function momentsOf(
+  algebra: DenseAlgebra,
+  panel: Float64Array,
+  sessions: number,
+  n: number,
+): { readonly means: Float64Array; readonly metric: Metric } {
+  const products = new Float64Array(n * n);
+  algebra.symmetricRankK(panel, n, products);
+  const sums = new Float64Array(n);
+  for (let t = 0, e = 0; t < sessions; t++) for (let i = 0; i < n; i++, e++) sums[i]! += panel[e]!;
+  const matrix = new Float64Array(n * n);
+  shrunkFromGram({ products, sums }, sessions, LIMITS.PERIODS_PER_YEAR, matrix);
+  return { means: sums.map((sum) => (LIMITS.PERIODS_PER_YEAR * sum) / sessions), metric: denseMetric(matrix, n) };
+}
+
+/** The programme with another covariance to be made small; its norms keep their own. */
+function withCovariance(program: Program, metric: Metric): Program {
+  const { metric: own, norms } = program;
+  return {
+    ...program,
+    metric,
+    norms: norms.map((norm) => (norm.metric === 'metric' ? { ...norm, metric: own! } : norm)), // A norm of the metric has one.
+  };
+}

@@ -1,0 +1,174 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { factorMetric, metricDiagonal, metricMatrix, type Metric } from '#kernels/optimisation/program/metric.js';
+import { checkKkt } from '#kernels/optimisation/program/kkt.js';
+import type { Robustness } from '#domain/objectives/robustness.js';
+import { worstVariance } from '#domain/objectives/robustness.js';
+import { goalValue } from '#domain/optimisation/goals/goal-value.js';
+import type { Problem } from '#domain/optimisation/problem.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { IS_SOAK } from '../../soak.js';
+import { seeded } from '../../seeded.js';
+import { smallProblem, solvers, type SmallMarket } from '../optimisation/small-problems.js';
+import { goldenCases, goldenProblem } from './golden-cases.js';
+
+interface Sets {
+  readonly returns?: { readonly set: 'ellipsoid' | 'diagonal' | 'box'; readonly radius: number };
+  readonly covariance?: { readonly radius: number };
+}
+
+/** Sets in the terms of a solver, a standard error being a volatility. */
+function robustnessOf(metric: Metric, { returns, covariance }: Sets): Robustness {
+  const spread = covariance?.radius ?? 0;
+  if (returns === undefined) return { returns: null, spread };
+  const { set, radius } = returns;
+  const variances = metricDiagonal(metric);
+  if (set === 'box')
+    return { returns: { form: 'box', widths: variances.map((value) => radius * Math.sqrt(value)) }, spread };
+  const shape = set === 'diagonal' ? factorMetric(new Float64Array(0), variances) : metric;
+  return { returns: { form: 'ellipsoid', radius, metric: shape }, spread };
+}
+
+const uncertain = (problem: Problem, sets: Sets): Problem => ({
+  ...problem,
+  robustness: robustnessOf(problem.metric, sets),
+});
+
+const solved = (problem: Problem) => {
+  const solution = solveConvex(solvers.solver, problem);
+  if (solution === undefined) throw new Error('no answer');
+  return solution;
+};
+
+interface Golden {
+  readonly seed: number;
+  readonly objective: { readonly type: string };
+  readonly uncertainty: Sets;
+  readonly value: number;
+  readonly weights: readonly number[];
+}
+
+const file = new URL('../../../../test/golden/robust/robust.json', import.meta.url);
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // Written by make.py.
+
+/** Impact beside a limit on the effective number, or beside short positions: ten times as long as the others. */
+const SLOW = new Set([5, 6]);
+
+describe('the optimum for the worst of a set is that of the cone programme', () => {
+  test.each(['min_variance', 'max_utility', 'max_return', 'max_sharpe'])('%s', (type) => {
+    const own = cases.filter(({ objective }) => objective.type === type);
+    expect(own.length).toBeGreaterThan(4);
+    for (const { seed, objective, uncertainty, value, weights } of own) {
+      if (!IS_SOAK && SLOW.has(seed)) continue;
+      const label = `seed ${seed} ${JSON.stringify(uncertainty)}`;
+      const golden = goldenCases.find((each) => each.seed === seed)!;
+      const problem = uncertain(goldenProblem(golden, objective), uncertainty);
+      const solution = solveConvex(solvers.solver, problem);
+      expect(solution, label).toBeDefined();
+      const sign = problem.objective.entry.sense === 'maximise' ? -1 : 1;
+      expect(Math.abs(sign * solution!.objective - value), label).toBeLessThan(1e-8 * Math.abs(value) + 5e-9);
+      weights.forEach((weight, i) => expect(Math.abs(solution!.weights[i]! - weight), label).toBeLessThan(5e-6));
+      const { primal, stationarity, multipliers } = checkKkt(solution!.assembled.program, solution!.answer.point);
+      expect(Math.max(primal, stationarity, multipliers), label).toBeLessThan(1e-8);
+    }
+  });
+});
+
+const NAMES = 16;
+const ROWS = [
+  { type: 'PositionBounds', params: { upper: 0.2 } },
+  { type: 'Volatility', params: { limit: 0.16 } },
+];
+const SHORT = [{ type: 'PositionBounds', params: { lower: -0.1, upper: 0.3 } }];
+const OBJECTIVES: readonly NonNullable<SmallMarket['objective']>[] = [
+  { type: 'max_utility', risk_aversion: 3 },
+  { type: 'max_return' },
+  { type: 'max_sharpe', risk_free_rate: -0.05 },
+];
+const market = (objective: NonNullable<SmallMarket['objective']>, rows: readonly object[] = ROWS) =>
+  smallProblem({ names: NAMES, seed: 5, rows, objective });
+
+/** Sets that grow with a radius, with what the objective takes. */
+function setsOf(type: string, radius: number): Sets[] {
+  const returns = (['ellipsoid', 'diagonal', 'box'] as const).map((set) => ({ returns: { set, radius: radius / 4 } }));
+  if (type === 'max_return') return returns;
+  return [...returns, { covariance: { radius } }, { ...returns[1]!, covariance: { radius } }];
+}
+
+describe('a set of radius 0 is the problem without it', () => {
+  test.each(OBJECTIVES)('$type', (objective) => {
+    for (const rows of [ROWS, SHORT]) {
+      const plain = solved(market(objective, rows));
+      for (const sets of setsOf(objective.type, 0)) {
+        const { weights, objective: value } = solved(uncertain(market(objective, rows), sets));
+        expect(value).toBeCloseTo(plain.objective, 12);
+        weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
+      }
+    }
+  });
+});
+
+describe('a larger set', () => {
+  test.each(OBJECTIVES)('never has a better worst case, and its answer is the best for it: $type', (objective) => {
+    for (const rows of [ROWS, SHORT]) {
+      const radii = [0, 0.1, 0.3, 1];
+      for (const k of setsOf(objective.type, 1).keys()) {
+        const problems = radii.map((radius) => uncertain(market(objective, rows), setsOf(objective.type, radius)[k]!));
+        const answers = problems.flatMap((problem) => {
+          const solution = solveConvex(solvers.solver, problem);
+          return solution === undefined ? [] : [{ problem, solution }]; // A ratio without a positive numerator.
+        });
+        expect(answers.length).toBeGreaterThan(2);
+        answers.forEach(({ problem, solution }, at) => {
+          if (at > 0) expect(solution.objective).toBeGreaterThanOrEqual(answers[at - 1]!.solution.objective - 1e-12);
+          for (const other of answers)
+            expect(goalValue(problem, other.solution.weights)).toBeGreaterThanOrEqual(solution.objective - 1e-10);
+        });
+      }
+    }
+  });
+});
+
+test('an ellipsoid with the shape of the covariance leaves the portfolio of the largest Sharpe ratio, and its ratio less by the radius', () => {
+  const objective = { type: 'max_sharpe', risk_free_rate: -0.05 };
+  const rows = [ROWS[0]!];
+  const plain = solved(market(objective, rows));
+  const worst = solved(uncertain(market(objective, rows), { returns: { set: 'ellipsoid', radius: 0.1 } }));
+  worst.weights.forEach((weight, i) => expect(weight).toBeCloseTo(plain.weights[i]!, 9));
+  expect(-worst.objective).toBeCloseTo(-plain.objective - 0.1, 10);
+});
+
+test('the worst variance is that of a covariance of the set, and no other of it has more', () => {
+  const { metric } = market({ type: 'min_variance' });
+  const random = seeded(11);
+  const matrix = metricMatrix(metric);
+  const volatility = metricDiagonal(metric).map(Math.sqrt);
+  const spread = 0.3;
+  const varianceAt = (weights: Float64Array, errorOf: (i: number, j: number) => number) => {
+    let total = 0;
+    for (let i = 0; i < NAMES; i++)
+      for (let j = 0; j < NAMES; j++) {
+        const error = spread * errorOf(i, j) * volatility[i]! * volatility[j]!;
+        total += weights[i]! * weights[j]! * (matrix[i * NAMES + j]! + error);
+      }
+    return total;
+  };
+  for (let draw = 0; draw < 20; draw++) {
+    const weights = Float64Array.from({ length: NAMES }, () => random() - 0.4);
+    const worst = worstVariance(metric, { returns: null, spread }, weights);
+    expect(varianceAt(weights, (i, j) => Math.sign(weights[i]! * weights[j]!)) / worst).toBeCloseTo(1, 12);
+    const signs = Float64Array.from({ length: NAMES * NAMES }, () => 2 * random() - 1);
+    const any = varianceAt(weights, (i, j) => signs[Math.min(i, j) * NAMES + Math.max(i, j)]!);
+    expect(any).toBeLessThanOrEqual(worst);
+  }
+});
+
+test('where everything may stay in cash, expected returns that are too uncertain hold nothing', () => {
+  const rows = [{ type: 'WeightSum', params: { lower: 0, upper: 1 } }];
+  const problem = uncertain(market({ type: 'max_utility', risk_aversion: 2 }, rows), {
+    returns: { set: 'ellipsoid', radius: 10 },
+  });
+  const { weights, objective } = solved(problem);
+  expect(Math.max(...weights)).toBeLessThan(1e-9);
+  expect(Math.abs(objective)).toBeLessThan(1e-9);
+});

@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest';
+import { gemm } from '#kernels/algebra/gemm.js';
+import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { denseMetric, factorMetric, metricMatrix } from '#kernels/optimisation/program/metric.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { assembleProgram } from '#domain/optimisation/assemble.js';
+import { frontierOf } from '#domain/optimisation/frontier.js';
+import { resampledFrontier, type Resampling } from '#domain/optimisation/resampled-frontier.js';
+import { rowSides } from '#domain/optimisation/report.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { createReturnDraws } from '#domain/simulation/draw-returns.js';
+import { smallProblem, solvers } from './small-problems.js';
+
+const NAMES = 8;
+const ROWS = [
+  { type: 'PositionBounds', params: { upper: 0.4 } },
+  { type: 'GroupBounds', params: { field: 'SECTOR', groups: ['S0'], lower: 0.2 } },
+  { type: 'TrackingError', params: { limit: 0.12 } },
+];
+const problem = smallProblem({ names: NAMES, seed: 9, rows: ROWS, objective: { type: 'max_utility' } });
+const means = problem.expectedReturns!;
+const algebra = { ...plainAlgebra, gemm };
+const resampled = (resampling: Partial<Resampling>) =>
+  resampledFrontier({
+    solver: solvers.solver,
+    algebra,
+    problem,
+    means,
+    points: 5,
+    resampling: { draws: 6, seed: 3, sessions: 120, ...resampling },
+  })!;
+const largest = (values: Float64Array) => values.reduce((most, value) => Math.max(most, value), 0);
+
+describe('a resampled frontier', () => {
+  test('is the mean of frontiers of the draws, which do not depend on how many there are', () => {
+    const [one, two, three] = [1, 2, 3].map((draws) => resampled({ draws }));
+    one!.points.forEach(({ weights, spread }, rank) => {
+      const [second, third] = [two!.points[rank]!, three!.points[rank]!];
+      for (let i = 0; i < NAMES; i++) {
+        const drawn = [
+          weights[i]!,
+          2 * second.weights[i]! - weights[i]!,
+          3 * third.weights[i]! - 2 * second.weights[i]!,
+        ];
+        const mean = (drawn[0]! + drawn[1]! + drawn[2]!) / 3;
+        const variance = drawn.reduce((sum, value) => sum + (value - mean) ** 2, 0) / 2;
+        expect(third.weights[i]).toBeCloseTo(mean, 12);
+        expect(third.spread[i]).toBeCloseTo(Math.sqrt(variance), 12);
+        expect(spread[i]).toBe(0);
+      }
+    });
+  });
+
+  test('has draws whose frontier is that of their own estimates', () => {
+    const sessions = 40;
+    const { points } = resampled({ draws: 1, seed: 12, sessions });
+    const daily = means.map((mean) => mean / 252);
+    const panel = createReturnDraws(algebra, { metric: problem.metric, means: daily, periods: 252 }).draw(
+      counterRandom({ seed: 12, stream: 0 }),
+      sessions,
+      null,
+    );
+    const column = (i: number) => Array.from({ length: sessions }, (_, t) => panel[t * NAMES + i]!);
+    const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+    const average = Float64Array.from({ length: NAMES }, (_, i) => mean(column(i)));
+    const covariance = (i: number, j: number) =>
+      (mean(column(i).map((value, t) => value * column(j)[t]!)) - average[i]! * average[j]!) *
+      (sessions / (sessions - 1));
+    const correlation = (i: number, j: number) => covariance(i, j) / Math.sqrt(covariance(i, i) * covariance(j, j));
+    const pairs = Array.from({ length: NAMES }, (_, i) =>
+      Array.from({ length: i }, (__, j) => correlation(i, j)),
+    ).flat();
+    const delta = NAMES / (NAMES + sessions);
+    // Shrunk towards the mean correlation by the shape of the panel: contract 3.12.
+    const shrunk = Float64Array.from({ length: NAMES * NAMES }, (_, e) => {
+      const [i, j] = [Math.floor(e / NAMES), e % NAMES];
+      const target = mean(pairs) * Math.sqrt(covariance(i, i) * covariance(j, j));
+      return 252 * (i === j ? covariance(i, i) : delta * target + (1 - delta) * covariance(i, j));
+    });
+    // A limit on the tracking error stays one by the estimates: none of the frontier of the draw's own covariance.
+    const { program } = assembleProgram(problem, { withTracking: true });
+    const least = solvers.solver.solve({
+      ...program,
+      metric: denseMetric(shrunk, NAMES),
+      centre: new Float64Array(NAMES),
+      norms: program.norms.map((norm) => ({ ...norm, metric: problem.metric })),
+    });
+    const most = solvers.solver.solve({
+      ...program,
+      curvature: 0,
+      ridge: 0,
+      linear: average.map((value) => -252 * value),
+    });
+    points[0]!.weights.forEach((weight, i) => expect(weight).toBeCloseTo(least.point.x[i]!, 8));
+    points.at(-1)!.weights.forEach((weight, i) => expect(weight).toBeCloseTo(most.point.x[i]!, 6));
+  });
+
+  test('keeps every convex row and lies below the frontier of the estimates', () => {
+    const frontier = frontierOf({ solver: solvers.solver, problem, means, riskFreeRate: 0 })!;
+    const solution = solveConvex(solvers.solver, problem)!;
+    for (const { weights, expected_return: earned, volatility } of resampled({}).points) {
+      for (const { side, value, limit } of rowSides(problem, { ...solution, weights })) {
+        if (side !== 'lower') expect(value).toBeLessThan(limit + 1e-8);
+        if (side !== 'upper') expect(value).toBeGreaterThan(limit - 1e-8);
+      }
+      const above = frontier.points.findIndex((point) => point.expected_return > earned);
+      const [from, to] = [frontier.points[Math.max(above - 1, 0)]!, frontier.points[above]!];
+      // No less variance than the frontier has between its points, which is at least that of the lower one.
+      expect(volatility).toBeGreaterThanOrEqual(Math.min(from.volatility, to.volatility) - 1e-10);
+    }
+  });
+
+  test('has a spread that falls as the draws are longer, and bits of its seed', () => {
+    // Of the least variance, which has no corner to jump to: about the root of how much longer.
+    const spreadOf = (sessions: number) => largest(resampled({ sessions, draws: 12 }).points[0]!.spread);
+    expect(spreadOf(2000)).toBeLessThan(0.4 * spreadOf(60));
+    expect(resampled({})).toEqual(resampled({}));
+    expect(resampled({ seed: 4 }).points[2]!.weights).not.toEqual(resampled({}).points[2]!.weights);
+  });
+});
+
+describe('drawn returns', () => {
+  const matrix = problem.metric;
+  const rows = 20_000;
+  const loadings = Float64Array.from({ length: 3 * 2 }, (_, e) => 0.1 * (e + 1) * (e % 2 === 0 ? 1 : -1));
+  const factors = factorMetric(loadings, Float64Array.of(0.02, 0.05, 0.01));
+
+  test.each([
+    ['normal, of a matrix', matrix, null],
+    ['of Student, of a matrix', matrix, 6],
+    ['normal, of loadings', factors, null],
+    ['of Student, of loadings', factors, 6],
+  ] as const)('%s, have the moments that they are drawn with', (_, metric, degrees) => {
+    const { n } = metric;
+    const mean = Float64Array.from({ length: n }, (__, i) => 0.001 * i);
+    const draws = createReturnDraws(algebra, { metric, means: mean, periods: 252 });
+    const panel = draws.draw(counterRandom({ seed: 1, stream: 0 }), rows, degrees);
+    const wanted = metricMatrix(metric);
+    let fourth = 0;
+    for (let i = 0; i < n; i++) {
+      for (let j = 0; j < n; j++) {
+        let total = 0;
+        for (let t = 0; t < rows; t++) total += (panel[t * n + i]! - mean[i]!) * (panel[t * n + j]! - mean[j]!);
+        const error = (252 * total) / rows - wanted[i * n + j]!;
+        // Five standard errors of an estimate from so many rows, fat tails included.
+        expect(Math.abs(error)).toBeLessThan(5 * Math.sqrt((4 * wanted[i * n + i]! * wanted[j * n + j]!) / rows));
+      }
+      for (let t = 0; t < rows; t++)
+        fourth += ((panel[t * n + i]! - mean[i]!) * Math.sqrt(252 / wanted[i * n + i]!)) ** 4 / (rows * n);
+    }
+    // Kurtosis 3 of a normal, 3 + 6 / (degrees - 4) of Student's distribution.
+    if (degrees === null) expect(fourth).toBeCloseTo(3, 0);
+    else expect(fourth).toBeGreaterThan(4.2);
+  });
+});

@@ -1718,6 +1718,7 @@ export interface DerivationPayload {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
   readonly uncertainty?: Uncertainty | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCosts | null | undefined;
@@ -1742,6 +1743,7 @@ export interface DerivationPayloadInput {
     /** Class name. */
     readonly type: string;
   } | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
@@ -4274,6 +4276,7 @@ export interface OptimisationRunRequest {
   readonly objective?: Objective | undefined;
   /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
@@ -4289,6 +4292,7 @@ export interface OptimisationRunRequest {
   readonly end?: string | null | undefined;
   /** Annual rate for the frontier's tangency point. */
   readonly risk_free_rate?: number | undefined;
+  /** A frontier averaged over draws; null traces that of the estimates alone. */
   readonly resampling?: Resampling | null | undefined;
 }
 
@@ -4368,6 +4372,7 @@ export interface OptimiseRequest {
   readonly objective?: Objective | undefined;
   /** Required by max_utility, max_return and max_sharpe; in a run also those of its frontier. */
   readonly expected_returns?: ExpectedReturns | null | undefined;
+  /** Sets that expected returns and covariances may lie in; the objective is made best for the worst of them. */
   readonly uncertainty?: UncertaintyInput | null | undefined;
   /** Costs of trades, linear and of market impact; on a result their sum as a fraction of value. */
   readonly costs?: TradeCostsInput | null | undefined;
@@ -7666,6 +7671,7 @@ export interface TypeSpec {
 export interface Uncertainty {
   /** Returns of the level, from the second date on. */
   readonly returns: ReturnsUncertainty | null;
+  /** Errors of the covariances; null takes them as they are. */
   readonly covariance: CovarianceUncertainty | null;
 }
 
@@ -7673,6 +7679,7 @@ export interface Uncertainty {
 export interface UncertaintyInput {
   /** Returns of the level, from the second date on. */
   readonly returns?: ReturnsUncertaintyInput | null | undefined;
+  /** Errors of the covariances; null takes them as they are. */
   readonly covariance?: CovarianceUncertainty | null | undefined;
 }
 

@@ -1912,6 +1912,7 @@ class _DerivationPayload(t.TypedDict):
 class DerivationPayload(_DerivationPayload, total=False):
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
     uncertainty: t.Optional[Uncertainty]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCosts]
@@ -1941,6 +1942,7 @@ class DerivationPayloadInput(_DerivationPayloadInput, total=False):
     objective: t.Union[str, DerivationPayloadInputObjective]
     #: Expected returns that the objective reads: a model of `/optimise/objective-types` with its parameters.
     expected_returns: t.Optional[DerivationPayloadInputExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
@@ -4781,6 +4783,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
     expected_returns: t.Optional[ExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
@@ -4796,6 +4799,7 @@ class OptimisationRunRequest(_OptimisationRunRequest, total=False):
     end: t.Optional[Date]
     #: Annual rate for the frontier's tangency point.
     risk_free_rate: float
+    #: A frontier averaged over draws; null traces that of the estimates alone.
     resampling: t.Optional[Resampling]
 
 
@@ -4881,6 +4885,7 @@ class OptimiseRequest(_OptimiseRequest, total=False):
     objective: Objective
     #: Required by max_utility, max_return and max_sharpe; in a run also those of its frontier.
     expected_returns: t.Optional[ExpectedReturns]
+    #: Sets that expected returns and covariances may lie in; the objective is made best for the worst of them.
     uncertainty: t.Optional[UncertaintyInput]
     #: Costs of trades, linear and of market impact; on a result their sum as a fraction of value.
     costs: t.Optional[TradeCostsInput]
@@ -8390,6 +8395,7 @@ class Uncertainty(t.TypedDict):
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertainty]
+    #: Errors of the covariances; null takes them as they are.
     covariance: t.Optional[CovarianceUncertainty]
 
 
@@ -8398,6 +8404,7 @@ class UncertaintyInput(t.TypedDict, total=False):
 
     #: Returns of the level, from the second date on.
     returns: t.Optional[ReturnsUncertaintyInput]
+    #: Errors of the covariances; null takes them as they are.
     covariance: t.Optional[CovarianceUncertainty]
 
 

@@ -25,7 +25,8 @@ import { latestTime } from '#store/timestamp.js';
 import type { RunStates } from '../runs/run-states.js';
 import { currentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
-import { disagreementsOf, sizesOf, type Closes, type Disagreement, type DisagreementSizes } from './disagreements.js';
+import { assertAllowed } from './allowed.js';
+import { disagreementsOf, type Closes, type Disagreement } from './disagreements.js';
 import { assertWhole, partialCloses, partialReason, type PartialClose } from './partial-closes.js';
 import type { SigningKeys } from './signing-keys.js';
 
@@ -67,9 +68,6 @@ export interface PublicationsDependencies {
 
 /** Attempts to be the one who appends next; each fails only where another publication of the index succeeded. */
 const ATTEMPTS_MAX = 5;
-
-/** Dates that a refusal names. */
-const NAMED_DATES_MAX = 100;
 
 /** Entries chained and signed in a turn of the event loop: 2 ms. */
 const SIGNED_PER_TURN = 64;
@@ -159,8 +157,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(indexId);
         const disagreements = disagreementsOf(closes, log.standing);
-        assertAllowed(disagreements, request, (refused) => sizesOf(refused, closes, log.standing));
-        assertContinues(closes, disagreements, log);
+        assertAllowed(disagreements, request, { closes, standing: log.standing });
         const key = await signingKeys.current(by);
         // A key signs nothing from before its making, nor a log before its last entry, whatever the clock does.
         const at = latestTime(timestamp(), key.valid_from, log.lastAt);
@@ -286,42 +283,6 @@ function assertReasoned({ restate, reason }: PublishRequest): void {
   if (!restate || (reason !== undefined && reason.trim() !== '')) return;
   const message = 'A restatement needs a reason, which stands in the log.';
   throw refuseWithFindings('request', [{ severity: 'error', code: 'REQUIRED', message, path: 'reason' }]);
-}
-
-/** @throws Refusal RESTATEMENT for what disagrees, unless it is restated; for a session that the run lacks in any case */
-function assertAllowed(
-  disagreements: readonly Disagreement[],
-  { restate }: PublishRequest,
-  sizes: (refused: readonly Disagreement[]) => DisagreementSizes,
-): void {
-  const refused = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
-  if (refused.length === 0) return;
-  const dates = refused.slice(0, NAMED_DATES_MAX).map(({ date }) => date);
-  const message = restate
-    ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
-    : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. What is published stands, unless it is restated with a reason.`;
-  throw new Refusal('RESTATEMENT', message, { dates, total: refused.length, ...sizes(refused) });
-}
-
-/**
- * Refuses a run that begins after the first published close, unless it says the same where both are: between the closes
- * before it and its own the log would have a jump that no index had.
- * @throws Refusal RESTATEMENT
- */
-function assertContinues(closes: Closes, disagreements: readonly Disagreement[], log: Log): void {
-  const begin = closes.dates[0]!; // A run has a close.
-  const before = [...log.standing.keys()].filter((date) => date < begin).toSorted();
-  const isApart = before.length === log.standing.size;
-  if (before.length === 0 || (disagreements.length === 0 && !isApart)) return;
-  throw new Refusal(
-    'RESTATEMENT',
-    `The run begins on ${begin}, the published log on ${before[0]!}: its closes do not continue the ${before.length} before them. Run the index from ${before[0]!} on.`,
-    {
-      dates: before.slice(0, NAMED_DATES_MAX),
-      total: before.length,
-      ...sizesOf(disagreements, closes, log.standing),
-    },
-  );
 }
 
 async function* filtered(

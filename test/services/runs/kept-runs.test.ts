@@ -236,6 +236,24 @@ test('with its record an index forgets its runs, but for the published', async (
   expect(await listed()).toEqual({ runs: [], total: 0 });
 });
 
+test('a restatement that ends before the log is refused where the closes behind it would not continue it', async () => {
+  const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(
+    'GET',
+    '/analytics/KEPT/published',
+  );
+  const dates = body.entries.map(({ date }) => date);
+  await service.ask('PUT', '/indices/KEPT', definition({ type: 'PriceWeight' }));
+  await ran('/analytics/KEPT/backtest', {});
+  const through = dates.at(-3)!;
+  const request = { restate: true, reason: 'Other weights', through };
+  expect(await service.refusal('POST', '/analytics/KEPT/publish', request)).toMatchObject({
+    status: 409,
+    code: 'RESTATEMENT',
+    detail: { dates: dates.slice(-2), total: 2 },
+  });
+  expect((await service.ask('GET', '/analytics/KEPT/published')).body).toEqual(body);
+});
+
 test('a run that begins later than what is published neither restates nor continues it', async () => {
   const later = { ...definition({ type: 'PriceWeight' }), base_date: '2023-02-01' };
   const { body } = await service.ask<{ readonly entries: readonly PublicationEntry[] }>(

@@ -1,0 +1,83 @@
+import type { PublishRequest } from '#contract/publication.js';
+import type { PublicationEntry } from '#domain/documents/publication-document.js';
+import { Refusal } from '#domain/refusal.js';
+import { sizesOf, type Closes, type Disagreement } from './disagreements.js';
+
+/** Dates that a refusal names. */
+const NAMED_DATES_MAX = 100;
+
+/** What a run says, and what is published. */
+interface Compared {
+  readonly closes: Closes;
+  /** What stands of each published date: its last entry. */
+  readonly standing: ReadonlyMap<string, PublicationEntry>;
+}
+
+/**
+ * Refuses what disagrees, unless it is restated; a session that the run lacks, and closes between which and the others of
+ * the log there would be a jump that no index had, in any case.
+ * @throws Refusal RESTATEMENT
+ */
+export function assertAllowed(
+  disagreements: readonly Disagreement[],
+  { restate }: PublishRequest,
+  compared: Compared,
+): void {
+  assertStanding(disagreements, restate, compared);
+  assertContinues(disagreements, compared);
+  assertContinued(disagreements, compared);
+}
+
+function assertStanding(
+  disagreements: readonly Disagreement[],
+  restate: PublishRequest['restate'],
+  { closes, standing }: Compared,
+): void {
+  const refused = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
+  if (refused.length === 0) return;
+  const dates = refused.slice(0, NAMED_DATES_MAX).map(({ date }) => date);
+  const message = restate
+    ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
+    : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. What is published stands, unless it is restated with a reason.`;
+  throw new Refusal('RESTATEMENT', message, { dates, total: refused.length, ...sizesOf(refused, closes, standing) });
+}
+
+/**
+ * Refuses a run that begins after the first published close, unless it says the same where both are: between the closes
+ * before it and its own the log would have a jump that no index had.
+ */
+function assertContinues(disagreements: readonly Disagreement[], { closes, standing }: Compared): void {
+  const begin = closes.dates[0]!; // A run has a close.
+  const before = [...standing.keys()].filter((date) => date < begin).toSorted();
+  const isApart = before.length === standing.size;
+  if (before.length === 0 || (disagreements.length === 0 && !isApart)) return;
+  throw new Refusal(
+    'RESTATEMENT',
+    `The run begins on ${begin}, the published log on ${before[0]!}: its closes do not continue the ${before.length} before them. Run the index from ${before[0]!} on.`,
+    {
+      dates: before.slice(0, NAMED_DATES_MAX),
+      total: before.length,
+      ...sizesOf(disagreements, closes, standing),
+    },
+  );
+}
+
+/**
+ * Refuses closes that end before the last published one and say otherwise at their end: those behind them are of another
+ * run, and the log would have a jump that no index had.
+ */
+function assertContinued(disagreements: readonly Disagreement[], { closes, standing }: Compared): void {
+  const end = closes.dates.at(-1)!; // A run has a close.
+  const behind = [...standing.keys()].filter((date) => date > end).toSorted();
+  if (behind.length === 0 || disagreements.at(-1)?.date !== end) return;
+  const last = behind.at(-1)!;
+  throw new Refusal(
+    'RESTATEMENT',
+    `The closes end on ${end}, the published log on ${last}: the ${behind.length} after them do not continue them. Restate with a run through ${last}.`,
+    {
+      dates: behind.slice(0, NAMED_DATES_MAX),
+      total: behind.length,
+      ...sizesOf(disagreements, closes, standing),
+    },
+  );
+}

@@ -22,6 +22,9 @@ file that cannot be read.
 
 const EXIT_DAMAGED = 1;
 
+/** SHA-256 as it is written, in either case. */
+const HASH = /^[0-9a-f]{64}$/i;
+
 const KeyFile = z.object({ keys: z.array(PublicKey) });
 
 /** `divisor verify-published`: a log against its own chain and the keys that signed it. */
@@ -29,8 +32,10 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   const { values, positionals } = readArguments(argv);
   const [file] = positionals;
   if (file === undefined || positionals.length > 1) throw new UsageError('verify-published takes one FILE');
+  if (values.head !== undefined && !HASH.test(values.head))
+    throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? null : await readKeys(values.key);
-  const verdict = verifyLog(entriesOf(await bytesOf(file)), { keys, head: values.head ?? null });
+  const verdict = verifyLog(entriesOf(await bytesOf(file)), { keys, head: values.head?.toLowerCase() ?? null });
   if ('reason' in verdict) {
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
     return EXIT_DAMAGED;

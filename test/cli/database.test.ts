@@ -87,7 +87,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     });
     expect(await finishedHere(['migrate', '--database', place.url])).toMatchObject({
       status: 0,
-      out: 'The tables are now of version 2.\n',
+      out: 'The tables are now of version 3.\n',
     });
 
     const embedded = await servingHere(embeddedHome);

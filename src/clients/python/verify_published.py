@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import sys
 from decimal import Decimal
 
@@ -140,6 +141,8 @@ def unusable(sentence):
 def main(log, keys=None, head=None):
     if not os.path.isfile(log):
         unusable(f"{log} cannot be read")
+    if head is not None and not re.fullmatch("[0-9a-fA-F]{64}", head):
+        unusable(f"the hash of an entry has 64 hexadecimal digits: {head}")
     known = None if keys is None else known_keys(keys)
     previous, seq, index_id = "0" * 64, 0, None
     with open(log, encoding="utf-8", newline="\n") as file:
@@ -154,7 +157,7 @@ def main(log, keys=None, head=None):
                 print(f"Entry {seq}: {reason}.")
                 return 1
             previous = entry["hash"]
-    if head is not None and head != previous:
+    if head is not None and head.lower() != previous:
         print(f"Entry {seq + 1}: it is missing: the log ends with {previous}.")
         return 1
     extent = "The chain of hashes holds; signatures were not verified" if known is None else "Chain and signatures hold"

@@ -103,5 +103,7 @@ function isAsked({ at, kind, id, author }: AuditEntry, query: AuditQuery): boole
   if (query.start !== undefined && time < beginningOf(query.start)) return false;
   if (query.end !== undefined && time > momentOf(query.end)) return false;
   const isOther = (given: string | undefined, value: string): boolean => given !== undefined && given !== value;
-  return !isOther(query.kind, kind) && !isOther(query.id, id) && !isOther(query.author, author);
+  // What is filed under a document, as the closes published of an index, is found by that, too.
+  const isBelow = query.id !== undefined && id.startsWith(`${query.id}/`);
+  return !isOther(query.kind, kind) && (isBelow || !isOther(query.id, id)) && !isOther(query.author, author);
 }

@@ -217,6 +217,8 @@ test('the log verifies without the service, by the command and by a page of Pyth
   expect(await verifyPublished([at('log'), '--key', at('keys.json')])).toBe(0);
   expect(await verifyPublished([at('log.json'), '--key', at('keys.json')])).toBe(0);
   expect(await verifyPublished([at('log')])).toBe(0);
+  await expect(verifyPublished([at('log'), '--head', 'zz'])).rejects.toThrow('--head takes the hash of an entry');
+  expect(await inPython([at('log'), at('keys.json'), 'zz'])).toMatchObject({ status: 64 });
 
   // Signatures of the page of Python take their time: a few entries around the change of the key are enough of them.
   const some = text.split('\n').slice(0, 6).join('\n') + '\n';
@@ -273,12 +275,11 @@ test('the log of writes tells who published and who wrote the definition, to an 
   expect(verdict).toEqual({ ...body.head, sealed: body.head.seq });
   expect(body.keys.length).toBeGreaterThan(1); // one was replaced
   const lines = await (await service.download('/audit', { headers: { ...keys['root'], accept: LOG_MEDIA } })).text();
-  expect(
-    lines
-      .trimEnd()
-      .split('\n')
-      .filter((line) => line.startsWith('{"seal"')),
-  ).toHaveLength(body.seals.length);
+  const seals = lines
+    .trimEnd()
+    .split('\n')
+    .filter((line) => line.startsWith('{"seal"'));
+  expect(seals).toHaveLength(body.seals.length);
   const published = body.entries.filter(({ kind }) => kind === 'publication');
   expect(new Set(published.map(({ author, id }) => `${author} ${id.split('/')[0]!}`))).toEqual(new Set(['desk PUB']));
   expect(body.entries.find(({ kind }) => kind === 'index')).toMatchObject({ author: 'root', id: 'PUB', version: 1 });
@@ -297,6 +298,7 @@ test('the log of writes tells who published and who wrote the definition, to an 
   for (const [query, count] of [
     [`start=${encodeURIComponent(elsewhere)}`, times.filter((at) => Date.parse(at) >= Date.parse(middle)).length],
     [`end=${encodeURIComponent(elsewhere)}`, times.filter((at) => Date.parse(at) <= Date.parse(middle)).length],
+    ['kind=publication&id=PUB', published.length],
     [`start=${middle.slice(0, 10)}&end=${times.at(-1)!.slice(0, 10)}`, times.length],
   ] as const) {
     const found = await ask<{ readonly entries: AuditEntry[] }>('GET', `/audit?${query}`);
@@ -326,10 +328,8 @@ test('closes that rest on bars of only some names are refused with their counts,
     { date: '2024-01-04', held: 4, without_bar: 2 },
     { date: '2024-01-05', held: 4, without_bar: 1 },
   ];
-  expect(refused).toMatchObject({
-    status: 409,
-    body: { error: { code: 'PARTIAL_CLOSES', detail: { closes, total: 2 } } },
-  });
+  const error = { code: 'PARTIAL_CLOSES', detail: { closes, total: 2 } };
+  expect(refused).toMatchObject({ status: 409, body: { error } });
   expect((await ask('GET', '/analytics/PART/published')).status).toBe(404);
   expect((await publishPart({ through: '2024-01-03' })).body).toMatchObject({ published: 2 });
   expect((await publishPart({ through: '2024-01-04' })).status).toBe(409);

@@ -1340,7 +1340,7 @@ class Operations:
         :param start: Entries of this day or time and after it.
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
-        :param id: Id of a document.
+        :param id: Id of a document; what is filed under it, as published closes of an index, is found, too.
         :param author: Who wrote.
         :param after: Entries after this number.
         :param limit: Most entries; all unless given.
@@ -1355,7 +1355,7 @@ class Operations:
         :param start: Entries of this day or time and after it.
         :param end: Entries of this day or time and before it.
         :param kind: Kind of document.
-        :param id: Id of a document.
+        :param id: Id of a document; what is filed under it, as published closes of an index, is found, too.
         :param author: Who wrote.
         :param after: Entries after this number.
         :param limit: Most entries; all unless given.

@@ -31,14 +31,9 @@ export const auditRoutes = routes({
       start: moment.optional().meta({ description: 'Entries of this day or time and after it.' }),
       end: moment.optional().meta({ description: 'Entries of this day or time and before it.' }),
       kind: z.enum(AUDITED_KINDS).optional().meta({ description: 'Kind of document.' }),
-      id: z
-        .string()
-        .min(1)
-        .max(200)
-        .optional()
-        .meta({
-          description: 'Id of a document; what is filed under it, as published closes of an index, is found, too.',
-        }),
+      id: z.string().min(1).max(200).optional().meta({
+        description: 'Id of a document; what is filed under it, as published closes of an index, is found, too.',
+      }),
       author: z.string().min(1).max(200).optional().meta({ description: 'Who wrote.' }),
       after: z.int().min(0).default(0).meta({ description: 'Entries after this number.' }),
       limit: z.int().min(1).max(100_000).optional().meta({ description: 'Most entries; all unless given.' }),

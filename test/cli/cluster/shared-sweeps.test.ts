@@ -6,18 +6,16 @@ import type { Listening } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 const LEASE_S = 5;
+const VARIANTS = 1900;
 
-/** Variants of several definitions, in so many parts that every worker has some. */
+/** Variants of as many definitions, none of which has the index of another, in so many parts that every worker has some. */
 const SWEEP = {
   document: { ...INDEX, pipeline: { weighting: { type: 'MarketCapWeight', cap: 0.4 } } },
   partitions: 4,
   grid: {
-    '/document/pipeline/weighting/cap': [0.3, 0.35, 0.4, 0.45],
-    '/request/transaction_cost_bps': Array.from({ length: 120 }, (_, i) => i),
+    '/document/pipeline/weighting/cap': Array.from({ length: VARIANTS }, (_, i) => 0.3 + i / 8000),
   },
 };
-const VARIANTS = 480;
-
 interface Ranked {
   readonly sweep_id: string;
   readonly rows: readonly unknown[];

@@ -43,6 +43,7 @@ const PAYLOADS = {
     documents: {},
     rank_by: 'total_return',
     partitions: 16,
+    folds: null,
     engine_version: '1',
   },
   simulate: { run_id: 'S1', request: { method: 'block_bootstrap' }, calendar: 'XNYS', dates: ['2024-01-02'] },
@@ -76,8 +77,8 @@ describe('a payload that an earlier version stored', () => {
     expect(decoded('optimise', { ...PAYLOADS.optimise, request })).toEqual(PAYLOADS.optimise);
   });
 
-  test('of a sweep depends on no stored index', () => {
-    const { stored_id: _, ...stored } = PAYLOADS.sweep;
-    expect(decoded('sweep', stored)).toMatchObject({ stored_id: null });
+  test('of a sweep depends on no stored index, and tests no choice', () => {
+    const { stored_id: _, folds: none, ...stored } = PAYLOADS.sweep;
+    expect(decoded('sweep', stored)).toMatchObject({ stored_id: null, folds: none });
   });
 });

@@ -279,7 +279,11 @@ test('every overlay says what it does, with every number of its definition', () 
   for (const [overlay, rest] of EVERY_OVERLAY) {
     const text = methodologyOf(overlayOn(overlay, rest)).join(' ');
     const numbers = Object.values(overlay).filter((value) => typeof value === 'number');
-    for (const value of numbers) expect(text).toContain(String(Math.abs(value) === 1 ? Math.abs(value) : value));
+    for (const value of numbers) {
+      const size = Math.abs(value) === 1 ? Math.abs(value) : value;
+      const percent = `${Number((100 * size).toPrecision(12))} ?%`;
+      expect(text).toMatch(new RegExp([size, percent].map((one) => String(one).replaceAll('.', '\\.')).join('|')));
+    }
     for (const series of JSON.stringify(overlay).match(/DOMESTIC|FOREIGN/g) ?? []) expect(text).toContain(series);
     expect(text).not.toMatch(/undefined|NaN|null/);
   }

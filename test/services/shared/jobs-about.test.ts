@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Attempt, JobKind } from '#jobs/job-kind.js';
+import type { Parts } from '#jobs/parts.js';
 import { createBacktestJob } from '#services/runs/backtest-job.js';
 import { createReplayJob } from '#services/runs/replays.js';
 import { createSimulationJob } from '#services/runs/simulations.js';
@@ -72,6 +73,8 @@ function worldWith(isThere: () => boolean) {
   const attempt = {
     jobId: 'j',
     compute: async (task: string) => ANSWERS[task],
+    inParts: async ({ count, here }: Parts<unknown>) =>
+      Promise.all(Array.from({ length: count }, (_, i) => here(i, 0))),
     outputs: () => ({}),
     share: async (files: readonly unknown[]) => files.map(() => REF),
     drop: async () => undefined,

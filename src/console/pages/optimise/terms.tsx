@@ -110,7 +110,7 @@ function Uncertainty({ value, findings, path, onChange }: RiskModelProps) {
   return (
     <>
       <SchemaForm schema="ReturnsUncertaintyInput" {...part('returns')} />
-      <SchemaForm schema="CovarianceUncertaintyInput" {...part('covariance')} />
+      <SchemaForm schema="CovarianceUncertainty" {...part('covariance')} />
     </>
   );
 }

@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { IS_SOAK } from '../../soak.js';
 import { runService, type RunningService } from '../../services/running-service.js';
 import { INDEX } from '../even-index.js';
 import type { Listening } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+
+if (!IS_SOAK)
+  console.log('skipped: kills of workers that share a sweep, as they take half a minute; npm run soak has them');
 
 const LEASE_S = 5;
 const VARIANTS = 1900;
@@ -96,7 +100,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     cluster.s3.isClosed = false;
   });
 
-  test('goes on without a worker that is killed, whose parts its own node computes', async () => {
+  test.runIf(IS_SOAK)('goes on without a worker that is killed, whose parts its own node computes', async () => {
     const { jobId, other } = await held('helper');
     await kill(workerAt(other));
     cluster.s3.isClosed = false;
@@ -106,14 +110,17 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     await allServed();
   });
 
-  test('begins again when its own worker is killed, and nothing of the first attempt counts', async () => {
-    const { jobId, own } = await held('own');
-    await kill(workerAt(own));
-    const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
-    expect(again).toMatchObject({ crashes: 1 });
-    expect(again.node).not.toBe(own);
-    cluster.s3.isClosed = false;
-    expect(await tableOf(cluster.front, jobId)).toEqual(expected);
-    expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
-  });
+  test.runIf(IS_SOAK)(
+    'begins again when its own worker is killed, and nothing of the first attempt counts',
+    async () => {
+      const { jobId, own } = await held('own');
+      await kill(workerAt(own));
+      const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
+      expect(again).toMatchObject({ crashes: 1 });
+      expect(again.node).not.toBe(own);
+      cluster.s3.isClosed = false;
+      expect(await tableOf(cluster.front, jobId)).toEqual(expected);
+      expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
+    },
+  );
 });

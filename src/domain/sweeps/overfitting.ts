@@ -1,3 +1,5 @@
+import { choicesOf } from './splits.js';
+
 /** What symmetric cross-validation says of choosing the best of several variants by their Sharpe ratio. */
 export interface Overfitting {
   /** Share of the selections whose choice does no better than the median out of sample. */
@@ -49,7 +51,7 @@ export function overfitting({
   const half = (block * partitions) / 2;
   const inside = new Float64Array(variants);
   const outside = new Float64Array(variants);
-  const all = combinations(partitions);
+  const all = choicesOf(partitions, partitions / 2);
   const logits = new Float64Array(all.length);
   let low = 0;
   let losses = 0;
@@ -141,19 +143,6 @@ function sharpesOf({ first, second, means }: Sums, { variants, partitions, half,
     const variance = (squares - (sum * sum) / half) / (half - 1);
     into[n] = variance > VARIANCE_MIN ? (means[n]! + sum / half) / Math.sqrt(variance) : 0;
   }
-}
-
-/** Every half of the blocks, as bits. */
-function combinations(partitions: number): number[] {
-  const masks: number[] = [];
-  for (let mask = 0; mask < 1 << partitions; mask++) if (bitsOf(mask) === partitions / 2) masks.push(mask);
-  return masks;
-}
-
-function bitsOf(mask: number): number {
-  let bits = 0;
-  for (let rest = mask; rest !== 0; rest &= rest - 1) bits++;
-  return bits;
 }
 
 function best(values: Float64Array): number {

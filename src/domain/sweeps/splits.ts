@@ -57,7 +57,7 @@ function groupsBelow(groups: number): number[] {
 }
 
 /** Every choice of some groups as bits, in lexicographic order. */
-function choicesOf(groups: number, count: number, from = 0): number[] {
+export function choicesOf(groups: number, count: number, from = 0): number[] {
   if (count === 0) return [0];
   const choices: number[] = [];
   for (let first = from; first <= groups - count; first++)

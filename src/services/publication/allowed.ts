@@ -31,53 +31,56 @@ export function assertAllowed(
 function assertStanding(
   disagreements: readonly Disagreement[],
   restate: PublishRequest['restate'],
-  { closes, standing }: Compared,
+  compared: Compared,
 ): void {
   const refused = restate ? disagreements.filter(({ position }) => position === null) : disagreements;
   if (refused.length === 0) return;
-  const dates = refused.slice(0, NAMED_DATES_MAX).map(({ date }) => date);
+  const dates = refused.map(({ date }) => date);
   const message = restate
     ? `The run has no close on ${refused.length} published dates, the first on ${dates[0]}: a session cannot be restated away.`
     : `The run disagrees with ${refused.length === 1 ? `the published close of ${dates[0]}` : `${refused.length} published closes, the first on ${dates[0]}`}. What is published stands, unless it is restated with a reason.`;
-  throw new Refusal('RESTATEMENT', message, { dates, total: refused.length, ...sizesOf(refused, closes, standing) });
+  throw restatement(message, { dates, disagreements: refused }, compared);
 }
 
 /**
  * Refuses a run that begins after the first published close, unless it says the same where both are: between the closes
  * before it and its own the log would have a jump that no index had.
  */
-function assertContinues(disagreements: readonly Disagreement[], { closes, standing }: Compared): void {
+function assertContinues(disagreements: readonly Disagreement[], compared: Compared): void {
+  const { closes, standing } = compared;
   const begin = closes.dates[0]!; // A run has a close.
-  const before = [...standing.keys()].filter((date) => date < begin).toSorted();
-  const isApart = before.length === standing.size;
-  if (before.length === 0 || (disagreements.length === 0 && !isApart)) return;
-  throw new Refusal(
-    'RESTATEMENT',
-    `The run begins on ${begin}, the published log on ${before[0]!}: its closes do not continue the ${before.length} before them. Run the index from ${before[0]!} on.`,
-    {
-      dates: before.slice(0, NAMED_DATES_MAX),
-      total: before.length,
-      ...sizesOf(disagreements, closes, standing),
-    },
-  );
+  const dates = [...standing.keys()].filter((date) => date < begin).toSorted();
+  const isApart = dates.length === standing.size;
+  if (dates.length === 0 || (disagreements.length === 0 && !isApart)) return;
+  const message = `The run begins on ${begin}, the published log on ${dates[0]!}: its closes do not continue the ${dates.length} before them. Run the index from ${dates[0]!} on.`;
+  throw restatement(message, { dates, disagreements }, compared);
 }
 
 /**
  * Refuses closes that end before the last published one and say otherwise at their end: those behind them are of another
  * run, and the log would have a jump that no index had.
  */
-function assertContinued(disagreements: readonly Disagreement[], { closes, standing }: Compared): void {
+function assertContinued(disagreements: readonly Disagreement[], compared: Compared): void {
+  const { closes, standing } = compared;
   const end = closes.dates.at(-1)!; // A run has a close.
-  const behind = [...standing.keys()].filter((date) => date > end).toSorted();
-  if (behind.length === 0 || disagreements.at(-1)?.date !== end) return;
-  const last = behind.at(-1)!;
-  throw new Refusal(
-    'RESTATEMENT',
-    `The closes end on ${end}, the published log on ${last}: the ${behind.length} after them do not continue them. Restate with a run through ${last}.`,
-    {
-      dates: behind.slice(0, NAMED_DATES_MAX),
-      total: behind.length,
-      ...sizesOf(disagreements, closes, standing),
-    },
-  );
+  const dates = [...standing.keys()].filter((date) => date > end).toSorted();
+  if (dates.length === 0 || disagreements.at(-1)?.date !== end) return;
+  const last = dates.at(-1)!;
+  const message = `The closes end on ${end}, the published log on ${last}: the ${dates.length} after them do not continue them. Restate with a run through ${last}.`;
+  throw restatement(message, { dates, disagreements }, compared);
+}
+
+interface Refused {
+  /** Published dates that are concerned, ascending. */
+  readonly dates: readonly string[];
+  /** Whose sizes are told. */
+  readonly disagreements: readonly Disagreement[];
+}
+
+function restatement(message: string, { dates, disagreements }: Refused, { closes, standing }: Compared): Refusal {
+  return new Refusal('RESTATEMENT', message, {
+    dates: dates.slice(0, NAMED_DATES_MAX),
+    total: dates.length,
+    ...sizesOf(disagreements, closes, standing),
+  });
 }

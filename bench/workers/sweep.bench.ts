@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createLog } from '#cli/log.js';
 import { start, stop } from '#cli/serve.js';
 import { readSettings } from '#cli/settings.js';
+import { SWEEP_DOCUMENT, sweepGrid } from './sweep-case.js';
 
 /**
  * A sweep as a client asks for it, from the request to the ranked table: 500 names, ten years, quarterly, total return, costs.
@@ -12,7 +13,6 @@ import { readSettings } from '#cli/settings.js';
  * Goal: 1,000 variants <= 5 s on two workers, <= 1 GiB. SWEEP_VARIANTS makes it smaller.
  */
 const VARIANTS = Number(process.env['SWEEP_VARIANTS'] ?? 1000);
-const COUNTS = 20;
 const WORKERS = 2;
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-sweep-'));
@@ -54,22 +54,7 @@ try {
     end: '2019-12-31',
     sectors: 8,
   });
-  const document = {
-    id: 'BENCH',
-    name: 'Bench',
-    calendar: 'XNYS',
-    base_date: '2010-01-04',
-    rebalance: { frequency: 'quarterly' },
-    pipeline: {
-      selection: [{ id: 'size', type: 'TopN', params: { count: 500 } }],
-      treatment: { dividends: 'total' },
-      weighting: { type: 'MarketCapWeight', cap: 0.1 },
-    },
-  };
-  const grid = {
-    '/document/pipeline/weighting/cap': Array.from({ length: Math.ceil(VARIANTS / COUNTS) }, (_, i) => 0.01 + i / 1000),
-    '/document/pipeline/selection/0/params/count': Array.from({ length: COUNTS }, (_, i) => 500 - 5 * i),
-  };
+  const { grid, count } = sweepGrid(VARIANTS);
   for (const warmUp of [true, false]) {
     const resident = process.memoryUsage.rss();
     let peak = resident;
@@ -78,7 +63,7 @@ try {
     const from = performance.now();
     const body = {
       sweep_id: warmUp ? 'warm' : 'bench',
-      document,
+      document: SWEEP_DOCUMENT,
       request: { transaction_cost_bps: 10 },
       ...(warmUp ? { patches: Array.from({ length: 16 }, () => ({})) } : { grid }),
     };
@@ -87,7 +72,6 @@ try {
     const { user, system } = process.cpuUsage(cpu);
     clearInterval(watch);
     if (warmUp) continue;
-    const count = grid['/document/pipeline/weighting/cap'].length * COUNTS;
     const work = (user + system) / 1e6;
     console.log(
       `${count} variants (${result.refused} refused): ${seconds.toFixed(1)} s, ${work.toFixed(1)} s of CPU = ${(work / WORKERS).toFixed(1)} s on ${WORKERS} idle processors, ${((1000 * work) / count).toFixed(1)} ms a variant; memory ${(resident / 2 ** 20).toFixed(0)} -> ${(peak / 2 ** 20).toFixed(0)} MB; overfitting ${result.overfitting?.probability.toFixed(3) ?? 'unknown'}`,

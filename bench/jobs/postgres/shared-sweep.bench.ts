@@ -5,6 +5,7 @@ import { Client } from 'pg';
 import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { finished, processorTime, startService, startWorker, type RunningService } from '../../http/service.js';
 import { percentile } from '../../percentiles.js';
+import { SWEEP_DOCUMENT, sweepGrid } from '../../workers/sweep-case.js';
 
 /**
  * A sweep over the worker processes of a cluster, of one thread each, beside the same sweep embedded over as many threads:
@@ -14,7 +15,6 @@ import { percentile } from '../../percentiles.js';
 const VARIANTS = Number(process.env['SWEEP_VARIANTS'] ?? 1000);
 const ROUNDS = Number(process.env['SWEEP_ROUNDS'] ?? 3);
 const WORKERS = 4;
-const COUNTS = 20;
 
 const folder = await mkdtemp(join(tmpdir(), 'bench-shared-'));
 const server = await startPostgresql({ settings: ['-c', 'fsync=on'] });
@@ -34,22 +34,7 @@ async function post<T>({ url }: RunningService, path: string, body: unknown): Pr
   return (await answer.json()) as T; // The service's own answer.
 }
 
-const DOCUMENT = {
-  id: 'BENCH',
-  name: 'Bench',
-  calendar: 'XNYS',
-  base_date: '2010-01-04',
-  rebalance: { frequency: 'quarterly' },
-  pipeline: {
-    selection: [{ id: 'size', type: 'TopN', params: { count: 500 } }],
-    treatment: { dividends: 'total' },
-    weighting: { type: 'MarketCapWeight', cap: 0.1 },
-  },
-};
-const GRID = {
-  '/document/pipeline/weighting/cap': Array.from({ length: Math.ceil(VARIANTS / COUNTS) }, (_, i) => 0.01 + i / 1000),
-  '/document/pipeline/selection/0/params/count': Array.from({ length: COUNTS }, (_, i) => 500 - 5 * i),
-};
+const { grid } = sweepGrid(VARIANTS);
 
 async function job(service: RunningService, path: string, body: unknown): Promise<void> {
   await finished(service, (await post<{ job_id: string }>(service, path, body)).job_id);
@@ -64,7 +49,7 @@ async function sweep(service: RunningService, name: string, processes: readonly 
   const work = (): number => processes.reduce((sum, each) => sum + processorTime(each), 0);
   const [start, before] = [performance.now(), work()];
   const request = { transaction_cost_bps: 10 };
-  await job(service, '/analytics/sweeps', { sweep_id: name, document: DOCUMENT, request, grid: GRID });
+  await job(service, '/analytics/sweeps', { sweep_id: name, document: SWEEP_DOCUMENT, request, grid });
   return { seconds: (performance.now() - start) / 1000, processorSeconds: (work() - before) / 1000 };
 }
 

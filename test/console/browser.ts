@@ -17,18 +17,29 @@ const FLAGS = [
   '--font-render-hinting=none',
 ];
 
+/** Browsers of distributions, for machines that the one of the package does not run on. */
 const INSTALLED = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`);
 
 /** Where the browser of the package is unpacked to, once for all runs of this version. */
 const UNPACKED = 'node_modules/.cache/chromium-147.0.0';
 
 /**
- * A browser: that of CHROME_PATH, else one that is installed, else that of the package.
+ * A browser: that of CHROME_PATH, else that of the package, the same everywhere, else one that is installed.
  * @throws Error where none can start
  */
 export async function openBrowser(): Promise<Browser> {
-  const given = process.env['CHROME_PATH'] ?? INSTALLED.find((path) => existsSync(path));
-  const executablePath = given ?? (await unpacked());
+  const given = process.env['CHROME_PATH'];
+  if (given !== undefined) return launch(given);
+  try {
+    return await launch(await unpacked());
+  } catch (failure) {
+    const installed = INSTALLED.find((path) => existsSync(path));
+    if (installed === undefined) throw failure;
+    return launch(installed);
+  }
+}
+
+function launch(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, headless: true, args: FLAGS });
 }
 

@@ -29,6 +29,9 @@ const VIEW = { viewport: { width: 1280, height: 820 }, locale: 'en-GB', reducedM
 /** What browsers say whose system has no language: no tag of one. */
 const ODD_LANGUAGE = `Object.defineProperty(Navigator.prototype, 'language', { get: () => 'en-US@posix' })`;
 
+/** A page without a viewer of PDF, in every browser: tabs would get lost in that of a full Chromium. */
+const NO_VIEWER = `Object.defineProperty(Navigator.prototype, 'pdfViewerEnabled', { get: () => false })`;
+
 /** A service that comes back to the same address when it is started again, and the browser of all tests. */
 export async function openDesk(browser: Browser): Promise<Desk> {
   const flags = ['--port', String(await freePort())];
@@ -37,6 +40,7 @@ export async function openDesk(browser: Browser): Promise<Desk> {
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage({ ...VIEW, ...options });
     page.setDefaultTimeout(WAIT_MS);
+    await page.addInitScript(NO_VIEWER);
     // No request leaves the machine.
     page.on('request', (request) => {
       const { protocol, hostname } = new URL(request.url());

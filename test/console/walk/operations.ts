@@ -14,7 +14,7 @@ export function describeOperations(desk: () => Desk): void {
     await download.waitFor();
     const pdf = await downloaded(page, () => download.click());
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
-    // A browser without a screen shows no PDF: a sentence stands in its place.
+    // A browser without a viewer of PDF: a sentence stands in its place.
     await page.getByText('This browser cannot show PDF in a page.').waitFor();
     expect(await page.getByRole('link', { name: 'Save the report' }).getAttribute('href')).toMatch(/^blob:/);
     expect(complaints).toEqual([]);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { FOLD_RANKINGS, type FoldRanking } from '#domain/sweeps/fold-terms.js';
-import { RANKINGS, SweepRequest, type RankingName } from '#domain/sweeps/sweep-request.js';
+import { FOLD_RANKINGS, RANKING_NAMES } from '#domain/sweeps/rankings.js';
+import { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import { BacktestMetrics } from './analytics/metrics.js';
 import { ErrorDetail } from './common.js';
 import { jobStatus } from './jobs.js';
@@ -94,9 +94,7 @@ export const SweepFoldChoice = z
 export const SweepFoldsView = z
   .strictObject({
     method: z.enum(['combinatorial', 'walk_forward']).meta({ description: 'How time was cut.' }),
-    select_by: z
-      .enum(Object.keys(FOLD_RANKINGS) as [FoldRanking, ...FoldRanking[]])
-      .meta({ description: 'Metric that chose.' }),
+    select_by: z.enum(FOLD_RANKINGS).meta({ description: 'Metric that chose.' }),
     groups: z
       .array(z.strictObject({ start: z.string(), end: z.string() }))
       .meta({ description: 'First and last date with a return, by group.' }),
@@ -131,7 +129,7 @@ export const SweepView = z
     index_id: z.string(),
     variants: z.int().min(1),
     refused: z.int().min(0),
-    rank_by: z.enum(Object.keys(RANKINGS) as [RankingName, ...RankingName[]]),
+    rank_by: z.enum(RANKING_NAMES),
     rows: z.array(SweepRow).meta({ description: 'By rank, those that were refused last.' }),
     selection: SweepSelection.nullable().meta({ description: 'Null when every variant was refused.' }),
     overfitting: SweepOverfitting.nullable().meta({

@@ -1,6 +1,6 @@
 import type { SweepView } from '#contract/sweeps.js';
 import { formatDay } from '#domain/days.js';
-import type { RankingName } from '#domain/sweeps/sweep-request.js';
+import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { SweepTable } from '#domain/sweeps/sweep-table.js';
 import { foldsView } from './sweep-folds-view.js';
 import { verdictOf } from '#domain/sweeps/verdict.js';

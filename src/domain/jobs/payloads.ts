@@ -9,7 +9,7 @@ import type { GenerateSyntheticRequest } from '../documents/synthetic-request.js
 import type { ReportTemplateDocument } from '../reports/template-document.js';
 import type { SimulationRequest } from '../simulation/simulation.js';
 import type { SweepFolds } from '../sweeps/fold-terms.js';
-import type { RankingName } from '../sweeps/sweep-request.js';
+import type { RankingName } from '../sweeps/rankings.js';
 import type { Patch, SweepBase } from '../sweeps/variants.js';
 
 /**

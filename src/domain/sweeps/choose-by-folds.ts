@@ -1,6 +1,7 @@
 import { backtestMetrics, type BacktestMetrics } from '../analytics/series.js';
 import { distributionOf, type Distribution } from '../simulation/summarise.js';
-import { FOLD_RANKINGS, type FoldRanking, type SweepFolds } from './fold-terms.js';
+import type { SweepFolds } from './fold-terms.js';
+import { preferenceOf, type FoldRanking } from './rankings.js';
 import { groupsOf, has, splitsOf, type Split } from './splits.js';
 import { emptyStretch, join, metricOf, stretchOf, type Stretch } from './stretch.js';
 
@@ -156,7 +157,7 @@ function choiceOf(figures: readonly TrialFigures[], { train, test }: Split, fold
   const { groups, select_by: metric } = folds;
   const inSample = figures.map((trial) => metricOver(trial, { mask: train, test, metric }));
   const outOfSample = figures.map((trial) => metricOver(trial, { mask: test, test: 0, metric }));
-  const sign = FOLD_RANKINGS[metric] === 'descending' ? 1 : -1;
+  const sign = preferenceOf(metric);
   let trial = 0;
   inSample.forEach((value, n) => {
     if (sign * value > sign * inSample[trial]!) trial = n;

@@ -1,19 +1,11 @@
 import { z } from 'zod';
 import { LIMITS } from '../limits.js';
-
-/** Metrics that a choice can be made by from returns alone, and whether more of one is better. */
-export const FOLD_RANKINGS = {
-  sharpe_ratio: 'descending',
-  annualised_return: 'descending',
-  max_drawdown: 'descending',
-  volatility: 'ascending',
-} as const;
-export type FoldRanking = keyof typeof FOLD_RANKINGS;
+import { FOLD_RANKINGS } from './rankings.js';
 
 const shared = {
   groups: z.int().min(2).max(16).default(10).meta({ description: 'Groups of equal length that time is cut into.' }),
   select_by: z
-    .enum(Object.keys(FOLD_RANKINGS) as [FoldRanking, ...FoldRanking[]])
+    .enum(FOLD_RANKINGS)
     .default('sharpe_ratio')
     .meta({ description: 'Metric that chooses a variant in sample; of several best the first is chosen.' }),
   purge: z.int().min(0).max(252).default(1).meta({

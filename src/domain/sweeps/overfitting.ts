@@ -1,4 +1,5 @@
 import { choicesOf } from './splits.js';
+import { VARIANCE_MIN } from './stretch.js';
 
 /** What symmetric cross-validation says of choosing the best of several variants by their Sharpe ratio. */
 export interface Overfitting {
@@ -126,9 +127,6 @@ interface SharpeInput {
   readonly mask: number;
   readonly into: Float64Array;
 }
-
-/** Below this a variance is rounding noise. */
-const VARIANCE_MIN = 1e-30;
 
 /** Sharpe ratio of every variant over the blocks of a mask. */
 function sharpesOf({ first, second, means }: Sums, { variants, partitions, half, mask, into }: SharpeInput): void {

@@ -1,5 +1,5 @@
 import { LIMITS } from '../limits.js';
-import type { FoldRanking } from './fold-terms.js';
+import type { FoldRanking } from './rankings.js';
 
 /** Figures of consecutive returns that join with those of the returns after them. */
 export interface Stretch {
@@ -54,8 +54,8 @@ export function join(stretch: Stretch, later: Stretch): void {
   stretch.growth *= later.growth;
 }
 
-/** Below this a variance is rounding noise. */
-const VARIANCE_MIN = 1e-30;
+/** Below this the variance of returns is rounding noise. */
+export const VARIANCE_MIN = 1e-30;
 
 /** The metric of a stretch, as a run has it: ratios and volatility annualised. @param mean that was taken off */
 export function metricOf(

@@ -6,19 +6,7 @@ import { LIMITS } from '../limits.js';
 import { oneOfEach } from '../one-of.js';
 import { Id } from '../shape.js';
 import { SweepFolds } from './fold-terms.js';
-
-/** Metrics a table can be ranked by, and whether more of one is better. */
-export const RANKINGS = {
-  sharpe_ratio: 'descending',
-  total_return: 'descending',
-  annualised_return: 'descending',
-  max_drawdown: 'descending',
-  volatility: 'ascending',
-  tracking_error: 'ascending',
-  tracking_difference: 'descending',
-} as const;
-export type RankingName = keyof typeof RANKINGS;
-const RANKING_NAMES = Object.keys(RANKINGS) as [RankingName, ...RankingName[]];
+import { RANKING_NAMES } from './rankings.js';
 
 const Patch = z.record(z.string(), z.unknown());
 

@@ -6,7 +6,7 @@ import { overfitting, type Overfitting } from './overfitting.js';
 import { chooseByFolds, type ChoiceByFolds, type FoldsTooShort } from './choose-by-folds.js';
 import type { SweepFolds } from './fold-terms.js';
 import type { VariantOutcome, VariantRun } from './run-variants.js';
-import { RANKINGS, type RankingName } from './sweep-request.js';
+import { preferenceOf, type RankingName } from './rankings.js';
 
 /** A variant in the table. */
 export interface SweepRow {
@@ -63,9 +63,9 @@ export function sweepTable({ outcomes, rankBy, partitions, folds, tick }: SweepT
   const sharpes = Float64Array.from(trials, ({ sample }) => sample.sharpe);
   const variance = covariance(sharpes, sharpes);
   const threshold = expectedMaximumSharpe({ trials: trials.length, variance });
-  const sign = RANKINGS[rankBy] === 'descending' ? -1 : 1;
+  const sign = preferenceOf(rankBy);
   const valueOf = ({ metrics }: VariantRun): number => sign * (metrics[rankBy] ?? 0);
-  const ranked = ran.toSorted((a, b) => valueOf(a.run) - valueOf(b.run) || a.variant - b.variant);
+  const ranked = ran.toSorted((a, b) => valueOf(b.run) - valueOf(a.run) || a.variant - b.variant);
   const rows: SweepRow[] = ranked.map(({ variant, run, sample }, i) => ({
     rank: i + 1,
     variant,

@@ -1,5 +1,5 @@
 import type { ChoiceByFolds, FoldsTooShort } from './choose-by-folds.js';
-import type { FoldRanking } from './fold-terms.js';
+import type { FoldRanking } from './rankings.js';
 import type { SweepTable } from './sweep-table.js';
 
 /** A probability of overfitting above which a choice is no better than a coin. */

@@ -4,7 +4,7 @@ import type { MarketHandle } from '#domain/market/handle.js';
 import type { SimulationPlan, SimulationRequest } from '#domain/simulation/simulation.js';
 import type { VariantOutcome } from '#domain/sweeps/run-variants.js';
 import type { SweepFolds } from '#domain/sweeps/fold-terms.js';
-import type { RankingName } from '#domain/sweeps/sweep-request.js';
+import type { RankingName } from '#domain/sweeps/rankings.js';
 import type { Patch, SweepBase } from '#domain/sweeps/variants.js';
 import type { ArtifactRef } from '#store/port.js';
 import type { HashedFile, KnownFiles, TaskOutputs } from './files.js';

@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
 import { runService } from '../../services/running-service.js';
+import { IS_SOAK } from '../../soak.js';
 import type { Listening } from '../process.js';
 import { openCluster, prepare, type JobRow, type RunningCluster } from './running-cluster.js';
 import { createSuite } from './suite.js';
+
+if (!IS_SOAK)
+  console.log(
+    'skipped: a worker that stands still, and the end of one amid jobs of all kinds, as they take half a minute; npm run soak has them',
+  );
 
 const LEASE_S = 5;
 
@@ -58,20 +64,23 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
   });
 
-  test('that stands still for longer than the lease is done by another, and what it says later changes nothing', async () => {
-    const { jobId, holder, row } = await held('PAUSED');
-    holder.child.kill('SIGSTOP');
-    const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
-    expect(again.node).not.toBe(row.node);
-    await endedOnce(jobId, 'PAUSED');
-    const written = await runsOf('PAUSED');
-    const ended = await cluster.row(jobId);
-    const { heartbeat: before } = await beatOf(row.node!);
-    holder.child.kill('SIGCONT');
-    await expect.poll(async () => (await beatOf(row.node!)).heartbeat).not.toEqual(before);
-    expect(await runsOf('PAUSED')).toEqual(written);
-    expect(await cluster.row(jobId)).toEqual(ended);
-  });
+  test.runIf(IS_SOAK)(
+    'that stands still for longer than the lease is done by another, and what it says later changes nothing',
+    async () => {
+      const { jobId, holder, row } = await held('PAUSED');
+      holder.child.kill('SIGSTOP');
+      const again = await cluster.until(jobId, ({ attempt, status }) => attempt > row.attempt && status === 'running');
+      expect(again.node).not.toBe(row.node);
+      await endedOnce(jobId, 'PAUSED');
+      const written = await runsOf('PAUSED');
+      const ended = await cluster.row(jobId);
+      const { heartbeat: before } = await beatOf(row.node!);
+      holder.child.kill('SIGCONT');
+      await expect.poll(async () => (await beatOf(row.node!)).heartbeat).not.toEqual(before);
+      expect(await runsOf('PAUSED')).toEqual(written);
+      expect(await cluster.row(jobId)).toEqual(ended);
+    },
+  );
 
   const beatOf = async (node: string): Promise<{ readonly heartbeat: Date }> =>
     (
@@ -92,29 +101,32 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     workers = workers.filter((each) => each !== holder);
   });
 
-  test('of any kind has the bits of one process with three threads, through the end of the worker that had it', async () => {
-    const suite = createSuite(cluster.front);
-    cluster.s3.isClosed = true;
-    await suite.submit();
-    const runningJobs = () =>
-      cluster.query<{ id: string; node: string }>(
-        `SELECT job_id AS id, node FROM divisor.jobs WHERE status = 'running'`,
-      );
-    await expect.poll(async () => (await runningJobs()).length).toBeGreaterThan(0);
-    const [{ id: killed, node }] = (await runningJobs()) as [{ id: string; node: string }];
-    const holder = workers.find(({ home }) => node.endsWith(home))!;
-    holder.child.kill('SIGKILL');
-    cluster.s3.isClosed = false;
-    workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
-    const hashes = await suite.hashes();
-    expect((await cluster.row(killed)).crashes).toBe(1);
-    const embedded = await runService(['--workers', '3']);
-    await prepare(embedded, []);
-    const alone = createSuite(embedded);
-    await alone.submit();
-    expect(hashes).toEqual(await alone.hashes());
-    await embedded.close();
-  });
+  test.runIf(IS_SOAK)(
+    'of any kind has the bits of one process with three threads, through the end of the worker that had it',
+    async () => {
+      const suite = createSuite(cluster.front);
+      cluster.s3.isClosed = true;
+      await suite.submit();
+      const runningJobs = () =>
+        cluster.query<{ id: string; node: string }>(
+          `SELECT job_id AS id, node FROM divisor.jobs WHERE status = 'running'`,
+        );
+      await expect.poll(async () => (await runningJobs()).length).toBeGreaterThan(0);
+      const [{ id: killed, node }] = (await runningJobs()) as [{ id: string; node: string }];
+      const holder = workers.find(({ home }) => node.endsWith(home))!;
+      holder.child.kill('SIGKILL');
+      cluster.s3.isClosed = false;
+      workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
+      const hashes = await suite.hashes();
+      expect((await cluster.row(killed)).crashes).toBe(1);
+      const embedded = await runService(['--workers', '3']);
+      await prepare(embedded, []);
+      const alone = createSuite(embedded);
+      await alone.submit();
+      expect(hashes).toEqual(await alone.hashes());
+      await embedded.close();
+    },
+  );
 
   test('is told of by its node, which answers nothing else', async () => {
     const url = workers.find(({ child }) => child.exitCode === null)!.url;

@@ -7,7 +7,8 @@ import { UsageError } from './usage-error.js';
 
 export const NODES_HELP = `divisor nodes [--database URL] [--json]
 
-Lists the processes that work on a database: their role, what they run, and how long ago they last said that they live.
+Lists the processes that work on a database: their role, what they run, which jobs of
+others they help with, and how long ago they last said that they live.
 
   --database  postgres://user:password@host:5432/name; DATABASE_URL unless given, which no list of processes shows.
   --json      One JSON object a line.
@@ -29,6 +30,7 @@ const TITLES = [
   'schema',
   'lacks',
   'jobs',
+  'helps',
 ];
 
 /** `divisor nodes`: who works on a database. */
@@ -52,6 +54,7 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     String(entry.protocol),
     entry.lacks.join(' ') || '-',
     entry.jobs.join(' ') || '-',
+    entry.helps.join(' ') || '-',
   ]);
   process.stdout.write(
     json ? listed.map((entry) => `${JSON.stringify(entry)}\n`).join('') : table([TITLES, ...rows], 0),

@@ -35,7 +35,9 @@ export interface NodeEntry extends NodeState {
   readonly silent_seconds: number;
   /** Jobs that it runs. */
   readonly jobs: readonly string[];
-  /** Memory that they are expected to need. */
+  /** Jobs of other nodes that it computes parts of. */
+  readonly helps: readonly string[];
+  /** Memory that all of them are expected to need. */
   readonly reserved_bytes: number;
 }
 
@@ -105,9 +107,17 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         readonly reserved: number;
       };
       const rows = await database.query<Row>(
-        `SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, state,
-            (SELECT coalesce(sum(estimated_bytes), 0) FROM ${jobs} AS j WHERE j.status = 'running' AND j.node = n.node)::float8 AS reserved,
-            array(SELECT job_id FROM ${jobs} AS j WHERE j.status = 'running' AND j.node = n.node ORDER BY 1) AS jobs
+        `WITH running AS (
+            SELECT node, job_id, estimated_bytes, false AS is_part FROM ${jobs} WHERE status = 'running'
+            UNION
+            SELECT p.node, job_id, j.estimated_bytes, true
+              FROM ${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
+              WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()
+          )
+          SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, state,
+            (SELECT coalesce(sum(estimated_bytes), 0) FROM running AS r WHERE r.node = n.node)::float8 AS reserved,
+            array(SELECT job_id FROM running AS r WHERE r.node = n.node AND NOT is_part ORDER BY 1) AS jobs,
+            array(SELECT job_id FROM running AS r WHERE r.node = n.node AND is_part ORDER BY 1) AS helps
           FROM ${nodes} AS n ORDER BY node`,
         [],
       );

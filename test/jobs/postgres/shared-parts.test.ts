@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#jobs/clock.js';
 import type { OfferedParts } from '#jobs/offered-parts.js';
 import { createJobRows } from '#jobs/postgres/job-rows.js';
+import { listNodes } from '#jobs/postgres/list-nodes.js';
+import { createNodeRows } from '#jobs/postgres/node-rows.js';
 import { createPartRows } from '#jobs/postgres/part-rows.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import { createSharedParts, type SharedParts } from '#jobs/postgres/shared-parts.js';
@@ -92,6 +94,32 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await seen('other', '1', 49)).toEqual({ jobs: false, parts: false });
     await queue.submit(job('next'));
     expect(await seen('other')).toEqual({ jobs: true, parts: true });
+  });
+
+  test('stand at the nodes that compute them until they are written, with their memory', async () => {
+    const own = await offered(9);
+    const { url, schema, database } = world;
+    const rows = createNodeRows(database, `"${schema}"`);
+    const said = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
+    for (const node of ['helper', 'idle', 'own'])
+      await rows.beat(node, { ...said, role: 'worker', protocol: 3, lacks: [] });
+    const helper = partsOf('helper');
+    const { lease } = (await helper.claim(ORDER))!;
+    await own.take(claim.lease);
+    const told = async () =>
+      (await listNodes({ url, schema })).map(({ node, jobs, helps, reserved_bytes: bytes }) => [
+        node,
+        jobs,
+        helps,
+        bytes,
+      ]);
+    const [atOwn, idle] = [
+      ['own', ['backtest:shared'], [], 50],
+      ['idle', [], [], 0],
+    ];
+    expect(await told()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
+    await helper.complete(lease, written('out'));
+    expect(await told()).toEqual([['helper', [], [], 0], idle, atOwn]);
   });
 
   test('are not for nodes of another version, for those without the memory, and for the node of the job', async () => {

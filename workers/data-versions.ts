@@ -17,11 +17,10 @@ import { keepOpen, openedMarket } from './open-markets.js';
 /** How a content is made from the one that came after it. */
 export const changeOfContent: Task<'content-change'> = async (input) => {
   const [before, after] = [openedMarket(input.before), openedMarket(input.after)];
-  const change = contentChange(before, after);
   return {
-    back: hashed(encodeChange(change)),
+    back: hashed(encodeChange(contentChange(before, after))),
     forth: input.isBothWays ? hashed(encodeChange(contentChange(after, before))) : null,
-    rows: changeCounts(change, { before, after }),
+    rows: changeCounts(before, after),
   };
 };
 

@@ -85,8 +85,9 @@ async function checked(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
     return EXIT_DAMAGED;
   }
-  const { seq, hash, sealed } = verdict;
-  const signed = terms.keys == null ? 'signatures were not verified' : `signed up to entry ${sealed}`;
+  const { seq, hash, sealed, unchained } = verdict;
+  const old = unchained === 0 ? '' : ` (${unchained} signatures of before they were chained)`;
+  const signed = terms.keys == null ? 'signatures were not verified' : `signed up to entry ${sealed}${old}`;
   process.stdout.write(`The chain of hashes holds, ${signed}: ${seq} entries, the last ${hash}.\n`);
   return EXIT.done;
 }

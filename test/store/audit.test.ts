@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { AuditEntry, AuditSeal } from '#domain/documents/audit-document.js';
 import type { SigningKey } from '#domain/documents/publication-document.js';
-import { auditBatches, auditHash, auditHead } from '#store/audit/log.js';
+import { auditBatches, auditHash, auditHead, entryId } from '#store/audit/log.js';
 import { sealAudit } from '#store/audit/seals.js';
 import { createAuditCheck, verifyAudit } from '#store/audit/verify-audit.js';
 import { createVersionedStore } from '#store/history/versioned-store.js';
-import { newSigningKey } from '#store/publication/signing.js';
+import { hashOf, newSigningKey, signHash } from '#store/publication/signing.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
-import type { DocumentStore } from '#store/port.js';
+import type { DocumentStore, DocumentTransaction } from '#store/port.js';
 import { temporaryFolders } from './temporary-folder.js';
 
 const newFolder = temporaryFolders();
@@ -186,7 +186,7 @@ function writtenAgain(entries: readonly AuditEntry[]): AuditEntry[] {
 test('a log that is hashed again after an edit, an omission, an addition or an exchange is not the one that was signed', async () => {
   const { entries, seals } = await signedLog();
   const verdictOf = (log: readonly unknown[]) => verifyAudit(log, { head: null, seals, keys });
-  expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6 });
+  expect(verdictOf(entries)).toEqual({ seq: 6, hash: entries[5]!.hash, sealed: 6, unchained: 0 });
   expect(verdictOf(writtenAgain(entries))).toMatchObject({ sealed: 6 });
   for (const [at, entry] of entries.entries()) {
     const signedAt = at < 3 ? 3 : 6;
@@ -224,6 +224,64 @@ test('each edit of a signature is found, and a key that was not valid then', asy
     seq: 6,
     reason: expect.stringContaining('was not valid') as string,
   });
+});
+
+/** A log of eight writes, each of which is signed, the first ones as before signatures were chained. */
+async function sealedEachTime(unchained: number): Promise<Awaited<ReturnType<typeof signedLog>>> {
+  const documents = await opened();
+  for (let i = 1; i <= 8; i++) {
+    await documents.transaction((tx) => tx.put('index', `I${i}`, { id: `I${i}` }), { by });
+    await documents.transaction((tx) => (i <= unchained ? sealAsBefore(tx, i) : sealAudit(tx, NEW, NEW.valid_from)));
+  }
+  const { documents: seals } = await documents.list('audit-seal', (body) => body as AuditSeal);
+  const entries = await entriesOf(documents);
+  await documents.close();
+  return { entries, seals };
+}
+
+/** As 0.2.0 did it. */
+async function sealAsBefore(tx: DocumentTransaction, count: number): Promise<void> {
+  const { seq, hash: entry_hash } = await auditHead(tx);
+  const stated = { seq, entry_hash, at: NEW.valid_from, key_id: NEW.key_id };
+  const hash = hashOf(stated);
+  await tx.put('audit-seal', entryId(seq), { ...stated, hash, signature: signHash(NEW, hash) });
+  await tx.put('audit-head', 'head', { seq, hash: entry_hash, sealed: seq, seals: count });
+}
+
+test('each signature in the middle that is left out, repeated or exchanged is found', async () => {
+  const { entries, seals } = await sealedEachTime(0);
+  const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
+  expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 0 });
+  for (let at = 0; at < 7; at++) {
+    const place = `seal ${at + 1}`;
+    const missing = { seq: at + 2, reason: 'the seal before its own is missing' };
+    expect(verdictOf(seals.toSpliced(at, 1)), place).toEqual(missing);
+    expect(verdictOf(seals.toSpliced(at, 0, seals[at]!)), place).toEqual({
+      seq: at + 1,
+      reason: 'its seal is there twice',
+    });
+    for (let other = at + 1; other < 8; other++)
+      expect(verdictOf(seals.with(at, seals[other]!).with(other, seals[at]!)), place).toHaveProperty('reason');
+    for (let end = at + 1; end < 7; end++)
+      expect(verdictOf(seals.toSpliced(at, end - at)), place).toMatchObject({ seq: end + 1 });
+  }
+});
+
+test('signatures made before they were chained hold and are counted; the chain begins behind the last of them', async () => {
+  const { entries, seals } = await sealedEachTime(3);
+  const verdictOf = (others: readonly AuditSeal[]) => verifyAudit(entries, { head: null, seals: others, keys });
+  expect(verdictOf(seals)).toMatchObject({ sealed: 8, unchained: 3 });
+  expect(verdictOf(seals.toSpliced(1, 1))).toMatchObject({ sealed: 8, unchained: 2 }); // as before: nobody can know
+  for (const at of [2, 3, 4, 5, 6]) expect(verdictOf(seals.toSpliced(at, 1))).toMatchObject({ seq: at + 2 });
+  expect(verdictOf(seals.slice(3))).toMatchObject({ seq: 4, reason: 'the seal before its own is missing' });
+  const { previous: _, ...stripped } = seals[5]!;
+  const late = { ...stripped, hash: hashOf(stripped) };
+  expect(verdictOf(seals.with(5, { ...late, signature: signHash(NEW, late.hash) }))).toEqual({
+    seq: 6,
+    reason: 'its seal does not name the one before it',
+  });
+  const { entries: old, seals: all } = await sealedEachTime(8);
+  expect(verifyAudit(old, { head: null, seals: all, keys })).toMatchObject({ sealed: 8, unchained: 8 });
 });
 
 test('a home whose log was written again is damaged by its signatures', async () => {

@@ -73,17 +73,21 @@ export const runDifference: JobCommand<RunsDifference> = {
   submit: async (client, [index_id = '', from = '', to = '']) => ({
     job: await client.call('diffRuns', { params: { index_id }, body: { from, to } }),
   }),
-  show: ({ same_levels: isSame, first_difference: first, data, effects, total_return: total, ...rest }) =>
+  show: ({ same_levels: isSame, first_difference: first, data, effects, effects_reason: reason, ...rest }) =>
     table([
       ['levels', isSame ? 'the same' : `differ from ${first ?? '-'} on`],
       ['definition', `${rest.definition.length} fields`],
       ['request', `${rest.request.length} fields`],
-      ['data', data.cells === null ? 'cannot be had again' : `${data.cells} values`],
+      ['data', data.cells === null ? dataOf(data.stores) : `${data.cells} values`],
       ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
       ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
-      ['total return', String(total)],
+      ...(reason === null ? [] : [['by cause', `not known: ${reason}`]]),
+      ['total return', String(rest.total_return)],
     ]),
 };
+
+const dataOf = ({ from, to }: RunsDifference['data']['stores']): string =>
+  from === to ? 'cannot be had again' : `of the stores ${from ?? '-'} and ${to ?? '-'}`;
 
 export const removeIndex: JobCommand<IndexDeletion> = {
   summary: 'Delete an index and what is derived from it; its versions stay, and one can be restored.',

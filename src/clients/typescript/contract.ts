@@ -280,6 +280,8 @@ export interface AuditSeal {
   readonly seq: number;
   /** Hash of that entry, which depends on all before it. */
   readonly entry_hash: string;
+  /** Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained. */
+  readonly previous?: string | undefined;
   /** Time of the signature, ISO-8601 UTC with offset. */
   readonly at: string;
   /** SHA-256 of the canonical JSON of the seal without hash and signature. */
@@ -6300,7 +6302,7 @@ export interface RunsDifference {
   readonly request: readonly DocumentChange[];
   /** Rows of cells. */
   readonly data: {
-    /** Values that differ, 0 of the same content; null where a content cannot be had again. */
+    /** Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again. */
     readonly cells: number | null;
     /** The first of them. */
     readonly first: readonly DataCell[];
@@ -6324,6 +6326,13 @@ export interface RunsDifference {
       /** The last of them, YYYY-MM-DD. */
       readonly end: string;
     } | null;
+    /** Stores that the runs were made on; null of a run stored before they were named. */
+    readonly stores: {
+      /** Data store of the earlier run. */
+      readonly from: string | null;
+      /** Data store of the later run. */
+      readonly to: string | null;
+    };
   };
   /** Engines of both. */
   readonly engine: {
@@ -6332,13 +6341,15 @@ export interface RunsDifference {
     /** Version of the engine of the later run. */
     readonly to: string;
   };
-  /** They sum to total_return exactly; null where a replay needs a content that cannot be had again. */
+  /** They sum to total_return exactly; null where a replay cannot be made, as `effects_reason` says. */
   readonly effects: readonly ({
     /** What was exchanged, in this order. */
     readonly cause: 'definition' | 'request' | 'data' | 'engine';
     /** What the exchange adds to the total return. */
     readonly total_return: number;
   })[] | null;
+  /** Why effects are null: a replay needs the content of a store that is not served, or that cannot be had again, or was refused; null where they are given. */
+  readonly effects_reason: string | null;
   /** Total return of the later run less that of the earlier, to 15 digits of the larger one. */
   readonly total_return: number;
 }

@@ -38,13 +38,22 @@ export const RunsDifference = z
       cells: z
         .int()
         .nullable()
-        .meta({ description: 'Values that differ, 0 of the same content; null where a content cannot be had again.' }),
+        .meta({
+          description:
+            'Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again.',
+        }),
       first: z.array(DataCell).meta({ description: 'The first of them.' }),
       rows: z
         .strictObject(rowCounts)
         .nullable()
         .meta({ description: 'Rows that only one content has, or has otherwise; null as `cells`.' }),
       appended: AppendedBars,
+      stores: z
+        .strictObject({
+          from: z.string().nullable().meta({ description: 'Data store of the earlier run.' }),
+          to: z.string().nullable().meta({ description: 'Data store of the later run.' }),
+        })
+        .meta({ description: 'Stores that the runs were made on; null of a run stored before they were named.' }),
     }),
     engine: z
       .strictObject({
@@ -61,8 +70,12 @@ export const RunsDifference = z
       )
       .nullable()
       .meta({
-        description: 'They sum to total_return exactly; null where a replay needs a content that cannot be had again.',
+        description: 'They sum to total_return exactly; null where a replay cannot be made, as `effects_reason` says.',
       }),
+    effects_reason: z.string().nullable().meta({
+      description:
+        'Why effects are null: a replay needs the content of a store that is not served, or that cannot be had again, or was refused; null where they are given.',
+    }),
     total_return: z.number().meta({
       description: 'Total return of the later run less that of the earlier, to 15 digits of the larger one.',
     }),

@@ -71,6 +71,8 @@ export const StoredAuditHead = AuditHead.extend({
   sealed: z.int().min(1).optional(),
   /** How many signatures there are. */
   seals: z.int().min(1).optional(),
+  /** Hash of the last of them; absent in homes that were sealed before signatures were chained. */
+  seal_hash: Hash.optional(),
 }).meta({ id: 'StoredAuditHead' });
 export type StoredAuditHead = z.infer<typeof StoredAuditHead>;
 
@@ -79,6 +81,9 @@ export const AuditSeal = z
   .strictObject({
     seq: z.int().min(1).meta({ description: 'Number of the last entry that it covers.' }),
     entry_hash: Hash.meta({ description: 'Hash of that entry, which depends on all before it.' }),
+    previous: Hash.optional().meta({
+      description: 'Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained.',
+    }),
     at: z.string().meta({ description: 'Time of the signature, ISO-8601 UTC with offset.' }),
     hash: Hash.meta({ description: 'SHA-256 of the canonical JSON of the seal without hash and signature.' }),
     key_id: z.string().meta({ description: 'Key that signed it: those of published logs.' }),

@@ -1,9 +1,9 @@
 import {
   DataHistoryDocument,
+  DataVersionDocument,
   ForgottenHistory,
   type DataCopy,
   type DataSource,
-  type DataVersionDocument,
 } from '#domain/documents/data-version-document.js';
 import { NO_REQUEST, type Authorship } from '#domain/documents/version-document.js';
 import type { ChangeCounts } from '#market/versions/change-counts.js';
@@ -150,4 +150,18 @@ export const firstOf = (head: DataHistoryDocument | undefined): number => (head?
 export async function historyOf(reader: Reader, datasetId: string): Promise<DataHistoryDocument | undefined> {
   const stored = await reader.get('data-history', datasetId);
   return stored === undefined || 'unreadable' in stored ? undefined : DataHistoryDocument.safeParse(stored.body).data;
+}
+
+/** Hashes of the contents that a store had; none where its versions are not known. @cost a read a version */
+export async function contentsOf(reader: Reader, datasetId: string): Promise<ReadonlySet<string>> {
+  const head = await historyOf(reader, datasetId);
+  const hashes = new Set<string>();
+  for (let version = firstOf(head); version <= (head?.latest ?? 0); version++) {
+    const stored = await reader.get('data-version', numberedId(datasetId, version));
+    const document =
+      stored === undefined || 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
+    if (document === undefined) return new Set();
+    hashes.add(document.content_hash);
+  }
+  return hashes;
 }

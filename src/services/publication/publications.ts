@@ -167,7 +167,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const answer = { published, restated: statements.length - published };
         if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
         const entries = await signed(statements, log, key);
-        if (!(await isAppended(run, log, entries, by))) continue;
+        if (!(await isAppended(run, log, entries, { ...by, note: noteOf(request, by) }))) continue;
         return { ...answer, through: lastDate(log, entries), head: entries.at(-1)!.hash };
       }
       throw new Refusal('OVERLOADED', `Other publications of ${indexId} came first ${ATTEMPTS_MAX} times.`);
@@ -269,6 +269,12 @@ function statementsOf(closes: PublishableCloses, terms: StatementTerms): Stateme
   const last = lastDate(log);
   const fresh = closes.dates.flatMap((date, i) => (last === null || date > last ? [statement(i, 'close')] : []));
   return [...disagreements.map(({ position }) => statement(position!, 'restatement')), ...fresh];
+}
+
+/** What the log of writes says of a publication: its reason, and the note of the request. */
+function noteOf({ reason }: PublishRequest, { note }: Authorship): string | null {
+  const said = [reason, note].filter((each) => each != null && each !== '');
+  return said.length === 0 ? null : [...new Set(said)].join('; ');
 }
 
 /** The latest published date; null where there is none. */

@@ -2,6 +2,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import { Refusal } from '#domain/refusal.js';
 import { RunListDocument } from '#domain/documents/run-list-document.js';
 import type { DocumentReader, DocumentTransaction } from '#store/port.js';
+import { contentsOf } from '../datasets/data-history.js';
 import { assertSubject, keptRunId, readRun, requireRun } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 
@@ -68,16 +69,25 @@ export async function forgetRuns(
 }
 
 /**
- * Refuses to let go of a data store that published runs were made on: their replays and views with prices need it.
+ * Refuses to let go of a data store that holds the content of published runs: their replays and views with prices need
+ * it. A store of its id before, which was purged, held other contents.
  * @throws Refusal STORE_PUBLISHED
+ * @cost of a look at every published run, and at the versions of the store where one names it
  */
 export async function assertNothingPublished(
   reader: Pick<DocumentReader, 'get' | 'ids'>,
   datasetId: string,
 ): Promise<void> {
   const indices: string[] = [];
+  let contents: ReadonlySet<string> | undefined;
   for (const subject of await reader.ids('run-list'))
-    if (await isPublishedOn(reader, subject, datasetId)) indices.push(subject);
+    for await (const { store_id: id, store_content_hash: hash } of publishedRuns(reader, subject)) {
+      if (id !== datasetId) continue;
+      contents ??= await contentsOf(reader, datasetId);
+      if (contents.size > 0 && !contents.has(hash)) continue; // Of a store without versions any run may be.
+      indices.push(subject);
+      break;
+    }
   if (indices.length === 0) return;
   const named = indices.length === 1 ? indices[0]! : `${indices[0]!} and ${indices.length - 1} others`;
   throw new Refusal(
@@ -87,16 +97,16 @@ export async function assertNothingPublished(
   );
 }
 
-async function isPublishedOn(
+/** The runs of a subject of which closes were published, as far as they can be read. */
+async function* publishedRuns(
   reader: Pick<DocumentReader, 'get'>,
   subject: string,
-  datasetId: string,
-): Promise<boolean> {
+): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
     const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));
-    if (kept !== undefined && !('unreadable' in kept) && readRun(kept.body)?.store_id === datasetId) return true;
+    const run = kept === undefined || 'unreadable' in kept ? undefined : readRun(kept.body);
+    if (run !== undefined) yield run;
   }
-  return false;
 }
 
 /** Writes the newest run among the earlier ones; one that cannot be read is not kept. */

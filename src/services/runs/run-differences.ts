@@ -1,7 +1,5 @@
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { DataDifferenceView } from '#contract/stores/data-versions.js';
-import { onCommonGrid } from '#domain/backtest/common-grid.js';
-import { hasOtherBits } from '#domain/backtest/engine-bits.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { changesBetween, type DocumentChange } from '#domain/documents/document-changes.js';
@@ -16,9 +14,11 @@ import type { KnownFiles } from '#jobs/tasks/files.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { Markets } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import { runIdOf } from '#store/run-id.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { assertNotDeleted } from '../shared/jobs-about.js';
 import { assertHasRuns } from './kept-runs.js';
+import { effectsOf, type Causes, type Inputs, type Side, type Unknown } from './replayed-effects.js';
 import { columnsFile, requireRun } from './run-documents.js';
 import type { RunStates } from './run-states.js';
 import { storedPlan, withDefaults } from './stored-plans.js';
@@ -32,22 +32,6 @@ export interface RunDifferenceJobDependencies {
 
 /** Values of the data that a result lists. */
 const CELLS_MAX = 100;
-
-/** A stored run with all that it was made of; its market only where that can be had. */
-interface Side {
-  readonly run: RunDocument;
-  readonly plan: BacktestPlan;
-  /** Version of its data; null where it is not known. */
-  readonly version: number | null;
-  readonly market: MarketHandle | undefined;
-}
-
-/** What a run is made of in a replay. */
-interface Inputs {
-  readonly plan: BacktestPlan;
-  /** Whose data. */
-  readonly data: Side;
-}
 
 /** The kind of job that says why two stored runs differ. */
 export function createRunDifferenceJob({
@@ -63,20 +47,26 @@ export function createRunDifferenceJob({
     return { run, plan, version, market: await marketOf(run, version) };
   }
 
-  /** The market that a run was made on; undefined where it cannot be had again. */
-  async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | undefined> {
-    const served = markets.require().handle;
+  /** The market that a run was made on, or why it cannot be had again. */
+  async function marketOf(run: RunDocument, version: number | null): Promise<MarketHandle | Unknown> {
+    const served = markets.served()?.handle;
+    if (served === undefined) return { reason: `A replay needs the data of ${named(run)}: no data store is served.` };
     const declared = {
       adjustment: run.adjustment ?? served.adjustment,
       currency: run.declared_currency === undefined ? (served.currency ?? null) : run.declared_currency,
     };
     if (served.contentHash === run.store_content_hash) return { ...served, ...declared };
-    if (served.datasetId !== run.store_id || version === null) return undefined;
+    if (served.datasetId !== run.store_id)
+      return {
+        reason: `A replay needs the data of ${named(run)}, made on the store ${run.store_id ?? 'of before stores were named'}; ${served.datasetId} is served.`,
+      };
+    if (version === null)
+      return { reason: `The data of ${named(run)} cannot be had again: no version of ${served.datasetId} has it.` };
     try {
       return { ...(await dataVersions.at(version)).served.handle, ...declared };
     } catch (refusal) {
       if (refusal instanceof Refusal && ['NO_DATA_KNOWN', 'DOCUMENT_UNREADABLE'].includes(refusal.code))
-        return undefined;
+        return { reason: refusal.message };
       throw refusal;
     }
   }
@@ -116,12 +106,17 @@ export function createRunDifferenceJob({
       0.1,
     );
     const causes = causesOf(from, to);
-    const value = async ({ plan, data }: Inputs): Promise<number | undefined> => {
-      const { market, version } = data;
-      if (market === undefined) return undefined;
-      const known = plan.request.as_known === undefined ? {} : { known: await knownBefore(version) };
-      const input = { market, plan, ...(await modelsOf(plan, [from, to])), ...known };
-      return (await attempt.compute('total-return', input, 0.2)).totalReturn;
+    const value = async ({ plan, data: { market, version } }: Inputs): Promise<number | Unknown> => {
+      if ('reason' in market) return market;
+      try {
+        const known = plan.request.as_known === undefined ? {} : { known: await knownBefore(version) };
+        const input = { market, plan, ...(await modelsOf(plan, [from, to])), ...known };
+        return (await attempt.compute('total-return', input, 0.2)).totalReturn;
+      } catch (refusal) {
+        // One run's definition need not fit the other's data.
+        if (refusal instanceof Refusal) return { reason: `A replay was refused: ${refusal.message}` };
+        throw refusal;
+      }
     };
     const ends = { from, to, totals: levels.totalReturns, engineVersion };
     const effects = await effectsOf(causes, ends, value);
@@ -139,28 +134,25 @@ export function createRunDifferenceJob({
   });
 
   async function dataOf(from: Side, to: Side, { signal }: Pick<Attempt, 'signal'>): Promise<RunsDifference['data']> {
-    if (isSameData(from.run, to.run)) return { cells: 0, first: [], rows: NO_ROWS, appended: null };
-    const { store_id: store } = from.run;
-    const isReadable = from.market !== undefined && to.market !== undefined && store === to.run.store_id;
-    if (!isReadable || from.version === null || to.version === null) return UNKNOWN_DATA;
+    const stores = { from: from.run.store_id ?? null, to: to.run.store_id ?? null };
+    if (isSameData(from.run, to.run)) return { cells: 0, first: [], rows: NO_ROWS, appended: null, stores };
+    const isReadable = !('reason' in from.market) && !('reason' in to.market) && stores.from === stores.to;
+    if (!isReadable || stores.from === null || from.version === null || to.version === null)
+      return { ...UNKNOWN_DATA, stores };
     const versions = { from: from.version, to: to.version, limit: CELLS_MAX, appended: false };
-    const bytes = await dataVersions.difference(store!, versions, signal);
+    const bytes = await dataVersions.difference(stores.from, versions, signal);
     const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // As the task has written it.
     const { cells, changes, appended, rows_added, rows_changed, rows_removed } = found;
-    return { cells, first: changes, rows: { rows_added, rows_changed, rows_removed }, appended };
+    return { cells, first: changes, rows: { rows_added, rows_changed, rows_removed }, appended, stores };
   }
 }
+
+const named = (run: RunDocument): string => `the run ${runIdOf(run)}`;
 
 /** Of the same content. */
 const NO_ROWS = { rows_added: 0, rows_changed: 0, rows_removed: 0 };
 
 const UNKNOWN_DATA = { cells: null, first: [], rows: null, appended: null };
-
-interface Causes {
-  readonly definition: DocumentChange[];
-  readonly request: DocumentChange[];
-  readonly isOtherData: boolean;
-}
 
 function causesOf(from: Side, to: Side): Causes {
   return {
@@ -200,61 +192,6 @@ function withoutBenchmark(
   return Object.fromEntries(Object.entries(documents).filter(([id]) => id !== benchmark?.id));
 }
 
-interface Ends {
-  readonly from: Side;
-  readonly to: Side;
-  /** Total returns as they are stored. */
-  readonly totals: readonly number[];
-  readonly engineVersion: string;
-}
-
-type Effects = Pick<RunsDifference, 'effects' | 'total_return'>;
-
-/**
- * How much of the difference each cause has: definition, request and data are exchanged in turn on today's engine; what
- * replays of both runs differ by from what is stored is the engine's.
- * @param value total return of a replay; undefined where its data cannot be had again
- */
-async function effectsOf(
-  { definition, request, isOtherData }: Causes,
-  { from, to, totals, engineVersion }: Ends,
-  value: (inputs: Inputs) => Promise<number | undefined>,
-): Promise<Effects> {
-  const isOther = (side: Side): boolean => hasOtherBits(side.run.engine_version, engineVersion);
-  const [first, last] = [totals[0]!, totals[1]!];
-  const start = isOther(from) ? await value({ plan: from.plan, data: from }) : first;
-  const isEnd = { request: !isOtherData, definition: request.length === 0 && !isOtherData };
-  const end = isOther(to) ? await value({ plan: to.plan, data: to }) : last;
-  const exchanged = {
-    ...to.plan,
-    documents: { ...from.plan.documents, ...to.plan.documents },
-    request: from.plan.request,
-  };
-  const step = async (isChanged: boolean, before: number | undefined, isLast: boolean, plan: BacktestPlan) => {
-    if (!isChanged) return before;
-    return isLast ? end : value({ plan, data: from });
-  };
-  const afterDefinition = await step(definition.length > 0, start, isEnd.definition, exchanged);
-  const afterRequest = await step(request.length > 0, afterDefinition, isEnd.request, to.plan);
-  const afterData = isOtherData ? end : afterRequest;
-  const path = [first, start, afterDefinition, afterRequest, afterData, end, last];
-  const known = path.filter((each) => each !== undefined);
-  if (known.length < path.length) {
-    const [low, high] = onCommonGrid([first, last]);
-    return { effects: null, total_return: high! - low! };
-  }
-  const [a, b, c, d, e, f, g] = onCommonGrid(known) as [number, number, number, number, number, number, number];
-  return {
-    effects: [
-      { cause: 'definition', total_return: c - b },
-      { cause: 'request', total_return: d - c },
-      { cause: 'data', total_return: e - d },
-      { cause: 'engine', total_return: b - a + (f - e) + (g - f) },
-    ],
-    total_return: g - a,
-  };
-}
-
 export interface RunDifferences {
   /** @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE, NO_DATA_SOURCE, STORE_MISMATCH, JOB_RUNNING */
   difference(subject: string, ids: () => RunIds, origin: Origin | null): Promise<JobStatus>;
@@ -280,7 +217,9 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
     async difference(subject, ids, origin) {
       await assertHasRuns(documents, subject);
       const { from, to } = ids();
-      for (const id of [from, to]) await states.requireMarket(await requireRun(documents, { subject, id }));
+      const runs = [await requireRun(documents, { subject, id: from }), await requireRun(documents, { subject, id: to })];
+      // Runs of two stores are told apart as far as that goes: no activation serves both.
+      if (runs[0]!.store_id === runs[1]!.store_id) for (const run of runs) await states.requireMarket(run);
       return jobs.submit({
         kind,
         payload: { run_id: subject, from, to, engine_version: engineVersion },

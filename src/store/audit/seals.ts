@@ -1,5 +1,5 @@
 import { AuditSeal } from '#domain/documents/audit-document.js';
-import type { SigningKey } from '#domain/documents/publication-document.js';
+import { NO_HASH, type SigningKey } from '#domain/documents/publication-document.js';
 import type { DocumentReader, DocumentTransaction } from '../port.js';
 import { hashOf, signHash } from '../publication/signing.js';
 import { latestTime } from '../timestamp.js';
@@ -12,20 +12,30 @@ import { auditHead, entryId, putAuditHead } from './log.js';
  */
 export async function sealAudit(tx: DocumentTransaction, key: SigningKey, now: string): Promise<void> {
   const head = await auditHead(tx);
-  const { seq, hash: entry_hash } = head;
+  const { seq, hash: entry_hash, seals } = head;
   if (seq === 0 || (await tx.get('audit-seal', entryId(seq))) !== undefined) return;
-  const at = latestTime(now, key.valid_from, await lastSealedAt(tx));
-  const stated = { seq, entry_hash, at, key_id: key.key_id };
+  const before = await lastSeal(tx);
+  const count = before === null ? 0 : (seals ?? (await tx.ids('audit-seal')).length);
+  const previous = before === null ? NO_HASH : (head.seal_hash ?? before?.hash);
+  const at = latestTime(now, key.valid_from, before?.at);
+  const stated = { seq, entry_hash, ...(previous === undefined ? {} : { previous }), at, key_id: key.key_id };
   const hash = hashOf(stated);
   await tx.put('audit-seal', entryId(seq), { ...stated, hash, signature: signHash(key, hash) } satisfies AuditSeal);
-  await putAuditHead(tx, { ...head, sealed: seq, seals: (await tx.ids('audit-seal')).length });
+  await putAuditHead(tx, { ...head, sealed: seq, seals: count + 1, seal_hash: hash });
 }
 
-/** Time of the last signature of the log; undefined where there is none that can be read. @cost lists all of them */
+/** Time of the last signature of the log; undefined where there is none that can be read. */
 export async function lastSealedAt(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<string | undefined> {
-  const id = (await reader.ids('audit-seal')).at(-1);
-  const stored = id === undefined ? undefined : await reader.get('audit-seal', id);
-  return stored === undefined || 'unreadable' in stored ? undefined : AuditSeal.safeParse(stored.body).data?.at;
+  return (await lastSeal(reader))?.at;
+}
+
+/** The last signature of the log: null where there is none, undefined where it cannot be read. */
+async function lastSeal(reader: Pick<DocumentReader, 'get' | 'ids'>): Promise<AuditSeal | null | undefined> {
+  const { sealed } = await auditHead(reader);
+  const id = sealed === undefined ? (await reader.ids('audit-seal')).at(-1) : entryId(sealed);
+  if (id === undefined) return null;
+  const stored = await reader.get('audit-seal', id);
+  return stored === undefined || 'unreadable' in stored ? undefined : AuditSeal.safeParse(stored.body).data;
 }
 
 /** Whether the last entry is signed, or there is none. */

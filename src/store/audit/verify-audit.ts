@@ -1,5 +1,5 @@
 import { AuditEntry, AuditSeal, NO_AUDIT, StoredAuditHead, type AuditHead } from '#domain/documents/audit-document.js';
-import { SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
+import { NO_HASH, SigningKey, type PublicKey } from '#domain/documents/publication-document.js';
 import { hashOf } from '../publication/signing.js';
 import { signatureFault } from '../publication/verify-log.js';
 import { auditHash } from './log.js';
@@ -26,11 +26,13 @@ export interface AuditTerms {
 export interface SoundAudit extends AuditHead {
   /** Number of the last entry that a signature covers; 0 without one. */
   readonly sealed: number;
+  /** Signatures made before they were chained: one of them that was left out is not noticed. */
+  readonly unchained: number;
 }
 
 /**
- * Holds entries, in the order of their log, to their chain of hashes, and the log to its signatures. Missing last
- * entries are noticed where a head or a seal names them.
+ * Holds entries, in the order of their log, to their chain of hashes, and the log to its signatures, which are a chain of
+ * their own. Missing last entries are noticed where a head or a seal names them.
  * @cost 0.1 ms an entry, and as much a seal
  */
 export function verifyAudit(
@@ -52,7 +54,7 @@ export function verifyAudit(
   // Whoever takes the signatures away can hash the rest again.
   if (head === null && keys !== null && check.last < last.seq)
     return { seq: check.last + 1, reason: 'no signature covers it' };
-  if (head === null || head === last.hash) return { ...last, sealed: check.last };
+  if (head === null || head === last.hash) return { ...last, sealed: check.last, unchained: check.unchained };
   return { seq: last.seq + 1, reason: `it is missing: the log ends with ${last.hash}, not with ${head}` };
 }
 
@@ -70,33 +72,47 @@ interface SealsCheck {
   beyond(seq: number): string | undefined;
   /** Number of the last entry that one covers. */
   readonly last: number;
+  readonly unchained: number;
 }
 
 function createSealsCheck(given: readonly unknown[], keys: ReadonlyMap<string, PublicKey> | null): SealsCheck {
-  const bySeq = new Map<number, AuditSeal[]>();
-  let isBroken = false;
-  for (const each of given) {
-    const seal = AuditSeal.safeParse(each).data;
-    if (seal === undefined) isBroken = true;
-    else bySeq.set(seal.seq, [...(bySeq.get(seal.seq) ?? []), seal]);
+  const seals = given.map((each) => AuditSeal.safeParse(each).data);
+  const bySeq = new Map<number, AuditSeal>();
+  const misplaced = new Map<number, string>();
+  let before: AuditSeal | undefined;
+  for (const seal of seals) {
+    if (seal === undefined) continue;
+    const fault = linkFault(seal, before);
+    if (fault !== undefined && !misplaced.has(seal.seq)) misplaced.set(seal.seq, fault);
+    bySeq.set(seal.seq, seal);
+    before = seal;
   }
   const last = Math.max(0, ...bySeq.keys());
   return {
     faultAt({ seq, hash }) {
-      for (const seal of bySeq.get(seq) ?? []) {
-        if (seal.entry_hash !== hash) return 'it is not the entry that was signed';
-        if (hashOf(seal) !== seal.hash) return 'the hash of its seal is not that of its content';
-        const fault = keys === null ? undefined : signatureFault(seal, keys);
-        if (fault !== undefined) return `of its seal, ${fault}`;
-      }
-      return undefined;
+      const seal = bySeq.get(seq);
+      if (seal === undefined) return undefined;
+      if (seal.entry_hash !== hash) return 'it is not the entry that was signed';
+      if (hashOf(seal) !== seal.hash) return 'the hash of its seal is not that of its content';
+      const fault = keys === null ? undefined : signatureFault(seal, keys);
+      return fault === undefined ? misplaced.get(seq) : `of its seal, ${fault}`;
     },
     beyond(seq) {
-      if (isBroken) return 'a seal of the log cannot be read';
+      if (seals.includes(undefined)) return 'a seal of the log cannot be read';
       return last > seq ? `it is missing: the log is signed up to entry ${last}` : undefined;
     },
     last,
+    unchained: seals.filter((seal) => seal !== undefined && seal.previous === undefined).length,
   };
+}
+
+/** Why a seal is not the one that follows another; those made before seals were chained are the first. */
+function linkFault({ seq, previous }: AuditSeal, before: AuditSeal | undefined): string | undefined {
+  if (before !== undefined && before.seq >= seq)
+    return before.seq === seq ? 'its seal is there twice' : 'its seal is behind a later one';
+  if (previous === undefined)
+    return before?.previous === undefined ? undefined : 'its seal does not name the one before it';
+  return previous === (before?.hash ?? NO_HASH) ? undefined : 'the seal before its own is missing';
 }
 
 /** A document as it was found on disk. */
@@ -126,12 +142,9 @@ export function createAuditCheck(): AuditCheck {
       if (key !== undefined) keys.set(key.key_id, key);
     },
     fault() {
-      const place = (entry: unknown): number => AuditEntry.safeParse(entry).data?.seq ?? 0;
-      const placed = entries.map((entry) => ({ entry, seq: place(entry) })).toSorted((a, b) => a.seq - b.seq);
-      const verdict = verifyAudit(
-        placed.map(({ entry }) => entry),
-        { head: (head ?? NO_AUDIT).hash, seals, keys },
-      );
+      const ordered = inOrder(entries, (entry) => AuditEntry.safeParse(entry).data?.seq);
+      const signed = inOrder(seals, (seal) => AuditSeal.safeParse(seal).data?.seq);
+      const verdict = verifyAudit(ordered, { head: (head ?? NO_AUDIT).hash, seals: signed, keys });
       if ('reason' in verdict) return verdict;
       const { sealed = 0, seals: count = seals.length } = head ?? {};
       if (verdict.sealed < sealed) return { seq: sealed, reason: 'its signature is missing' };
@@ -140,4 +153,12 @@ export function createAuditCheck(): AuditCheck {
       return undefined;
     },
   };
+}
+
+/** Items by their numbers; those without one are first. */
+function inOrder(items: readonly unknown[], numberOf: (item: unknown) => number | undefined): unknown[] {
+  return items
+    .map((item) => ({ item, number: numberOf(item) ?? 0 }))
+    .toSorted((a, b) => a.number - b.number)
+    .map(({ item }) => item);
 }

@@ -194,7 +194,7 @@ test('rows are counted as added, changed and removed, and cells are told with bo
   });
   const counts = { added: 2, changed: 2, removed: 1 }; // two bars; a bar and the dividend; a bar
   const bars = { added: 2, changed: 1, removed: 1 };
-  expect(changeCounts(contentChange(before, after), { before, after })).toEqual({ ...counts, bars });
+  expect(changeCounts(before, after)).toEqual({ ...counts, bars });
   const { cells, rows, changes, appended } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
   expect(rows).toEqual(counts);
   expect(cells).toBe(3);
@@ -210,4 +210,34 @@ test('rows are counted as added, changed and removed, and cells are told with bo
     { table: 'market', identifier: 'A', date: '1970-04-11', field: 'CLOSE', before: 100, after: 99 },
     { table: 'market', identifier: 'C', date: '1970-04-13', field: 'CLOSE', before: 102, after: null },
   ]);
+});
+
+test('a column that came changes the bars that have a value in it, in the list of versions as in their difference', () => {
+  const before = contentOf(FIRST);
+  const volume = new Map([
+    [key(100, 'A'), 5],
+    [key(102, 'C'), 6],
+    [key(103, 'B'), 7], // a bar of a day that came, which has no close
+  ]);
+  const days = [...FIRST.days, 103];
+  const after = contentOf({ ...FIRST, days, fields: new Map([...FIRST.fields, ['VOLUME', volume]]) });
+  const bars = { added: 1, changed: 2, removed: 0 };
+  expect(changeCounts(before, after)).toEqual({ ...bars, bars });
+  expect(differenceOf(before, after, { limit: 9, isAppendedListed: false })).toMatchObject({ cells: 2, rows: bars });
+  const gone = { added: 0, changed: 2, removed: 1 };
+  expect(changeCounts(after, before)).toEqual({ ...gone, bars: gone });
+});
+
+test('what shares memory is counted as what does not', () => {
+  const before = contentOf(FIRST);
+  const close = new Float64Array([...before.fields.get('CLOSE')!, 1, Number.NaN, 2]);
+  const grown = { ...before, dates: Int32Array.of(100, 101, 102, 103), fields: new Map([['CLOSE', close]]) };
+  const shared = { ...before, fields: new Map([['CLOSE', close.subarray(0, 9)]]) };
+  const bars = { added: 2, changed: 0, removed: 0 };
+  for (const held of [before, shared]) expect(changeCounts(held, grown)).toEqual({ ...bars, bars });
+  expect(changeCounts(shared, { ...grown, dates: Int32Array.of(100, 101, 103, 104) }).bars).toEqual({
+    added: 5,
+    changed: 0,
+    removed: 3,
+  });
 });

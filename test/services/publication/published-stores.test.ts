@@ -73,6 +73,16 @@ test('a store that published runs were made on stays, and they are computed agai
   expect(effects.find(({ cause }) => cause === 'data')!.total_return).toBeCloseTo(10 / 201, 12);
 }, 120_000);
 
+test('the log of writes has the reason of a restatement as its note', async () => {
+  const restated = { restate: true, reason: 'Another vendor' };
+  expect(await service.ask('POST', '/analytics/CORE/publish', restated)).toMatchObject({ body: { restated: 3 } });
+  const { body } = await service.ask<{ readonly entries: readonly { readonly note: string | null }[] }>(
+    'GET',
+    '/audit?kind=publication&id=CORE',
+  );
+  expect(body.entries.map(({ note }) => note)).toEqual([null, 'Another vendor']);
+}, 60_000);
+
 test('purged and imported again under its id, its numbers go on', async () => {
   await imported('other', tables(6, 3));
   expect((await service.ask('DELETE', '/data/stores/m?purge=true')).status).toBe(204);
@@ -86,15 +96,27 @@ test('purged and imported again under its id, its numbers go on', async () => {
   expect((await preview(3)).status).toBe(200);
 }, 120_000);
 
+test('a store of the same id holds nothing of what was published before the purge, and is deleted as any other', async () => {
+  await imported('other', tables(6, 3));
+  expect((await service.ask('DELETE', '/data/stores/m')).status).toBe(204);
+  // What was published holds the very store again: content counts, not its id.
+  await imported('m', tables(4, 1));
+  await imported('other', tables(6, 3));
+  expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({ code: 'STORE_PUBLISHED' });
+}, 120_000);
+
 test('an index that was deleted before is purged with its published runs, and its log stays', async () => {
   expect((await service.ask('DELETE', '/indices/CORE')).status).toBe(200);
   const kept = await service.ask('GET', '/analytics/CORE/runs');
-  expect(kept.body).toMatchObject({ total: 1, runs: [{ run_id: published, published: true }] });
+  expect(kept.body).toMatchObject({
+    total: 2,
+    runs: [{ published: true }, { run_id: published, published: true }],
+  });
   expect((await service.ask('DELETE', '/indices/CORE?purge=true')).body).toMatchObject({
-    deleted: [{ index_id: 'CORE', backtest_record_deleted: true, backtest_results_deleted: 1 }],
+    deleted: [{ index_id: 'CORE', backtest_record_deleted: true, backtest_results_deleted: 2 }],
   });
   expect((await service.ask('GET', '/analytics/CORE/runs')).status).toBe(404);
   expect((await service.ask('GET', `/analytics/CORE/overview?run_id=${published}`)).status).toBe(404);
-  expect((await service.ask('GET', '/analytics/CORE/published')).body).toMatchObject({ entries: { length: 4 } });
+  expect((await service.ask('GET', '/analytics/CORE/published')).body).toMatchObject({ entries: { length: 8 } });
   expect((await service.ask('DELETE', '/indices/CORE?purge=true')).status).toBe(404);
 }, 60_000);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RunsDifference } from '#contract/analytics/run-differences.js';
 import type { StoredRuns } from '#contract/analytics/runs.js';
 import { levelsDifference } from '#domain/backtest/compare-levels.js';
@@ -28,8 +28,9 @@ function market(corrections: Readonly<Record<string, number>> = {}): object {
 const imported = (tables: object) =>
   service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables, on_exists: 'replace', activate: true });
 
-const put = (type: string) =>
+const put = (type: string, more: object = {}) =>
   service.ask('PUT', '/indices/WHY', {
+    ...more,
     id: 'WHY',
     name: 'Why',
     calendar: 'XNYS',
@@ -45,14 +46,19 @@ async function result<T>(path: string, body: object): Promise<T> {
   return job.result as T;
 }
 
-/** Runs a backtest. @returns its id and total return */
-async function ran(request: object = {}): Promise<{ readonly id: string; readonly total: number }> {
+interface Ran {
+  readonly id: string;
+  readonly total: number;
+}
+
+/** Runs a backtest. */
+async function ran(request: object = {}): Promise<Ran> {
   await result('/analytics/WHY/backtest', request);
   const { body } = await service.ask<StoredRuns>('GET', '/analytics/WHY/runs?limit=1');
   return { id: body.runs[0]!.run_id, total: body.runs[0]!.metrics!.total_return };
 }
 
-const difference = (from: { readonly id: string }, to: { readonly id: string }): Promise<RunsDifference> =>
+const difference = (from: Pick<Ran, 'id'>, to: Pick<Ran, 'id'>): Promise<RunsDifference> =>
   result<RunsDifference>('/analytics/WHY/runs/diff', { from: from.id, to: to.id });
 
 const effectsOf = ({ effects }: RunsDifference): Record<string, number> =>
@@ -112,6 +118,70 @@ test('a run and the same run again differ in nothing', async () => {
     largest: null,
     data: { cells: 0, first: [], rows: { rows_added: 0, rows_changed: 0, rows_removed: 0 } },
     total_return: 0,
+  });
+});
+
+describe('runs of two data stores', () => {
+  /** Three names that the other store does not have. */
+  const other = (): object => {
+    const random = seeded(5);
+    const data = DAYS.flatMap((day) => ['X', 'Y', 'Z'].map((name, n) => [name, day, 30 + 40 * n + 10 * random()]));
+    return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
+  };
+  const serve = (store_id: string, tables: object) =>
+    service.ask('POST', '/data/import', { store_id, name: store_id, tables, on_exists: 'replace', activate: true });
+  const listed = (identifiers: readonly string[], type: string) =>
+    put(type, { universe: { kind: 'list', identifiers } });
+  let onM: Ran, onNPrice: Ran, onNEqual: Ran;
+
+  beforeAll(async () => {
+    await put('EqualWeight');
+    onM = await ran();
+    await serve('n', other());
+    onNEqual = await ran();
+    await put('PriceWeight');
+    onNPrice = await ran();
+  }, 60_000);
+
+  test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
+    const found = await difference(onM, onNEqual); // Both are 100 on their base date, the third day.
+    const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' } };
+    expect(found).toMatchObject({ same_levels: false, first_difference: DAYS[3], definition: [], data });
+    expect(found.total_return).toBeCloseTo(onNEqual.total - onM.total, 12);
+    expect(effectsOf(found)).toEqual({ definition: 0, request: 0, data: found.total_return, engine: 0 });
+    expect(found.effects_reason).toBeNull();
+  });
+
+  test('have effects where the data of the earlier run is served, else none, with the reason', async () => {
+    const served = await difference(onNPrice, onM);
+    expect(effectsOf(served)['definition']).toBeCloseTo(onNEqual.total - onNPrice.total, 12);
+    expect(effectsOf(served)['data']).toBeCloseTo(onM.total - onNEqual.total, 12);
+    const unserved = await difference(onM, onNPrice);
+    expect(unserved).toMatchObject({ effects: null, definition: [{ path: '/pipeline/weighting/type' }] });
+    expect(unserved.effects_reason).toBe(
+      `A replay needs the data of the run ${onM.id}, made on the store m; n is served.`,
+    );
+    expect(unserved.total_return).toBeCloseTo(onNPrice.total - onM.total, 12);
+  });
+
+  test('have none where the definition of one names what the data of the other lacks', async () => {
+    await imported(market());
+    await listed(['A', 'B'], 'EqualWeight');
+    const ofNames = await ran();
+    await serve('n', other());
+    const found = await difference(onNEqual, ofNames);
+    expect(found.effects).toBeNull();
+    expect(found.effects_reason).toMatch(/^A replay was refused: /);
+    expect(found.data.stores).toEqual({ from: 'n', to: 'm' });
+  });
+
+  test('of one store that is not served are refused: its activation mends that', async () => {
+    const ids = { from: onM.id, to: onM.id };
+    expect(await service.refusal('POST', '/analytics/WHY/runs/diff', ids)).toMatchObject({
+      status: 409,
+      code: 'STORE_MISMATCH',
+      detail: { store_id: 'm', served_store_id: 'n' },
+    });
   });
 });
 

@@ -307,7 +307,7 @@ class AuditLog(t.TypedDict):
     entries: t.Sequence[AuditEntry]
 
 
-class AuditSeal(t.TypedDict):
+class _AuditSeal(t.TypedDict):
     #: Number of the last entry that it covers.
     seq: int
     #: Hash of that entry, which depends on all before it.
@@ -320,6 +320,11 @@ class AuditSeal(t.TypedDict):
     key_id: str
     #: Ed25519 over the 32 bytes of hash, in base64.
     signature: str
+
+
+class AuditSeal(_AuditSeal, total=False):
+    #: Hash of the seal before; 64 zeros in the first; absent in those made before seals were chained.
+    previous: str
 
 
 class BacktestBatch(t.TypedDict):
@@ -6930,8 +6935,14 @@ class RunsDifferenceDataAppended(t.TypedDict):
     end: str
 
 
+RunsDifferenceDataStores = t.TypedDict("RunsDifferenceDataStores", {
+    "from": t.Optional[str],
+    "to": t.Optional[str],
+})
+
+
 class RunsDifferenceData(t.TypedDict):
-    #: Values that differ, 0 of the same content; null where a content cannot be had again.
+    #: Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again.
     cells: t.Optional[int]
     #: The first of them.
     first: t.Sequence[DataCell]
@@ -6939,6 +6950,8 @@ class RunsDifferenceData(t.TypedDict):
     rows: t.Optional[RunsDifferenceDataRows]
     #: Bars of sessions after the last one of the first version; null without any.
     appended: t.Optional[RunsDifferenceDataAppended]
+    #: Stores that the runs were made on; null of a run stored before they were named.
+    stores: RunsDifferenceDataStores
 
 
 RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {
@@ -6969,8 +6982,10 @@ class RunsDifference(t.TypedDict):
     data: RunsDifferenceData
     #: Engines of both.
     engine: RunsDifferenceEngine
-    #: They sum to total_return exactly; null where a replay needs a content that cannot be had again.
+    #: They sum to total_return exactly; null where a replay cannot be made, as `effects_reason` says.
     effects: t.Optional[t.Sequence[RunsDifferenceEffects]]
+    #: Why effects are null: a replay needs the content of a store that is not served, or that cannot be had again, or was refused; null where they are given.
+    effects_reason: t.Optional[str]
     #: Total return of the later run less that of the earlier, to 15 digits of the larger one.
     total_return: float
 

@@ -83,7 +83,7 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
     readVersion({ kind: 'index', id }, version!, signal),
   );
   const { same_levels: isSame, first_difference: first, largest, effects, total_return: total } = found;
-  const { definition, request, data, engine } = found;
+  const { definition, request, data, engine, effects_reason: reason } = found;
   return (
     <>
       <Facts
@@ -96,11 +96,12 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
           ],
           ['Return of the portfolio, later less earlier', change(total, 4)],
           ['Engine', engine.from === engine.to ? engine.from : `${engine.from} → ${engine.to}`],
+          ['Data store', storesOf(data.stores)],
         ]}
       />
       <h3>Causes</h3>
       {effects === null ? (
-        <p class="quiet">The data of one of them cannot be had again: what each cause adds is not known.</p>
+        <p class="quiet">What each cause adds is not known. {reason}</p>
       ) : effects.length === 0 ? (
         <p class="quiet">Nothing they were made of differs.</p>
       ) : (
@@ -130,9 +131,14 @@ function Difference({ found, of: { id, version } }: DifferenceProps) {
   );
 }
 
+const storesOf = ({ from, to }: RunsDifference['data']['stores']): string | null =>
+  from === to ? from : `${from ?? 'not known'} → ${to ?? 'not known'}`;
+
 /** Values of the data that differ. */
-function Cells({ data: { cells, first } }: Pick<RunsDifference, 'data'>) {
+function Cells({ data: { cells, first, stores } }: Pick<RunsDifference, 'data'>) {
   if (cells === 0) return null;
+  if (cells === null && stores.from !== stores.to)
+    return <p class="quiet">They were made on two data stores, whose values are not compared.</p>;
   if (cells === null) return <p class="quiet">Which values differ cannot be told: a content cannot be had again.</p>;
   const text = (value: unknown) => (value === null ? '–' : String(value));
   return (

@@ -1,0 +1,91 @@
+import type { RunsDifference } from '#contract/analytics/run-differences.js';
+import { onCommonGrid } from '#domain/backtest/common-grid.js';
+import { hasOtherBits } from '#domain/backtest/engine-bits.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
+import type { DocumentChange } from '#domain/documents/document-changes.js';
+import type { RunDocument } from '#domain/documents/run-document.js';
+import type { MarketHandle } from '#domain/market/handle.js';
+
+/** A stored run with all that it was made of. */
+export interface Side {
+  readonly run: RunDocument;
+  readonly plan: BacktestPlan;
+  /** Version of its data; null where it is not known. */
+  readonly version: number | null;
+  readonly market: MarketHandle | Unknown;
+}
+
+/** What cannot be had, and why: a sentence. */
+export interface Unknown {
+  readonly reason: string;
+}
+
+/** What a run is made of in a replay. */
+export interface Inputs {
+  readonly plan: BacktestPlan;
+  /** Whose data. */
+  readonly data: Side;
+}
+
+export interface Causes {
+  readonly definition: DocumentChange[];
+  readonly request: DocumentChange[];
+  readonly isOtherData: boolean;
+}
+
+export interface Ends {
+  readonly from: Side;
+  readonly to: Side;
+  /** Total returns as they are stored. */
+  readonly totals: readonly number[];
+  readonly engineVersion: string;
+}
+
+type Effects = Pick<RunsDifference, 'effects' | 'effects_reason' | 'total_return'>;
+
+/**
+ * How much of the difference each cause has: definition, request and data are exchanged in turn on today's engine; what
+ * replays of both runs differ by from what is stored is the engine's.
+ * @param value total return of a replay
+ */
+export async function effectsOf(
+  { definition, request, isOtherData }: Causes,
+  { from, to, totals, engineVersion }: Ends,
+  value: (inputs: Inputs) => Promise<number | Unknown>,
+): Promise<Effects> {
+  const isOther = (side: Side): boolean => hasOtherBits(side.run.engine_version, engineVersion);
+  const [first, last] = [totals[0]!, totals[1]!];
+  const start = isOther(from) ? await value({ plan: from.plan, data: from }) : first;
+  const isEnd = { request: !isOtherData, definition: request.length === 0 && !isOtherData };
+  const end = isOther(to) ? await value({ plan: to.plan, data: to }) : last;
+  const exchanged = {
+    ...to.plan,
+    documents: { ...from.plan.documents, ...to.plan.documents },
+    request: from.plan.request,
+  };
+  const step = async (isChanged: boolean, before: number | Unknown, isLast: boolean, plan: BacktestPlan) => {
+    if (!isChanged) return before;
+    return isLast ? end : value({ plan, data: from });
+  };
+  const afterDefinition = await step(definition.length > 0, start, isEnd.definition, exchanged);
+  const afterRequest = await step(request.length > 0, afterDefinition, isEnd.request, to.plan);
+  const afterData = isOtherData ? end : afterRequest;
+  const path = [first, start, afterDefinition, afterRequest, afterData, end, last];
+  const unknown = path.find((each) => typeof each === 'object');
+  if (unknown !== undefined) {
+    const [low, high] = onCommonGrid([first, last]);
+    return { effects: null, effects_reason: unknown.reason, total_return: high! - low! };
+  }
+  const known = path.filter((each) => typeof each === 'number');
+  const [a, b, c, d, e, f, g] = onCommonGrid(known) as [number, number, number, number, number, number, number];
+  return {
+    effects: [
+      { cause: 'definition', total_return: c - b },
+      { cause: 'request', total_return: d - c },
+      { cause: 'data', total_return: e - d },
+      { cause: 'engine', total_return: b - a + (f - e) + (g - f) },
+    ],
+    effects_reason: null,
+    total_return: g - a,
+  };
+}

@@ -35,13 +35,10 @@ export const RunsDifference = z
     }),
     request: z.array(DocumentChange).meta({ description: 'Of the request, with its defaults.' }),
     data: z.strictObject({
-      cells: z
-        .int()
-        .nullable()
-        .meta({
-          description:
-            'Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again.',
-        }),
+      cells: z.int().nullable().meta({
+        description:
+          'Values that differ, 0 of the same content; null of two stores, and where a content cannot be had again.',
+      }),
       first: z.array(DataCell).meta({ description: 'The first of them.' }),
       rows: z
         .strictObject(rowCounts)

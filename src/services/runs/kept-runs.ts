@@ -98,10 +98,7 @@ export async function assertNothingPublished(
 }
 
 /** The runs of a subject of which closes were published, as far as they can be read. */
-async function* publishedRuns(
-  reader: Pick<DocumentReader, 'get'>,
-  subject: string,
-): AsyncGenerator<RunDocument, void> {
+async function* publishedRuns(reader: Pick<DocumentReader, 'get'>, subject: string): AsyncGenerator<RunDocument, void> {
   for (const id of (await runListOf(reader, subject)).published) {
     const kept = (await reader.get('kept-run', keptRunId(subject, id))) ?? (await reader.get('run', subject));
     const run = kept === undefined || 'unreadable' in kept ? undefined : readRun(kept.body);

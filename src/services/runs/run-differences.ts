@@ -217,7 +217,10 @@ export function createRunDifferences(dependencies: RunDifferencesDependencies): 
     async difference(subject, ids, origin) {
       await assertHasRuns(documents, subject);
       const { from, to } = ids();
-      const runs = [await requireRun(documents, { subject, id: from }), await requireRun(documents, { subject, id: to })];
+      const runs = [
+        await requireRun(documents, { subject, id: from }),
+        await requireRun(documents, { subject, id: to }),
+      ];
       // Runs of two stores are told apart as far as that goes: no activation serves both.
       if (runs[0]!.store_id === runs[1]!.store_id) for (const run of runs) await states.requireMarket(run);
       return jobs.submit({

@@ -7,6 +7,7 @@ import {
   type InputType,
   type ZlibOptions,
 } from 'node:zlib';
+import { lengthened, SHORT_BYTES_MAX, shortened } from './short-text.js';
 
 const deflateRaw = promisify<InputType, ZlibOptions, Buffer>(deflateRawCallback);
 
@@ -38,23 +39,25 @@ function settingsFor(length: number): ZlibOptions {
 }
 
 /**
- * Longest text that is kept as it is, in characters. Deflating a definition of 100 names, of 1.1 KB, saves half a
- * kilobyte and takes as long as all else of its version together: docs/decisions/versions.md.
+ * Longest text that is shortened, in characters. Deflating a definition of 100 names, of 1.1 KB, takes longer than all
+ * else of its version: docs/decisions/versions.md.
  */
-const PLAIN_MAX = 2048;
+const SHORT_MAX = SHORT_BYTES_MAX / 4;
 
-/** Begins what is in base64 without being deflated; nothing in base64 begins with it. */
+/** Begins what was shortened, with the dictionary of that module; nothing in base64 begins with it. */
+const SHORT_START = '~';
+/** Begins what is in base64 as it is, which homes of before have. */
 const PLAIN_START = '=';
 /** Begins JSON as it is, which homes of before have. */
 const JSON_START = '{';
 
 /**
- * JSON of a document as a version keeps it, in base64, which needs no escapes within JSON and in a statement: a longer
- * one deflated.
- * @cost about 25 us for a definition of 4 KB; of a long one that of another thread
+ * JSON of a document as a version keeps it, in base64, which needs no escapes within JSON and in a statement: a short one
+ * shortened, a longer one deflated.
+ * @cost about 10 us for a definition of 1 KB, 25 us for one of 4 KB; of a long one that of another thread
  */
 export async function packContent(text: string): Promise<string> {
-  if (text.length <= PLAIN_MAX) return PLAIN_START + Buffer.from(text).toString('base64');
+  if (text.length <= SHORT_MAX) return SHORT_START + shortened(text).toString('base64');
   const settings = settingsFor(text.length);
   const bytes = text.length <= AT_ONCE_MAX ? deflateRawSync(text, settings) : await deflateRaw(text, settings);
   return bytes.toString('base64');
@@ -62,6 +65,7 @@ export async function packContent(text: string): Promise<string> {
 
 /** The text again; undefined when it cannot be. */
 export function unpackContent(content: string): string | undefined {
+  if (content.startsWith(SHORT_START)) return lengthened(Buffer.from(content.slice(1), 'base64'));
   if (content.startsWith(PLAIN_START)) return Buffer.from(content.slice(1), 'base64').toString('utf8');
   if (content.startsWith(JSON_START)) return content;
   try {

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer';
 import { deflateRawSync } from 'node:zlib';
 import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
 import { packContent, unpackContent } from '#store/history/version-content.js';
 
 /** A definition of so many names. */
@@ -23,18 +24,58 @@ test('the content of a version is what was put in, whatever its length', async (
   }
 });
 
-test('a content of more than 2 KiB takes less room than itself, a shorter one a third more', async () => {
-  expect((await packContent(definition(100))).length).toBeLessThan(1.34 * definition(100).length);
-  for (const names of [300, 5_000]) {
+test('texts of any characters, repeated or not, come back', async () => {
+  const characters = fc.string({ unit: 'binary', maxLength: 20 });
+  const repeated = fc.tuple(characters, fc.nat(40), characters).map(([a, n, b]) => a.repeat(n).slice(0, 1900) + b);
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.oneof(characters, repeated), { maxLength: 4 }), async (parts) => {
+      const text = JSON.stringify(parts).slice(0, 2047);
+      const whole = Buffer.from(text).toString(); // A cut through a character is no text.
+      expect(unpackContent(await packContent(whole))).toBe(whole);
+    }),
+    { numRuns: 40 },
+  );
+});
+
+test('a content takes less room than itself: of short ones what documents have in common costs nearly nothing', async () => {
+  for (const names of [100, 300, 5_000]) {
     const text = definition(names);
-    expect((await packContent(text)).length).toBeLessThan(0.6 * text.length);
+    expect((await packContent(text)).length, `${names} names`).toBeLessThan(0.6 * text.length);
   }
+  const stored = IndexDocument.parse({
+    id: 'CORE',
+    name: 'Core',
+    calendar: 'XNYS',
+    base_date: '2020-01-02',
+    rebalance: { frequency: 'quarterly' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const text = JSON.stringify(stored);
+  expect((await packContent(text)).length).toBeLessThan(0.2 * text.length);
 });
 
 test('a short content that an earlier service has deflated, or kept as it is, is read', () => {
   const text = definition(10);
   expect(unpackContent(text)).toBe(text);
+  expect(unpackContent(`=${Buffer.from(text).toString('base64')}`)).toBe(text);
   expect(unpackContent(deflateRawSync(text, { level: 1, memLevel: 5 }).toString('base64'))).toBe(text);
+});
+
+test('what was shortened is read as this service wrote it first: the dictionary is never another', () => {
+  // A literal of six bytes, then 24 bytes from 25 before them: the end of the dictionary.
+  const end = '"derivation":null,"tags":[]}'.slice(-19, -1);
+  const bytes = Buffer.from([0x6e, ...Buffer.from('{"a":0'), 25, 0x10, 0x7d]);
+  expect(unpackContent(`~${bytes.toString('base64')}`)).toBe(`{"a":0${end}}`);
+});
+
+test('bytes that nobody has shortened are damaged or a text, never an error', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const text = unpackContent(`~${Buffer.from(bytes).toString('base64')}`);
+      expect(['string', 'undefined']).toContain(typeof text);
+    }),
+  );
+  expect(unpackContent('~')).toBeUndefined();
 });
 
 test('what is neither is told to be damaged', () => {

@@ -1,0 +1,123 @@
+import { Buffer } from 'node:buffer';
+import { DICTIONARY } from './short-text-dictionary.js';
+
+/**
+ * Short texts, shortened against a dictionary: LZ77 in sequences as of LZ4, each `token | literals | distance`. The upper
+ * half of a token is the number of literal bytes, the lower that of the matched ones less `MATCH_MIN`; a half of 15 has
+ * its rest behind it as a variable-length number, and so has the distance. The last sequence has no match. Deflating a
+ * definition takes three to five times as long, nearly all of it for setting up the compressor.
+ */
+
+/** Longest text, in bytes: twice the characters of what is shortened, and more than a dictionary reaches. */
+export const SHORT_BYTES_MAX = 8192;
+const MATCH_MIN = 4;
+/** Largest number that a half of a token has. */
+const HALF_MAX = 15;
+
+const dictionary = Buffer.from(DICTIONARY, 'latin1');
+const BEGIN = dictionary.length;
+/** Dictionary and text, so that a match may begin in one and end in the other. */
+const window = Buffer.alloc(BEGIN + SHORT_BYTES_MAX);
+dictionary.copy(window);
+/** A shortened text is longer by a token and a length each 15 literals at the most. */
+const output = Buffer.alloc(2 * SHORT_BYTES_MAX);
+
+const HASH_BITS = 11;
+/** Last place of four bytes in the dictionary by their hash, plus one; 0 where there is none. */
+const known = new Uint16Array(1 << HASH_BITS);
+for (let at = 0; at + MATCH_MIN <= BEGIN; at++) known[hashAt(at)] = at + 1;
+const places = new Uint16Array(known.length);
+
+function hashAt(at: number): number {
+  const four = window[at]! | (window[at + 1]! << 8) | (window[at + 2]! << 16) | (window[at + 3]! << 24);
+  return Math.imul(four, 0x9e3779b1) >>> (32 - HASH_BITS);
+}
+
+/**
+ * A text as bytes, which the next call overwrites.
+ * @param text of at most `SHORT_BYTES_MAX` bytes
+ * @cost some 10 us a kilobyte
+ */
+export function shortened(text: string): Buffer {
+  const end = BEGIN + window.write(text, BEGIN, 'utf8');
+  places.set(known);
+  let written = 0;
+  let literal = BEGIN;
+  for (let at = BEGIN; at + MATCH_MIN <= end;) {
+    const slot = hashAt(at);
+    const from = places[slot]! - 1;
+    places[slot] = at + 1;
+    const length = from < 0 ? 0 : matchLength(from, at, end);
+    if (length < MATCH_MIN) {
+      at++;
+      continue;
+    }
+    written = writeSequence(written, { literal, at, length, distance: at - from });
+    at += length;
+    literal = at;
+  }
+  written = writeSequence(written, { literal, at: end, length: 0, distance: 0 });
+  return output.subarray(0, written);
+}
+
+function matchLength(from: number, at: number, end: number): number {
+  let length = 0;
+  while (at + length < end && window[from + length] === window[at + length]) length++;
+  return length;
+}
+
+interface Sequence {
+  /** Where its literal bytes begin, and where they end. */
+  readonly literal: number;
+  readonly at: number;
+  /** Of the match; 0 in the last sequence. */
+  readonly length: number;
+  readonly distance: number;
+}
+
+function writeSequence(to: number, { literal, at, length, distance }: Sequence): number {
+  const count = at - literal;
+  const rest = length === 0 ? 0 : length - MATCH_MIN;
+  let next = to;
+  output[next++] = (Math.min(count, HALF_MAX) << 4) | Math.min(rest, HALF_MAX);
+  if (count >= HALF_MAX) next = writeNumber(next, count - HALF_MAX);
+  for (let i = literal; i < at; i++) output[next++] = window[i]!;
+  if (length === 0) return next;
+  if (rest >= HALF_MAX) next = writeNumber(next, rest - HALF_MAX);
+  return writeNumber(next, distance);
+}
+
+/** Seven bits a byte, the lowest first; all but the last byte have the eighth. */
+function writeNumber(to: number, value: number): number {
+  let [next, left] = [to, value];
+  for (; left > 127; left >>>= 7) output[next++] = (left & 127) | 128;
+  output[next++] = left;
+  return next;
+}
+
+/** The text again; undefined of bytes that are none of a shortened one. */
+export function lengthened(bytes: Uint8Array): string | undefined {
+  let [at, to] = [0, BEGIN];
+  const readNumber = (): number => {
+    let value = 0;
+    for (let shift = 0; shift < 21; shift += 7) {
+      const byte = bytes[at++] ?? 0;
+      value |= (byte & 127) << shift;
+      if (byte < 128) return value;
+    }
+    return Infinity;
+  };
+  while (at < bytes.length) {
+    const token = bytes[at++]!;
+    const count = token >> 4 === HALF_MAX ? HALF_MAX + readNumber() : token >> 4;
+    if (at + count > bytes.length || to + count > window.length) return undefined;
+    for (let i = 0; i < count; i++) window[to++] = bytes[at++]!;
+    if (at === bytes.length) return window.toString('utf8', BEGIN, to);
+    const rest = token & HALF_MAX;
+    const length = MATCH_MIN + (rest === HALF_MAX ? HALF_MAX + readNumber() : rest);
+    const distance = readNumber();
+    if (distance === 0 || distance > to || to + length > window.length) return undefined;
+    for (let i = 0; i < length; i++, to++) window[to] = window[to - distance]!;
+  }
+  return undefined; // The last sequence is missing.
+}

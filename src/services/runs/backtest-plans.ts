@@ -4,9 +4,10 @@ import { assertHeldAsOne } from '#domain/backtest/simulate/overlay-portfolio.js'
 import { assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
 import { requestedRange } from '#domain/backtest/simulate/window.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
+import { dayFrom, type Day } from '#domain/days.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
-import { isOverlayDocument, type IndexDocument } from '#domain/documents/index-document.js';
+import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -195,9 +196,15 @@ export function assertRunnable(
   assertIdentifierBenchmark(market, request);
   const range = requestedRange({ document, calendar, dates: market.dates, request });
   const series = request.benchmark?.kind === 'identifier' ? market.series?.get(request.benchmark.id) : undefined;
-  // An overlay begins with what it stands on, perhaps later than asked for.
-  if (series !== undefined && !isOverlayDocument(document))
-    assertSeriesBenchmark(series, document, { market, calendar, range });
+  if (series === undefined) return;
+  const start = Math.max(range.start, earliestBegin(document, documents));
+  assertSeriesBenchmark(series, document, { market, calendar, range: { start, end: range.end } });
+}
+
+/** Day before which an index does not begin: an overlay waits for what it stands on. */
+function earliestBegin(document: IndexDocument, documents: BacktestPlan['documents']): Day {
+  const beneath = isOverlayDocument(document) ? sourcesOf(document) : [];
+  return Math.max(dayFrom(document.base_date), ...beneath.map((id) => earliestBegin(documents[id]!, documents)));
 }
 
 function assertIdentifierBenchmark(market: MarketData, { benchmark }: ResolvedRequest): void {

@@ -14,6 +14,9 @@ const DAYS = [...openCalendars().get('XNYS')!.sessions]
 const NAMES = ['A', 'B', 'C', 'D'];
 const EXTERNAL = ['DAX', 'EURUSD', 'SPX'];
 
+/** Session on which the overlay begins. */
+const FEE_FROM = 30;
+
 /** A price of any name on a session, of a path of its own. */
 const priceOf = (name: string, t: number): number => {
   const seed = name.charCodeAt(0) + name.length;
@@ -86,6 +89,17 @@ beforeAll(async () => {
     universe: { kind: 'list', identifiers: NAMES },
   });
   await service.ask('PUT', '/indices/ALL', { ...index, id: 'ALL', name: 'All', currency: 'USD' });
+  const { status, body } = await service.ask('PUT', '/indices/FEE', {
+    id: 'FEE',
+    name: 'After a fee',
+    calendar: 'XNYS',
+    base_date: DAYS[FEE_FROM],
+    currency: 'USD',
+    kind: 'overlay',
+    source_index_id: 'LISTED',
+    overlay: { type: 'fee', percent: 1 },
+  });
+  expect(status, JSON.stringify(body)).toBe(200);
 });
 afterAll(() => service.close());
 
@@ -198,6 +212,33 @@ describeCompared({
   get,
   refusal: (path, body) => service.refusal(body === undefined ? 'GET' : 'POST', path, body),
   remove: (path) => service.ask('DELETE', path),
+});
+
+test('an overlay is refused at the door what its job would fail on, and not what lies before its begin', async () => {
+  const held = (name: string, currency: string, t: number) =>
+    DAYS.map((day, at) => [name, day, at === t ? -1 : priceOf('SPX', at), currency, name]);
+  const tables = {
+    market: frame(BARS, rowsOf(NAMES)),
+    series: frame(SERIES.columns, [
+      ...held('EARLIER', 'USD', FEE_FROM - 1),
+      ...held('WITHIN', 'USD', FEE_FROM),
+      ...held('POUNDS', 'GBP', -1),
+    ]),
+  };
+  const { status } = await service.ask('POST', '/data/import', {
+    store_id: 'refused',
+    name: 'x',
+    tables,
+    activate: true,
+  });
+  expect(status).toBe(201);
+  const against = (id: string) => ({ benchmark: { kind: 'identifier', id } });
+  const refused = (id: string) => service.refusal('POST', '/analytics/FEE/backtest', against(id));
+  expect(await refused('WITHIN')).toMatchObject({ status: 422, code: 'NUMERIC_FAILURE' });
+  expect(await refused('POUNDS')).toMatchObject({ status: 422, code: 'FX_MISSING' });
+  const { benchmark } = await run('FEE', against('EARLIER'));
+  const grown = priceOf('SPX', DAYS.length - 1) / priceOf('SPX', FEE_FROM) - 1;
+  expect((benchmark as { benchmark_return: number }).benchmark_return).toBeCloseTo(grown, 12);
 });
 
 test('a run is extended with its series to the bits of a whole run, and runs whole when their history is another', async () => {

@@ -20,11 +20,13 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
       'LISTED/weights?risk=true&benchmark=SPX',
       'LISTED/factor-risk?benchmark=SPX&model=market_sector',
       'LISTED/attribution/groups?benchmark=SPX',
+      'LISTED/rolling?benchmark=SPX',
       'compare?ids=LISTED&benchmark=SPX',
     ];
-    test.each(views)('%s tells the same of a series and of a name with its prices', async (path) => {
+    const overlays = views.map((path) => path.replace('LISTED', 'FEE'));
+    test.each([...views, ...overlays])('%s tells the same of a series and of a name with its prices', async (path) => {
       const view = async () => {
-        await run('LISTED');
+        await run(path.includes('FEE') ? 'FEE' : 'LISTED');
         const view = await get(`/analytics/${path}`);
         expect(await get(`/analytics/${path.replace('benchmark=', 'benchmark=identifier:')}`)).toEqual(view);
         return view;

@@ -1,17 +1,20 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import type { MarketData } from '#domain/market/market-data.js';
 import type { OpenRunFiles } from '#jobs/tasks/outputs.js';
 import type { Task } from '#jobs/tasks.js';
 import { exportPart } from '#views/exports/export-part.js';
+import { figuresOf } from './kept-figures.js';
 import { openedMarket } from './open-markets.js';
 import { openFiles } from './run-file.js';
 import { workbookPart } from './workbook-part.js';
 
 /** A part of an export of a stored run, written to memory that the service shares. */
 export const exportPartOfRun: Task<'export-part'> = async (input, control) => {
-  const { exportId, files, table, format, start, end, by, from, market, room } = input;
+  const { exportId, run, files, table, format, start, end, by, from, market, room } = input;
   const { sink, written } = sinkInto(new Uint8Array(room));
   const columns = columnsOf(exportId, files);
-  const open = () => ({ columns, market: market && openedMarket(market) });
+  const keep = (by: MarketData | null) => figuresOf(run, by && market);
+  const open = () => ({ columns, market: market && openedMarket(market), keep });
   const common = { table, window: { start, end }, by, from, sink, tick: () => control.report(0) };
   const next =
     format === 'xlsx'

@@ -3,7 +3,6 @@ import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
-import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { TreatmentSpec, type ConstraintRow } from '#domain/documents/index-document.js';
 import type { Finding } from '#domain/findings.js';
@@ -16,6 +15,7 @@ import type { LimitsViewInput } from '#jobs/tasks/views.js';
 import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { issuerSpells } from '#domain/market/market-groups.js';
+import { figuresOf } from './kept-figures.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
@@ -28,10 +28,10 @@ export function showLimits(input: LimitsViewInput): object {
     const issuers = market !== null && 'rule' in limits ? issuerSpells(market, by) : null;
     return limitsView(run, {
       window: { start, end },
-      rule: 'rule' in limits ? limits.rule : null,
+      limits: 'rule' in limits ? limits : { rowsOn: rowsByDay(limits.rows, run.header, market) },
       by,
       issuersOn: issuers && groupsByDay(run.header.names, issuers),
-      rowsOn: 'rule' in limits ? () => LIMIT_RULES[limits.rule].rows : rowsByDay(limits.rows, run.header, market),
+      keep: figuresOf(columns, handle),
       findings: [
         ...input.findings,
         ...(issuers ? ownIssuers(run, issuers, by) : []),

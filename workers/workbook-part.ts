@@ -5,7 +5,7 @@ import { workbookStream, type WorkbookInput } from '#views/exports/workbook.js';
 
 export interface WorkbookPartInput extends Pick<WorkbookInput, 'table' | 'window' | 'by' | 'tick'> {
   readonly exportId: string;
-  readonly open: () => Pick<WorkbookInput, 'columns' | 'market'>;
+  readonly open: () => Pick<WorkbookInput, 'columns' | 'market' | 'keep'>;
   readonly from: ExportPosition;
   readonly sink: ByteSink;
 }

@@ -66,7 +66,7 @@ export function composeRuns(rooms: Rooms, { calendarViews }: { readonly calendar
       ...runHandlers(createStoredRuns({ ...rooms, maker })),
       ...runDifferenceHandlers(createRunDifferences({ ...rooms, kind: diff, engineVersion, estimatedBytes })),
       ...runViewHandlers(runViews),
-      ...exportHandlers(createExports(rooms)),
+      ...exportHandlers(createExports({ ...rooms, views })),
       ...replayHandlers(replays),
       ...sweepHandlers(sweeps),
       ...simulationHandlers(simulations),

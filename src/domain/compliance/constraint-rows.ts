@@ -110,9 +110,11 @@ function weightOf(position: number): Measure {
     valueOf: ({ weights }) => weights[position]!,
     movesOf({ weights }, { limit }) {
       const own = weights[position]!;
-      return (name) => {
-        const weight = weights[name]!;
-        return possible((limit - own) / (weight * ((name === position ? 1 : 0) - limit)), weight);
+      return {
+        moveOf(name) {
+          const weight = weights[name]!;
+          return possible((limit - own) / (weight * ((name === position ? 1 : 0) - limit)), weight);
+        },
       };
     },
   };

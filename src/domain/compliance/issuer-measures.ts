@@ -1,4 +1,4 @@
-import { nearer, TOLERANCE, type Bound, type Holdings, type LeastMove, type Measure } from './measure.js';
+import { nearer, TOLERANCE, type Bound, type Holdings, type Measure, type Moves } from './measure.js';
 
 /** The issuers above a trigger while one name moves: what they sum to is (fixed + moving x) / (1 + weight x). */
 interface Above {
@@ -15,8 +15,10 @@ interface Above {
 export function nthLargestIssuer(n: number): Measure {
   return {
     valueOf({ issuers }) {
+      if (n === 1) return largestOf(issuers);
       const largest = new Float64Array(n);
-      for (const weight of issuers) {
+      for (let issuer = 0; issuer < issuers.length; issuer++) {
+        const weight = issuers[issuer]!;
         let place = n;
         while (place > 0 && weight > largest[place - 1]!) place--;
         if (place === n) continue;
@@ -33,14 +35,26 @@ export function nthLargestIssuer(n: number): Measure {
   };
 }
 
+/** 0 where all are short. */
+function largestOf(issuers: Float64Array): number {
+  let largest = 0;
+  for (let issuer = 0; issuer < issuers.length; issuer++) if (issuers[issuer]! > largest) largest = issuers[issuer]!;
+  return largest;
+}
+
 /** Sum of the issuers that are above a trigger each. */
 export function sumAbove(trigger: number): Measure {
   return {
-    valueOf: ({ issuers }) => issuers.reduce((sum, weight) => (weight > trigger ? sum + weight : sum), 0),
+    valueOf({ issuers }) {
+      let sum = 0;
+      for (let issuer = 0; issuer < issuers.length; issuer++) if (issuers[issuer]! > trigger) sum += issuers[issuer]!;
+      return sum;
+    },
     movesOf: (holdings, bound) =>
       bothWays(holdings, trigger, {
         beyond: (above, from, to) => firstBeyond(above, bound, from, to),
         gapAt: (sum) => gapOf(bound, sum),
+        kept: bound.side === 'lower' ? undefined : keptBelow(bound.limit),
       }),
   };
 }
@@ -48,7 +62,12 @@ export function sumAbove(trigger: number): Measure {
 /** Sum of the issuers that are at most a trigger each. */
 export function sumUpTo(trigger: number): Measure {
   return {
-    valueOf: ({ issuers }) => issuers.reduce((sum, weight) => (weight > trigger ? sum : sum + weight), 0),
+    valueOf({ issuers }) {
+      let sum = 0;
+      for (let issuer = 0; issuer < issuers.length; issuer++)
+        if (!(issuers[issuer]! > trigger)) sum += issuers[issuer]!;
+      return sum;
+    },
     movesOf(holdings, bound) {
       const invested = holdings.issuers.reduce((sum, own) => sum + own, 0);
       const others = { fixed: 0, moving: 0, weight: 0 };
@@ -60,6 +79,7 @@ export function sumUpTo(trigger: number): Measure {
           return firstBeyond(others, bound, from, to);
         },
         gapAt: (sum) => gapOf(bound, invested - sum),
+        kept: bound.side === 'upper' ? undefined : keptBeside(invested, bound.limit),
       });
     },
   };
@@ -91,17 +111,40 @@ interface Question {
   beyond(above: Above, from: number, to: number): number;
   /** Least product of a move and a weight at which it is while none has crossed, by the sum of those above. */
   gapAt(sum: number): number;
+  /** Moves that keep the bound whoever crosses; none are known unless given. */
+  readonly kept?: Kept | undefined;
 }
+
+/** Sums of the issuers above the trigger that keep a bound, as parts of the portfolio before the move. */
+interface Kept {
+  /** Whether a sum of at most this keeps it when the portfolio has lost so much. */
+  afterFall(most: number, lost: number): boolean;
+  /** Gain of the portfolio below which a sum of at most this keeps it, the gain being among them. */
+  rise(most: number): number;
+}
+
+/** (most + gain) / (1 + gain) < limit */
+const keptBelow = (limit: number): Kept => ({
+  afterFall: (most, lost) => most + ROUNDING < limit * (1 - lost),
+  rise: (most) => (limit < 1 ? (limit - most - ROUNDING) / (1 - limit) : 0),
+});
+
+/** (invested - most) / (1 + gain) > limit */
+const keptBeside = (invested: number, limit: number): Kept => ({
+  afterFall: (most, lost) => limit < 1 && invested - lost - most > limit * (1 - lost) + ROUNDING,
+  rise: (most) => (limit > 0 ? (invested - most - ROUNDING) / limit - 1 : 0),
+});
 
 /**
  * The least move at which `beyond` finds the bound passed: asked for each span of moves over which the same issuers are
  * above the trigger, outwards from no move. Another issuer s passes it where s / (1 + w x) does, at one multiple of 1/w
  * for all names: one order serves them all. The issuer of the name passes it where (s + w x) / (1 + w x) does.
  */
-function bothWays(holdings: Holdings, trigger: number, { beyond, gapAt }: Question): LeastMove {
+function bothWays(holdings: Holdings, trigger: number, question: Question): Moves {
+  const { beyond } = question;
   const { weights, issuers, issuerOf } = holdings;
-  const { falling, rising, sum, gap } = byDistance(holdings, trigger);
-  const least = Math.min(gap, gapAt(sum)) * (1 - ROUNDING);
+  const near = byDistance(holdings, trigger);
+  const { falling, rising, sum } = near;
   const above: Above = { count: 0, fixed: 0, moving: 0, weight: 0 };
 
   function walk(name: number, direction: 1 | -1, reach: number): number {
@@ -140,14 +183,27 @@ function bothWays(holdings: Holdings, trigger: number, { beyond, gapAt }: Questi
     }
   }
 
-  return (name, reach) =>
-    reach * Math.abs(weights[name]!) < least
-      ? Infinity
-      : nearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach)));
+  return {
+    least: leastProduct(near, issuers, { trigger, ...question }) * (1 - ROUNDING),
+    moveOf: (name, reach) => nearer(finite(walk(name, 1, reach)), finite(walk(name, -1, reach))),
+  };
 }
 
 /** So that rounding skips no name. */
 const ROUNDING = 1e-9;
+
+/** Least product of a move and a weight that may pass the bound. */
+function leastProduct(
+  { gap, sum, rising, most, isShort }: ByDistance,
+  issuers: Float64Array,
+  { gapAt, kept, trigger }: Question & { readonly trigger: number },
+): number {
+  const uncrossed = Math.min(gap, gapAt(sum));
+  if (kept === undefined || isShort || most >= 1) return uncrossed;
+  // At worst a fall takes every issuer above that any fall can, a rise that of the name alone.
+  const all = rising.reduce((total, issuer) => total + issuers[issuer]!, sum);
+  return kept.afterFall(all, most) ? Math.max(uncrossed, kept.rise(sum + trigger)) : uncrossed;
+}
 
 function finite(move: number): number {
   return Number.isFinite(move) ? move : Infinity;
@@ -162,6 +218,9 @@ interface ByDistance {
   readonly rising: readonly number[];
   /** Least distance of an issuer to the trigger: none passes it while a weight times its move is less. */
   readonly gap: number;
+  /** The largest weight held long. */
+  readonly most: number;
+  readonly isShort: boolean;
 }
 
 function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance {
@@ -169,7 +228,8 @@ function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance
   const rising: number[] = [];
   let most = 0;
   let isShort = false;
-  for (const weight of weights) {
+  for (let name = 0; name < weights.length; name++) {
+    const weight = weights[name]!;
     if (weight > most) most = weight;
     if (weight < 0) isShort = true;
   }
@@ -187,5 +247,5 @@ function byDistance({ weights, issuers }: Holdings, trigger: number): ByDistance
   }
   falling.sort((a, b) => issuers[a]! - issuers[b]!);
   rising.sort((a, b) => issuers[b]! - issuers[a]!);
-  return { falling, rising, sum, gap };
+  return { falling, rising, sum, gap, most, isShort };
 }

@@ -27,9 +27,16 @@ export interface Move {
 export interface Measure {
   valueOf(holdings: Holdings): number;
   /** What moves of one name do to the value, made ready for one close. */
-  movesOf(holdings: Holdings, bound: Bound): LeastMove;
+  movesOf(holdings: Holdings, bound: Bound): Moves;
   /** Names among which the least move is; all, unless said. */
   movers?(heaviest: readonly number[]): readonly number[];
+}
+
+/** Moves of one name, made ready for one close. */
+export interface Moves {
+  /** No move passes the bound while its product with the name's weight is less than this; 0 unless given. */
+  readonly least?: number;
+  readonly moveOf: LeastMove;
 }
 
 /**
@@ -62,10 +69,12 @@ export function ratio(numerator: Float64Array, denominator: Float64Array | null)
     },
     movesOf(holdings, { limit }) {
       const { above, below } = sums(holdings);
-      return (name) => {
-        const weight = holdings.weights[name]!;
-        const slope = numerator[name]! * weight - limit * (denominator === null ? 1 : denominator[name]!) * weight;
-        return possible((limit * below - above) / slope, weight);
+      return {
+        moveOf(name) {
+          const weight = holdings.weights[name]!;
+          const slope = numerator[name]! * weight - limit * (denominator === null ? 1 : denominator[name]!) * weight;
+          return possible((limit * below - above) / slope, weight);
+        },
       };
     },
   };
@@ -80,7 +89,7 @@ export const effectiveNumber: Measure = {
   movesOf({ weights }, { limit }) {
     const c = limit * dot(weights, weights) - 1;
     // limit * (Q + 2 w^2 x + w^2 x^2) = (1 + w x)^2, Q the sum of squares.
-    return (name) => {
+    const moveOf = (name: number): number => {
       const weight = weights[name]!;
       const square = weight * weight;
       const a = limit * square - square;
@@ -91,6 +100,7 @@ export const effectiveNumber: Measure = {
       const q = -(b + Math.sign(b || 1) * root) / 2;
       return nearer(possible(q / a, weight), possible(c / q, weight));
     };
+    return { moveOf };
   },
 };
 
@@ -99,13 +109,14 @@ export const leastHolding: Measure = {
   valueOf: ({ weights }) => weights.reduce((least, weight) => (weight > 0 ? Math.min(least, weight) : least), Infinity),
   movesOf({ weights }, { limit }) {
     const [first, second] = twoLeast(weights);
-    return (name) => {
+    const moveOf = (name: number): number => {
       const weight = weights[name]!;
       if (weight <= 0) return Infinity;
       const own = possible((limit - weight) / (weight * (1 - limit)), weight);
       const least = name === first.name ? second.weight : first.weight;
       return nearer(own, possible((least / limit - 1) / weight, weight));
     };
+    return { moveOf };
   },
 };
 
@@ -130,7 +141,7 @@ function twoLeast(weights: Float64Array): readonly [Holding, Holding] {
 export function heldCount(members: Int32Array): Measure {
   return {
     valueOf: ({ weights }) => members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0),
-    movesOf: () => () => Infinity,
+    movesOf: () => ({ moveOf: () => Infinity }),
   };
 }
 

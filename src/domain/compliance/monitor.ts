@@ -23,6 +23,18 @@ export interface WatchedDate {
   readonly event: { readonly kind: Exclude<BreachCause, 'price'>; readonly before: Holdings | null } | null;
 }
 
+/** One date with what its rows measure, each worked out when it is asked for. */
+export interface MeasuredDate {
+  readonly at: number;
+  readonly rows: readonly LimitRow[];
+  /** Value of the row at a position. */
+  valueOf(k: number): number;
+  /** What took the row at a position beyond its bound; asked for where a breach begins. */
+  causeOf(k: number): BreachCause;
+  /** See `distanceToBreach`; asked for within every bound. */
+  distance(): Move | null;
+}
+
 export interface RowSummary {
   readonly row: string;
   readonly side: LimitRow['side'];
@@ -60,7 +72,28 @@ export interface WatchOptions {
  * Watches limits over dates in ascending order.
  * @cost O(rows * H) a date
  */
-export function watchLimits(watched: Iterable<WatchedDate>, { from, withDistances = false }: WatchOptions): Watch {
+export function watchLimits(watched: Iterable<WatchedDate>, options: WatchOptions): Watch {
+  return watchMeasured(measuredDates(watched), options);
+}
+
+function* measuredDates(watched: Iterable<WatchedDate>): Iterable<MeasuredDate> {
+  for (const date of watched) yield measuredOn(date);
+}
+
+/** Measures a date from its holdings, as long as they are valid. */
+export function measuredOn(date: WatchedDate): MeasuredDate {
+  const { at, rows, holdings } = date;
+  return {
+    at,
+    rows,
+    valueOf: (k) => rows[k]!.measure.valueOf(holdings),
+    causeOf: (k) => causeOf(rows[k]!, date),
+    distance: () => leastMove(rows, holdings),
+  };
+}
+
+/** Watches limits over dates that are measured elsewhere. */
+export function watchMeasured(measured: Iterable<MeasuredDate>, { from, withDistances = false }: WatchOptions): Watch {
   const dates: number[] = [];
   const distances: (Move | null)[] = [];
   const headroom: number[] = [];
@@ -75,22 +108,21 @@ export function watchLimits(watched: Iterable<WatchedDate>, { from, withDistance
       breaches.push({ ...breach, end, worst: { at: worst.at, value: worst.value, limit: worst.limit } });
     open.delete(row);
   };
-  for (const date of watched) {
+  for (const date of measured) {
     let least = NaN;
     let isBreached = false;
     const seen = new Set<string>();
-    for (const row of date.rows) {
-      const value = row.measure.valueOf(date.holdings);
+    for (const [k, row] of date.rows.entries()) {
+      const value = date.valueOf(k);
       const here = { at: date.at, value, limit: row.limit, headroom: headroomAt(row, value) };
       if (!(here.headroom >= least)) least = here.headroom;
-      const isBeyond = here.headroom < -TOLERANCE;
+      const isBeyond = !isWithin(row, value);
       if (date.at >= from) summarise(rows, row, here, isBeyond);
       if (!isBeyond) continue;
       seen.add(row.row);
       isBreached = true;
       const known = open.get(row.row);
-      if (known === undefined)
-        open.set(row.row, { row: row.row, begin: date.at, cause: causeOf(row, date), worst: here });
+      if (known === undefined) open.set(row.row, { row: row.row, begin: date.at, cause: date.causeOf(k), worst: here });
       else if (here.headroom < known.worst.headroom) known.worst = here;
     }
     for (const row of open.keys()) if (!seen.has(row)) close(row, last);
@@ -99,7 +131,7 @@ export function watchLimits(watched: Iterable<WatchedDate>, { from, withDistance
     dates.push(date.at);
     headroom.push(least);
     if (isBreached) breachedDates++;
-    if (withDistances) distances.push(isBreached ? null : leastMove(date.rows, date.holdings));
+    if (withDistances) distances.push(isBreached ? null : date.distance());
   }
   for (const row of open.keys()) close(row, null);
   breaches.sort((a, b) => a.begin - b.begin);
@@ -118,11 +150,16 @@ function summarise(
   if (here.headroom < known.least.headroom) known.least = here;
 }
 
+/** Whether a value keeps the bound of its row, but for rounding. */
+export function isWithin(row: LimitRow, value: number): boolean {
+  return !(headroomAt(row, value) < -TOLERANCE);
+}
+
 /** Prices, where the limit was passed before what else happened by the close; else that. */
 function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
   if (event === null) return 'price';
   if (event.before === null) return event.kind;
-  return headroomAt(row, row.measure.valueOf(event.before)) < -TOLERANCE ? 'price' : event.kind;
+  return isWithin(row, row.measure.valueOf(event.before)) ? event.kind : 'price';
 }
 
 /**
@@ -131,7 +168,7 @@ function causeOf(row: LimitRow, { event }: WatchedDate): BreachCause {
  * @cost O(rows * (H + held names)), with the order of the issuers that are near a bound
  */
 export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings): Move | null {
-  const isBreached = rows.some((row) => headroomAt(row, row.measure.valueOf(holdings)) < -TOLERANCE);
+  const isBreached = rows.some((row) => !isWithin(row, row.measure.valueOf(holdings)));
   return isBreached ? null : leastMove(rows, holdings);
 }
 
@@ -139,21 +176,23 @@ export function distanceToBreach(rows: readonly LimitRow[], holdings: Holdings):
 function leastMove(rows: readonly LimitRow[], holdings: Holdings): Move | null {
   const { weights } = holdings;
   // The heaviest first: their moves tell soonest what the others cannot better.
-  const order = heaviestOf(weights);
-  const heaviest = order.slice();
-  for (let name = 0; name < weights.length; name++) if (weights[name] !== 0) order.push(name);
-  let nearest = -1;
-  let least = Infinity;
+  const heaviest = heaviestOf(weights);
+  const nearest = { name: -1, move: Infinity };
   for (const row of rows) {
-    const moveOf = row.measure.movesOf(holdings, row);
-    for (const name of row.measure.movers?.(heaviest) ?? order) {
-      if (weights[name] === 0) continue;
-      const move = moveOf(name, Math.abs(least));
-      if (move === Infinity || Math.abs(move) > Math.abs(least)) continue;
-      if (Math.abs(move) === Math.abs(least) && name >= nearest) continue;
-      nearest = name;
-      least = move;
-    }
+    const { least = 0, moveOf } = row.measure.movesOf(holdings, row);
+    const consider = (name: number): void => {
+      const reach = Math.abs(nearest.move);
+      const size = Math.abs(weights[name]!);
+      if (size === 0 || reach * size < least) return;
+      const move = moveOf(name, reach);
+      if (move === Infinity || Math.abs(move) > reach) return;
+      if (Math.abs(move) === reach && name >= nearest.name) return;
+      nearest.name = name;
+      nearest.move = move;
+    };
+    const movers = row.measure.movers?.(heaviest);
+    for (const name of movers ?? heaviest) consider(name);
+    if (movers === undefined) for (let name = 0; name < weights.length; name++) consider(name);
   }
-  return nearest < 0 ? null : { name: nearest, move: least };
+  return nearest.name < 0 ? null : nearest;
 }

@@ -21,7 +21,7 @@ export function exportHandlers(exports: Exports): Handlers<typeof exportRoutes> 
       };
       // What the client has already need not be made.
       if (namesEtag(header('if-none-match'), etag)) return { bytes: NOTHING, etag, headers };
-      return { stream: await open(signal), type: contentTypeOf(format), etag, headers };
+      return { ...(await open(signal)), type: contentTypeOf(format), etag, headers };
     },
   };
 }

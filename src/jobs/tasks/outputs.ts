@@ -18,6 +18,8 @@ export interface OpenRunFiles {
 export interface ExportPartInput {
   /** Id of the export: a thread resumes the part of it that it holds. */
   readonly exportId: string;
+  /** File with the columns of the run, which names it; it may be gone. */
+  readonly run: string;
   readonly files: OpenRunFiles;
   readonly table: ExportTableName;
   readonly format: ExportFormat;

@@ -9,9 +9,9 @@ import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { StaleState } from '#domain/backtest/stale.js';
 import type { Jobs } from '#jobs/job-kind.js';
-import type { ExportPart, ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
+import type { ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { assertOrder } from './backtest-plans.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
@@ -19,7 +19,9 @@ import { requireRunOn } from './runs-as-known.js';
 import { earlierFiles, requireRun, type RunName } from './run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { stateOf, type RunStates } from './run-states.js';
-import { stateHead, streamWithHead } from './stamped-json.js';
+import { bytesOf, createRooms, streamOf, type MadePart } from './export-stream.js';
+import { stateHead, streamWithHead, withHead, type StateHead } from './stamped-json.js';
+import type { ViewCache } from './view-cache.js';
 
 export interface ExportRequest {
   readonly table: ExportTableName;
@@ -36,9 +38,13 @@ export interface ExportRequest {
 export interface RunExport {
   readonly etag: string;
   readonly stale: StaleState | null;
-  /** @throws Refusal as the table does of its first rows, OVERLOADED */
-  open(signal: AbortSignal): Promise<ReadableStream<Uint8Array>>;
+  /** Its bytes where they are held or few, else a stream. @throws Refusal as the table does of its first rows, OVERLOADED */
+  open(signal: AbortSignal): Promise<ExportBody>;
 }
+
+export type ExportBody =
+  | { readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly stream: ReadableStream<Uint8Array>; readonly bytes?: never };
 
 export interface Exports {
   /**
@@ -52,6 +58,7 @@ export interface ExportsDependencies {
   readonly documents: DocumentStore;
   readonly artifacts: Pick<ArtifactStore, 'file'>;
   readonly jobs: Pick<Jobs, 'query'>;
+  readonly views: Pick<ViewCache, 'find' | 'hold'>;
   readonly markets: Pick<Markets, 'served'>;
   readonly states: Pick<RunStates, 'staleOf' | 'isOtherDataset' | 'requireMarket'>;
   readonly dataVersions: Pick<DataVersions, 'at'>;
@@ -60,27 +67,19 @@ export interface ExportsDependencies {
 /** Changes with what an export of the same run is made of. */
 const EXPORT_VERSION = 2;
 
-/** Memory for a part: twice what one is meant to have. */
-const ROOM_BYTES = 2 ** 21;
-
-/** Rooms that are kept for later exports: of two that are read at once. */
-const ROOMS_KEPT = 4;
-
-/** Bytes that are read into at a time where the reader brings no memory of its own. */
-const CHUNK_BYTES = 256 * 1024;
-
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
 
 /** Times the files of a run may be gone because a newer run took its place. */
 const OPENS_MAX = 3;
 
-type Asked = Omit<ExportPartInput, 'exportId' | 'files' | 'from' | 'room'>;
+type Asked = Omit<ExportPartInput, 'exportId' | 'run' | 'files' | 'from' | 'room'>;
 
 export function createExports({
   documents,
   artifacts,
   jobs,
+  views,
   markets,
   states,
   dataVersions,
@@ -114,7 +113,7 @@ export function createExports({
     for (let attempt = 1; ; attempt++) {
       const run = await requireRun(documents, name);
       try {
-        return await openFiles(run, artifacts);
+        return { run, ...(await openFiles(run, artifacts)) };
       } catch (cause) {
         if (!isFileMissing(cause)) throw cause;
         if (attempt === OPENS_MAX)
@@ -125,23 +124,42 @@ export function createExports({
     }
   }
 
-  async function stream(name: RunName, asked: Asked, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
+  /** An export without the state of its run. What its bytes depend on names it, so that they may be held. */
+  async function bodyOf(name: RunName, { asked, etag }: NamedExport, signal: AbortSignal): Promise<ExportBody> {
+    const question = { export: etag };
+    const held = views.find(question);
+    if (held !== undefined) return { bytes: held };
     if (opened >= LIMITS.MAX_OPEN_EXPORTS)
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
+    const { first, part, run, close } = await begin(name, asked, signal);
+    // Another run may have taken the place of the one that the etag is of.
+    const hold = (bytes: Uint8Array<ArrayBuffer>): void => {
+      if (etagOf(run, asked) === etag) views.hold(question, bytes);
+    };
+    if (first.next !== null) return { stream: streamOf(first, { part, close, rooms, whole: hold }) };
+    const bytes = bytesOf(first);
+    rooms.give([first.room]);
+    await close();
+    hold(bytes);
+    return { bytes };
+  }
+
+  /** Makes the first part; the files of the run stay open until `close`. */
+  async function begin(name: RunName, asked: Asked, signal: AbortSignal) {
     opened++;
-    let run: OpenedRun | undefined;
+    let files: OpenedRun | undefined;
     const close = async (): Promise<void> => {
       opened--;
-      await run?.close();
+      await files?.close();
     };
     try {
-      const files = (run = await openRun(name)).descriptors;
+      const { run, path, descriptors } = (files = await openRun(name));
       const exportId = randomUUID();
       const part = async (from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart> => ({
-        ...(await jobs.query('export-part', { ...asked, exportId, files, from, room }, signal)),
+        ...(await jobs.query('export-part', { ...asked, exportId, run: path, files: descriptors, from, room }, signal)),
         room,
       });
-      return streamOf(await part({ at: 0, rows: 0 }, rooms.take()), { part, close, rooms });
+      return { first: await part({ at: 0, rows: 0 }, rooms.take()), part, run, close };
     } catch (failure) {
       await close();
       throw failure;
@@ -162,15 +180,23 @@ export function createExports({
       const asked = { table, format, start, end, by, market: served && served.handle };
       const etag = etagOf(run, asked);
       const found = request.as_known_on === undefined ? name : { subject: run.run_id, id: runIdOf(run) };
-      if (format !== 'json') return { stale, etag, open: (signal) => stream(found, asked, signal) };
+      const open = (signal: AbortSignal) => bodyOf(found, { asked, etag }, signal);
+      if (format !== 'json') return { stale, etag, open };
       const head = stateHead(state);
-      return {
-        stale,
-        etag: head.etagOf(etag),
-        open: async (signal) => streamWithHead(head, await stream(found, asked, signal)),
-      };
+      return { stale, etag: head.etagOf(etag), open: async (signal) => bodyWithHead(head, await open(signal)) };
     },
   };
+}
+
+interface NamedExport {
+  readonly asked: Asked;
+  readonly etag: string;
+}
+
+function bodyWithHead(head: StateHead, body: ExportBody): ExportBody {
+  return body.bytes === undefined
+    ? { stream: streamWithHead(head, body.stream) }
+    : { bytes: withHead(head, body.bytes) };
 }
 
 /** @throws Refusal NO_DATA_IN_RANGE for dates after the end of the run, or before its start */
@@ -208,25 +234,29 @@ function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
 }
 
 interface OpenedRun {
+  readonly run: RunDocument;
+  /** File with its columns. */
+  readonly path: string;
   readonly descriptors: OpenRunFiles;
   close(): Promise<void>;
 }
 
-async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'>): Promise<OpenedRun> {
+async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'>): Promise<Omit<OpenedRun, 'run'>> {
   const handles: FileHandle[] = [];
   const close = async (): Promise<void> => {
     for (const handle of handles) await handle.close();
   };
-  const descriptorOf = async (ref: ArtifactRef): Promise<number> => {
-    const handle = await open(await artifacts.file(ref), 'r');
+  const descriptorOf = async (path: string): Promise<number> => {
+    const handle = await open(path, 'r');
     handles.push(handle);
     return handle.fd;
   };
   try {
-    const columns = await descriptorOf(run.artifacts.columns);
+    const path = await artifacts.file(run.artifacts.columns);
+    const columns = await descriptorOf(path);
     const earlier: Record<string, number> = {};
-    for (const ref of earlierFiles(run)) earlier[ref.name] = await descriptorOf(ref);
-    return { descriptors: { columns, earlier }, close };
+    for (const ref of earlierFiles(run)) earlier[ref.name] = await descriptorOf(await artifacts.file(ref));
+    return { path, descriptors: { columns, earlier }, close };
   } catch (failure) {
     await close();
     throw failure;
@@ -235,96 +265,4 @@ async function openFiles(run: RunDocument, artifacts: Pick<ArtifactStore, 'file'
 
 function isFileMissing(failure: unknown): boolean {
   return failure instanceof Error && 'code' in failure && failure.code === 'ENOENT';
-}
-
-/** Memory that parts are written to: 2 MiB of zeros a request is what a small table costs most. */
-interface Rooms {
-  take(): SharedArrayBuffer;
-  /** Keeps rooms that no thread writes to any more. */
-  give(rooms: Iterable<SharedArrayBuffer>): void;
-}
-
-function createRooms(): Rooms {
-  const kept: SharedArrayBuffer[] = [];
-  return {
-    take: () => kept.pop() ?? new SharedArrayBuffer(ROOM_BYTES),
-    give(rooms) {
-      for (const room of rooms) if (kept.length < ROOMS_KEPT) kept.push(room);
-    },
-  };
-}
-
-/** A part in the room that it was written to. */
-interface MadePart extends ExportPart {
-  readonly room: SharedArrayBuffer;
-}
-
-interface PartSource {
-  part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
-  readonly rooms: Rooms;
-  /** Called once, when the stream has ended or was cancelled. */
-  close(): Promise<void>;
-}
-
-/** Parts as a stream: the next part is made while one is sent, and no further one before it is read. */
-function streamOf(first: MadePart, { part, rooms, close }: PartSource): ReadableStream<Uint8Array> {
-  const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
-    const made = next && part(next, room);
-    made?.catch(() => undefined); // The reader of the stream receives the error.
-    return made;
-  };
-  let shown = first;
-  const other = first.next === null ? null : rooms.take();
-  let coming = other && following(first, other);
-  /** Bytes of the shown part that were sent. */
-  let sent = 0;
-  let ended: Promise<void> | undefined;
-  /** Files are closed when no thread reads them any more. */
-  const end = (): Promise<void> => (ended ??= (coming ?? Promise.resolve()).then(close, close));
-
-  /** Goes on to a part with bytes left; false after the last. */
-  async function advance(): Promise<boolean> {
-    while (sent === shown.length + shown.rest.length) {
-      if (coming === null) return false;
-      const { room } = shown;
-      shown = await coming;
-      sent = 0;
-      coming = following(shown, room);
-    }
-    return true;
-  }
-
-  /** Copies what is left of the shown part, as much as there is place for. */
-  function fill(into: Uint8Array): number {
-    const { room, length, rest } = shown;
-    const from = sent < length ? new Uint8Array(room, sent, length - sent) : rest.subarray(sent - length);
-    const count = Math.min(into.length, from.length);
-    into.set(from.subarray(0, count));
-    sent += count;
-    return count;
-  }
-
-  return new ReadableStream({
-    type: 'bytes',
-    autoAllocateChunkSize: CHUNK_BYTES,
-    async pull(controller) {
-      try {
-        const request = controller.byobRequest!; // Memory is allocated for those who bring none.
-        if (await advance()) {
-          const { buffer, byteOffset, byteLength } = request.view!;
-          request.respond(fill(new Uint8Array(buffer, byteOffset, byteLength)));
-          return;
-        }
-        await end();
-        // Those of an export that is given up may still be written to.
-        rooms.give(other === null ? [first.room] : [first.room, other]);
-        controller.close();
-        request.respond(0);
-      } catch (failure) {
-        await end();
-        throw failure;
-      }
-    },
-    cancel: end,
-  });
 }

@@ -7,6 +7,10 @@ const CACHE_BYTES_MAX = 64 * 2 ** 20;
 
 /** Views made before, by everything they are made from. */
 export interface ViewCache {
+  /** The bytes that are held of a question. */
+  find(question: unknown): Uint8Array<ArrayBuffer> | undefined;
+  /** Holds the bytes of a question that `find` did not find. */
+  hold(question: unknown, bytes: Uint8Array<ArrayBuffer>): void;
   /** The view of a question, made now unless it is still held. A view that failed is not remembered. */
   get<A extends AnswerBytes>(question: unknown, make: () => Promise<A>): Promise<A>;
 }
@@ -25,20 +29,33 @@ export function createViewCache(limitBytes = CACHE_BYTES_MAX): ViewCache {
     held.delete(key);
   }
 
+  function hold(key: string, view: AnswerBytes): void {
+    drop(key);
+    if (view.bytes.length > limitBytes / 8) return; // One large view is not worth eight others.
+    held.set(key, view);
+    bytes += view.bytes.length;
+    for (const oldest of held.keys()) {
+      if (bytes <= limitBytes) break;
+      drop(oldest);
+    }
+  }
+
   return {
+    find(question) {
+      const key = keyOf(question);
+      const known = held.get(key);
+      if (known !== undefined) hold(key, known);
+      return known?.bytes;
+    },
+    hold: (question, view) => hold(keyOf(question), { bytes: view }),
     async get(question, make) {
-      const key = createHash('sha256').update(canonicalJson(question)).digest('base64');
+      const key = keyOf(question);
       const known = held.get(key) as Awaited<ReturnType<typeof make>> | undefined; // A question has answers of one kind: those of its task.
       const view = known ?? (await make());
-      drop(key);
-      if (view.bytes.length > limitBytes / 8) return view; // One large view is not worth eight others.
-      held.set(key, view);
-      bytes += view.bytes.length;
-      for (const oldest of held.keys()) {
-        if (bytes <= limitBytes) break;
-        drop(oldest);
-      }
+      hold(key, view);
       return view;
     },
   };
 }
+
+const keyOf = (question: unknown): string => createHash('sha256').update(canonicalJson(question)).digest('base64');

@@ -2,6 +2,7 @@ import type { ExportColumn, ColumnType } from '#domain/exports/export-table.js';
 import type { EXPORTS, ExportTableName } from '#domain/exports/catalogue.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import type { KeepFigures } from '../exposures/dated-figures.js';
 import type { AskedWindow } from '../run-window.js';
 
 /** Texts as positions in a list, the same list in every batch of a table; -1 for none. */
@@ -48,6 +49,8 @@ export interface ExportSource {
   readonly market: MarketData | null;
   /** Reference column of a table of groups, or IDENTIFIER; the table's own unless given. */
   readonly by?: string | undefined;
+  /** Keeps figures of the run where there is room for them; with or without what the market says. */
+  readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
 }
 
 /** The rows of a table from a position on, 0 at first; positions are the table's own. */

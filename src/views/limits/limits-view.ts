@@ -1,15 +1,19 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
-import { watchLimits, type Breach } from '#domain/compliance/monitor.js';
+import { watchLimits, watchMeasured, type Breach, type Watch } from '#domain/compliance/monitor.js';
 import { formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
 import { datesWithin, type AskedWindow } from '../run-window.js';
+import type { KeepFigures } from '../exposures/dated-figures.js';
+import { measuredRules } from './rule-figures.js';
 import { watchedDates, type Watched } from './watched-dates.js';
 
-export interface LimitsInput extends Watched {
+export interface LimitsInput extends Pick<Watched, 'issuersOn'> {
   readonly window: AskedWindow;
-  /** The published rule, null for rows of the client. */
-  readonly rule: LimitsView['rule'];
+  /** The published rule, or rows of the client. */
+  readonly limits: { readonly rule: NonNullable<LimitsView['rule']> } | Pick<Watched, 'rowsOn'>;
+  /** Figures of a published rule are kept where there is room for them. */
+  readonly keep?: KeepFigures | undefined;
   /** Column whose values are issuers; IDENTIFIER where names are their own. */
   readonly by: string;
   readonly findings: readonly Finding[];
@@ -30,12 +34,12 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
   const days = columns.i32('days');
   const window = datesWithin(days, input.window);
   const dateOf = (at: number) => formatDay(days[at]!);
-  const watch = watchLimits(watchedDates(columns, window.to, input), { from: window.from, withDistances: true });
+  const watch = watched(columns, input, window);
   const { names } = columns.header;
   const nearest = watch.distances.at(-1) ?? null;
   return {
     index_id: columns.header.run_id,
-    rule: input.rule,
+    rule: 'rule' in input.limits ? input.limits.rule : null,
     by: input.by,
     sessions: watch.dates.length,
     breached_sessions: watch.breachedDates,
@@ -58,6 +62,17 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
     distance: nearest && { identifier: names[nearest.name]!, move: nearest.move },
     findings: input.findings,
   };
+}
+
+function watched(
+  columns: RunColumns,
+  { limits, issuersOn, by, keep }: LimitsInput,
+  { from, to }: { readonly from: number; readonly to: number },
+): Watch {
+  const options = { from, withDistances: true };
+  if ('rowsOn' in limits) return watchLimits(watchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
+  const [dates] = measuredRules(columns, [limits.rule], { issuersOn, by, to, keep, ...options });
+  return watchMeasured(dates!, options); // One rule was asked for.
 }
 
 function breachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {

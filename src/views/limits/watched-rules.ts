@@ -1,11 +1,13 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { ISSUER } from '#domain/compliance/breach-watch.js';
-import { watchLimits, type BreachCause, type Watch } from '#domain/compliance/monitor.js';
+import { watchLimits, watchMeasured, type BreachCause, type Watch } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/days.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { groupsByDay } from '#domain/market/groups-by-day.js';
 import { issuerSpells } from '#domain/market/market-groups.js';
+import type { KeepFigures } from '../exposures/dated-figures.js';
+import { measuredRules } from './rule-figures.js';
 import { watchedDates } from './watched-dates.js';
 
 export interface WatchedRule extends Watch {
@@ -58,21 +60,27 @@ export interface WatchedSpan {
   /** Of the last. */
   readonly to: number;
   readonly withDistances?: boolean | undefined;
+  /** Keeps figures of dates where there is room for them, of issuers that a market says or without. */
+  readonly keep?: ((market: MarketData | null) => KeepFigures) | undefined;
 }
+
+/** What stands for the column of issuers where each name is its own. */
+export const OWN_ISSUERS = 'IDENTIFIER';
 
 /**
  * Every published rule on the dates of a run, in their order.
- * @cost reads [n x H] weights for each rule
+ * @cost reads [n x H] weights once, and not at all where the figures are kept
  */
 export function watchedRules(
   columns: RunColumns,
-  { market, by = ISSUER, from, to, withDistances }: WatchedSpan,
+  { market, by = ISSUER, from, to, withDistances = false, keep }: WatchedSpan,
 ): WatchedRule[] {
   const issuers = market?.reference.columns.includes(by) === true ? issuerSpells(market, by) : null;
-  return LIMIT_RULE_NAMES.map((rule) => {
-    const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
-    const rows = LIMIT_RULES[rule].rows;
-    const dates = watchedDates(columns, to, { issuersOn, rowsOn: () => rows });
-    return { rule, ...watchLimits(dates, { from, withDistances }) };
-  });
+  const issuersOn = issuers && groupsByDay(columns.header.names, issuers);
+  const named = issuers === null ? { by: OWN_ISSUERS, keep: keep?.(null) } : { by, keep: keep?.(market) };
+  const span = { issuersOn, ...named, from, to, withDistances };
+  return measuredRules(columns, LIMIT_RULE_NAMES, span).map((dates, k) => ({
+    rule: LIMIT_RULE_NAMES[k]!,
+    ...watchMeasured(dates, { from, withDistances }),
+  }));
 }

@@ -5,7 +5,8 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { LIMITS } from '#domain/limits.js';
 import type { ExportPart, ExportPartInput } from '#jobs/tasks/outputs.js';
-import { createExports } from '#services/runs/exports.js';
+import { createExports, type RunExport } from '#services/runs/exports.js';
+import { createViewCache } from '#services/runs/view-cache.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'divisor-export-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -63,10 +64,25 @@ function exportsOf({ parts, fails = -1 }: Scene) {
     documents: { get: async (kind: string) => (kind === 'run' ? { body: RUN } : { body: {} }) },
     artifacts: { file: async ({ name }: { name: string }) => join(folder, name) },
     jobs: { query },
+    views: createViewCache(),
     markets: { served: () => undefined },
     states: { staleOf: async () => null, isOtherStore: async () => false },
   } as unknown as Parameters<typeof createExports>[0];
   return { asked, exports: createExports(dependencies) };
+}
+
+/** The stream of an export of several parts. */
+async function streamOf({ open }: RunExport): Promise<ReadableStream<Uint8Array<ArrayBuffer>>> {
+  const body = await open(signal);
+  expect(body.bytes).toBeUndefined();
+  return (body as { stream: ReadableStream<Uint8Array<ArrayBuffer>> }).stream;
+}
+
+/** The bytes of one, however they come. */
+async function textOf({ open }: RunExport): Promise<string> {
+  const { bytes, ...body } = await open(signal);
+  const stream = 'stream' in body ? (body.stream as ReadableStream<Uint8Array<ArrayBuffer>>) : undefined;
+  return new Response(bytes ?? stream!).text();
 }
 
 const CSV = { table: 'levels', format: 'csv' } as const;
@@ -79,7 +95,7 @@ beforeEach(() => {
 describe.skipIf(process.platform !== 'linux')('an export', () => {
   test('has every part in order, and its files open until the last', async () => {
     const { exports, asked } = exportsOf({ parts: 4 });
-    const stream = await (await exports.export('CORE', CSV)).open(signal);
+    const stream = await streamOf(await exports.export('CORE', CSV));
     expect(openFiles().toSorted()).toEqual(['columns', 'earlier']);
     expect(await new Response(stream).text()).toBe('part 0;part 1;part 2;part 3;');
     expect(asked.map(({ from }) => from.rows)).toEqual([0, 1, 2, 3]);
@@ -89,7 +105,7 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
 
   test('makes one part while another is sent, and none while nobody takes it', async () => {
     const { exports, asked } = exportsOf({ parts: 50 });
-    const reader = (await (await exports.export('CORE', CSV)).open(signal)).getReader();
+    const reader = (await streamOf(await exports.export('CORE', CSV))).getReader();
     for (let taken = 1; taken <= 5; taken++) {
       await reader.read();
       await new Promise(setImmediate);
@@ -102,9 +118,31 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
     expect(asked.length).toBe(made);
   });
 
+  test.each([1, 4])(
+    'of %i parts that was read to its end is held, another of the same run is not it',
+    async (parts) => {
+      const { exports, asked } = exportsOf({ parts });
+      const text = await textOf(await exports.export('CORE', CSV));
+      expect(await textOf(await exports.export('CORE', CSV))).toBe(text);
+      expect(asked.length).toBe(parts);
+      await textOf(await exports.export('CORE', { ...CSV, start: '2024-01-03' }));
+      await textOf(await exports.export('CORE', { ...CSV, format: 'arrow' }));
+      expect(asked.length).toBe(3 * parts);
+      expect(openFiles()).toEqual([]);
+    },
+  );
+
+  test('that was given up is made again', async () => {
+    const { exports, asked } = exportsOf({ parts: 4 });
+    await (await streamOf(await exports.export('CORE', CSV))).cancel();
+    const made = asked.length;
+    expect(await textOf(await exports.export('CORE', CSV))).toBe('part 0;part 1;part 2;part 3;');
+    expect(asked.length).toBe(made + 4);
+  });
+
   test('whose part fails breaks off and closes its files', async () => {
     const { exports } = exportsOf({ parts: 4, fails: 2 });
-    const stream = await (await exports.export('CORE', CSV)).open(signal);
+    const stream = await streamOf(await exports.export('CORE', CSV));
     await expect(new Response(stream).text()).rejects.toThrow('the thread was lost');
     expect(openFiles()).toEqual([]);
   });
@@ -126,12 +164,12 @@ describe.skipIf(process.platform !== 'linux')('an export', () => {
 
   test('beyond those that may be read at once is refused, until one of them ends', async () => {
     const { exports } = exportsOf({ parts: 2 });
-    const { open } = await exports.export('CORE', CSV);
+    const one = await exports.export('CORE', CSV);
     const streams = [];
-    for (let i = 0; i < LIMITS.MAX_OPEN_EXPORTS; i++) streams.push(await open(signal));
-    await expect(open(signal)).rejects.toMatchObject({ code: 'OVERLOADED' });
+    for (let i = 0; i < LIMITS.MAX_OPEN_EXPORTS; i++) streams.push(await streamOf(one));
+    await expect(one.open(signal)).rejects.toMatchObject({ code: 'OVERLOADED' });
     await streams[0]!.cancel();
-    streams.push(await open(signal));
+    streams.push(await streamOf(one));
     await Promise.all(streams.slice(1).map((stream) => stream.cancel()));
     expect(openFiles()).toEqual([]);
   });

@@ -22,16 +22,17 @@ function watched(columns: RunColumns, rows: readonly ConstraintRow[], end: strin
   };
   return limitsView(columns, {
     window: { start: null, end },
-    rule: null,
+    limits: {
+      rowsOn: (_day, held) =>
+        limitRowsOf(rows, {
+          identifiers: names,
+          numbers: none,
+          categories: () => groups,
+          covers: (name) => held[name] === 1,
+        }),
+    },
     by: 'IDENTIFIER',
     issuersOn: null,
-    rowsOn: (_day, held) =>
-      limitRowsOf(rows, {
-        identifiers: names,
-        numbers: none,
-        categories: () => groups,
-        covers: (name) => held[name] === 1,
-      }),
     findings: [],
   });
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/days.js';
+import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
 import { limitsView } from '#views/limits/limits-view.js';
 import { fc } from '../../fast-check.js';
 import { opened } from '../../domain/backtest/extend/extended.js';
@@ -70,14 +71,20 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
         const issuersOn = (day: number) => names.map((name, i) => issuerOf?.(day, i) ?? name);
         for (const rule of LIMIT_RULE_NAMES) {
           const { rows } = LIMIT_RULES[rule];
-          const view = limitsView(columns, {
-            window: { start: null, end: null },
-            rule,
-            by,
-            issuersOn: issuerOf && issuersOn,
-            rowsOn: () => rows,
-            findings: [],
-          });
+          const viewOf = (start: string | null, end: string | null, keep?: KeepFigures) =>
+            limitsView(columns, {
+              window: { start, end },
+              limits: { rule },
+              by,
+              issuersOn: issuerOf && issuersOn,
+              findings: [],
+              keep,
+            });
+          const view = viewOf(null, null);
+          const keep = keptFigures();
+          const middle = dates[dates.length >> 1]!;
+          expect(viewOf(middle, middle, keep)).toEqual(viewOf(middle, middle));
+          for (let twice = 0; twice < 2; twice++) expect(viewOf(null, null, keep)).toEqual(view);
           const headroomOf = (weights: readonly number[], t: number) =>
             BY_WORDS[rule](byIssuer(weights, issuersOn(days[t]!)));
           const expected = closes.map(headroomOf);
@@ -113,3 +120,14 @@ test.each(['IDENTIFIER', 'ISSUER'] as const)(
     expect(distances).toBeGreaterThan(0);
   },
 );
+
+/** Keeps all figures by what they are of. */
+function keptFigures(): KeepFigures {
+  const kept = new Map<string, DatedFigures>();
+  return (what, size) => {
+    const key = JSON.stringify(what);
+    const figures = kept.get(key) ?? createFigures(size);
+    kept.set(key, figures);
+    return figures;
+  };
+}

@@ -6,11 +6,11 @@ import { spanOf } from '../span.js';
 
 const STATES = ['within', 'breached'] as const;
 
-export const limits: Producer<'limits'> = ({ columns, window, market, by }, at) => {
+export const limits: Producer<'limits'> = ({ columns, window, market, by, keep }, at) => {
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   if (from === to) return [];
-  const rules = watchedRules(columns, { market, by, from, to: to - 1, withDistances: true });
+  const rules = watchedRules(columns, { market, by, from, to: to - 1, withDistances: true, keep });
   const { names } = columns.header;
   const count = (to - from) * rules.length;
   const rows = Array.from({ length: count }, (_, row) => ({
@@ -35,11 +35,11 @@ export const limits: Producer<'limits'> = ({ columns, window, market, by }, at) 
   );
 };
 
-export const breaches: Producer<'breaches'> = ({ columns, window, market, by }, at) => {
+export const breaches: Producer<'breaches'> = ({ columns, window, market, by, keep }, at) => {
   const days = columns.i32('days');
   const { from, to } = spanOf(days, window);
   if (from === to) return [];
-  const found = watchedRules(columns, { market, by, from, to: to - 1 }).flatMap(({ rule, breaches: of }) =>
+  const found = watchedRules(columns, { market, by, from, to: to - 1, keep }).flatMap(({ rule, breaches: of }) =>
     of.map((breach) => ({ rule, ...breach })),
   );
   const rows = found.toSorted((a, b) => a.begin - b.begin); // Of one date as the rules.

@@ -1,0 +1,137 @@
+import type { ExportPosition } from '#domain/exports/formats.js';
+import type { ExportPart } from '#jobs/tasks/outputs.js';
+
+/** Memory for a part: twice what one is meant to have. */
+const ROOM_BYTES = 2 ** 21;
+
+/** Rooms that are kept for later exports: of two that are read at once. */
+const ROOMS_KEPT = 4;
+
+/** Bytes that are read into at a time where the reader brings no memory of its own. */
+const CHUNK_BYTES = 256 * 1024;
+
+/** Bytes of an export that are collected for the next who asks. */
+const BYTES_COLLECTED_MAX = 4 * 2 ** 20;
+
+/** Memory that parts are written to: 2 MiB of zeros a request is what a small table costs most. */
+export interface Rooms {
+  take(): SharedArrayBuffer;
+  /** Keeps rooms that no thread writes to any more. */
+  give(rooms: Iterable<SharedArrayBuffer>): void;
+}
+
+export function createRooms(): Rooms {
+  const kept: SharedArrayBuffer[] = [];
+  return {
+    take: () => kept.pop() ?? new SharedArrayBuffer(ROOM_BYTES),
+    give(rooms) {
+      for (const room of rooms) if (kept.length < ROOMS_KEPT) kept.push(room);
+    },
+  };
+}
+
+/** A part in the room that it was written to. */
+export interface MadePart extends ExportPart {
+  readonly room: SharedArrayBuffer;
+}
+
+interface PartSource {
+  part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
+  readonly rooms: Rooms;
+  /** Takes all bytes where they are few, when the last of them was read. */
+  whole(bytes: Uint8Array<ArrayBuffer>): void;
+  /** Called once, when the stream has ended or was cancelled. */
+  close(): Promise<void>;
+}
+
+/** Parts as a stream: the next part is made while one is sent, and no further one before it is read. */
+export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSource): ReadableStream<Uint8Array> {
+  const following = ({ next }: MadePart, room: SharedArrayBuffer): Promise<MadePart> | null => {
+    const made = next && part(next, room);
+    made?.catch(() => undefined); // The reader of the stream receives the error.
+    return made;
+  };
+  let shown = first;
+  const other = first.next === null ? null : rooms.take();
+  let coming = other && following(first, other);
+  /** Bytes of the shown part that were sent. */
+  let sent = 0;
+  const read = createCollector(BYTES_COLLECTED_MAX);
+  let ended: Promise<void> | undefined;
+  /** Files are closed when no thread reads them any more. */
+  const end = (): Promise<void> => (ended ??= (coming ?? Promise.resolve()).then(close, close));
+
+  /** Goes on to a part with bytes left; false after the last. */
+  async function advance(): Promise<boolean> {
+    while (sent === shown.length + shown.rest.length) {
+      read.add(shown);
+      if (coming === null) return false;
+      const { room } = shown;
+      shown = await coming;
+      sent = 0;
+      coming = following(shown, room);
+    }
+    return true;
+  }
+
+  /** Copies what is left of the shown part, as much as there is place for. */
+  function fill(into: Uint8Array): number {
+    const { room, length, rest } = shown;
+    const from = sent < length ? new Uint8Array(room, sent, length - sent) : rest.subarray(sent - length);
+    const count = Math.min(into.length, from.length);
+    into.set(from.subarray(0, count));
+    sent += count;
+    return count;
+  }
+
+  return new ReadableStream({
+    type: 'bytes',
+    autoAllocateChunkSize: CHUNK_BYTES,
+    async pull(controller) {
+      try {
+        const request = controller.byobRequest!; // Memory is allocated for those who bring none.
+        if (await advance()) {
+          const { buffer, byteOffset, byteLength } = request.view!;
+          request.respond(fill(new Uint8Array(buffer, byteOffset, byteLength)));
+          return;
+        }
+        await end();
+        const all = read.all();
+        if (all !== null) whole(all);
+        // Those of an export that is given up may still be written to.
+        rooms.give(other === null ? [first.room] : [first.room, other]);
+        controller.close();
+        request.respond(0);
+      } catch (failure) {
+        await end();
+        throw failure;
+      }
+    },
+    cancel: end,
+  });
+}
+
+/** The bytes of a part in memory of their own. */
+export function bytesOf({ room, length, rest }: MadePart): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(length + rest.length);
+  bytes.set(new Uint8Array(room, 0, length));
+  bytes.set(rest, length);
+  return bytes;
+}
+
+/** Copies parts as long as they are few. */
+function createCollector(most: number) {
+  let pieces: Uint8Array[] | null = [];
+  let length = 0;
+  return {
+    add(part: MadePart): void {
+      length += part.length + part.rest.length;
+      if (length > most) pieces = null;
+      pieces?.push(bytesOf(part));
+    },
+    /** All of them; null where they were too many. */
+    all(): Uint8Array<ArrayBuffer> | null {
+      return pieces && new Uint8Array(Buffer.concat(pieces));
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { isWithin, measuredOn, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
+import { LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
+import { createFigures, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
+import { watchedDates, type Watched } from './watched-dates.js';
+
+/** Figures of a rule on the dates of a run. */
+interface RuleFigures {
+  readonly rule: LimitRuleName;
+  /** Value and cause of each row, [2 x rows x dates]; a cause is said beyond its bound alone. */
+  readonly values: DatedFigures;
+  /** Name and move that come nearest to a breach, [2 x dates]; no name beyond a bound, or where none can. */
+  readonly distances: DatedFigures;
+}
+
+export interface RuleSpan {
+  /** Issuers of the names on days in ascending order, for one pass; null where names are their own. */
+  readonly issuersOn: Watched['issuersOn'];
+  /** Column of the issuers. */
+  readonly by: string;
+  /** Position of the first date whose distance is asked for, if any. */
+  readonly from: number;
+  /** Of the last date. */
+  readonly to: number;
+  readonly withDistances: boolean;
+  /** Figures are kept where there is room for them. */
+  readonly keep?: KeepFigures | undefined;
+}
+
+const CAUSES = ['price', 'action', 'rebalance'] as const satisfies readonly BreachCause[];
+const NO_NAME = -1;
+
+/**
+ * Published rules measured on the dates of a run up to one: what a date measures depends on no window.
+ * @cost one pass over the weights for all rules, none where all figures are kept
+ */
+export function measuredRules(
+  columns: RunColumns,
+  rules: readonly LimitRuleName[],
+  span: RuleSpan,
+): Iterable<MeasuredDate>[] {
+  const all = rules.map((rule) => figuresOf(columns.i32('days').length, rule, span));
+  if (all.some((figures) => isLacking(figures, span))) complete(columns, all, span);
+  return all.map((figures) => datesOf(figures, span.to));
+}
+
+function figuresOf(dates: number, rule: LimitRuleName, { by, keep = fresh }: RuleSpan): RuleFigures {
+  const { rows } = LIMIT_RULES[rule];
+  return {
+    rule,
+    values: keep(['limits', rule, by], { width: 2 * rows.length, dates }),
+    distances: keep(['distance to limits', rule, by], { width: 2, dates }),
+  };
+}
+
+const fresh: KeepFigures = (_what, size) => createFigures(size);
+
+function isLacking({ values, distances }: RuleFigures, { from, to, withDistances }: RuleSpan): boolean {
+  return (
+    values.known.subarray(0, to + 1).includes(0) ||
+    (withDistances && distances.known.subarray(from, to + 1).includes(0))
+  );
+}
+
+/** Works out what is lacking. */
+function complete(columns: RunColumns, all: readonly RuleFigures[], span: RuleSpan): void {
+  const { issuersOn, from, to, withDistances } = span;
+  for (const date of watchedDates(columns, to, { issuersOn, rowsOn: () => [] })) {
+    const { at } = date;
+    for (const { rule, values, distances } of all) {
+      const lacksDistance = withDistances && at >= from && distances.known[at] === 0;
+      if (values.known[at] === 1 && !lacksDistance) continue;
+      const measured = measuredOn({ ...date, rows: LIMIT_RULES[rule].rows });
+      const isBreached = fillValues(values, measured);
+      if (lacksDistance) fillDistance(distances, at, isBreached ? null : measured.distance());
+    }
+  }
+}
+
+/** @returns whether a row is beyond its bound */
+function fillValues({ values, known }: DatedFigures, measured: MeasuredDate): boolean {
+  const { at, rows } = measured;
+  let isBreached = false;
+  for (const [k, row] of rows.entries()) {
+    const value = measured.valueOf(k);
+    const place = 2 * k * known.length + at;
+    values[place] = value;
+    if (isWithin(row, value)) continue;
+    isBreached = true;
+    values[place + known.length] = CAUSES.indexOf(measured.causeOf(k));
+  }
+  known[at] = 1;
+  return isBreached;
+}
+
+function fillDistance(
+  { values, known }: DatedFigures,
+  at: number,
+  distance: ReturnType<MeasuredDate['distance']>,
+): void {
+  values[at] = distance?.name ?? NO_NAME;
+  values[known.length + at] = distance?.move ?? Number.NaN;
+  known[at] = 1;
+}
+
+function* datesOf({ rule, values, distances }: RuleFigures, to: number): Iterable<MeasuredDate> {
+  const { rows } = LIMIT_RULES[rule];
+  const { length } = values.known;
+  for (let at = 0; at <= to; at++)
+    yield {
+      at,
+      rows,
+      valueOf: (k) => values.values[2 * k * length + at]!,
+      causeOf: (k) => CAUSES[values.values[(2 * k + 1) * length + at]!]!,
+      distance() {
+        const name = distances.values[at]!;
+        return name === NO_NAME ? null : { name, move: distances.values[length + at]! };
+      },
+    };
+}

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from '#kernels/engines/engine.js';
 import { calledRebalances } from '#domain/backtest/called-rebalances.js';
-import { isMadeWhole, type BacktestPlan } from '#domain/backtest/plan.js';
+import type { BacktestPlan } from '#domain/backtest/plan.js';
 import { indexDeciders } from '#domain/backtest/simulate/index-decider.js';
 import { checkpointOf } from '#domain/backtest/extend/checkpoint.js';
 import { type FullRunReason, CannotResume } from '#domain/backtest/extend/reasons.js';
@@ -79,7 +79,7 @@ function wholeRun(
     control,
   );
   const { result, snapshots, overview, columns } = outputs;
-  const isWhole = isMadeWhole(plan) || plan.request.as_known !== undefined;
+  const isWhole = plan.request.as_known !== undefined;
   const state = isWhole
     ? null
     : checkpointBytes({

@@ -1,5 +1,5 @@
 import type { BacktestFields } from '../documents/backtest-fields.js';
-import { isOverlayDocument, sourcesOf, type ConstraintRow, type IndexDocument } from '../documents/index-document.js';
+import type { ConstraintRow, IndexDocument } from '../documents/index-document.js';
 import type { PlannedModels } from '../documents/used-models.js';
 import type { StrategyDocument } from '../documents/strategy-document.js';
 
@@ -18,27 +18,6 @@ export interface BacktestPlan {
   readonly request: BacktestRequest;
   /** On which terms a strategy follows the index; absent for a portfolio that simply holds it. */
   readonly strategy?: StrategyTerms;
-}
-
-/** Whether a run is made whole for an overlay: one measured against it, or one that cannot be resumed. */
-export function isMadeWhole(plan: BacktestPlan): boolean {
-  const { documents, request } = plan;
-  const { benchmark } = request;
-  const isAgainstOverlay = benchmark?.kind === 'index' && isOverlayDocument(documents[benchmark.id]!);
-  return isAgainstOverlay || isUnresumable(plan);
-}
-
-/** Whether a strategy holds an overlay, or an overlay is on other sessions than what lies beneath it. */
-export function isUnresumable({
-  documents,
-  indexId,
-  strategy,
-}: Pick<BacktestPlan, 'documents' | 'indexId' | 'strategy'>): boolean {
-  if (strategy !== undefined && isOverlayDocument(documents[indexId]!)) return true;
-  return Object.values(documents).some(
-    (document) =>
-      isOverlayDocument(document) && sourcesOf(document).some((id) => documents[id]!.calendar !== document.calendar),
-  );
 }
 
 /**

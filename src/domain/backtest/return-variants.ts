@@ -1,6 +1,8 @@
 import type { ReturnVariant } from '../market/market-data.js';
+import type { Finding } from '../findings.js';
 import { UNTAXED_TWINS, variantOn, variantsOn } from '../market/price-basis.js';
 import type { Book, BriefEnd } from './simulate/book.js';
+import type { Compositions } from './simulate/compositions.js';
 import { indexBook, type IndexRun } from './simulate/index-run.js';
 import { storedIndex, type StoredOverlay } from './extend/overlay-state.js';
 import { briefEnd } from './simulate/resumed-book.js';
@@ -8,7 +10,7 @@ import type { Run, VariantLevel, RunRemains } from './run.js';
 
 interface Variants {
   readonly variants: Run['variants'];
-  readonly ends: Pick<RunRemains, 'variants' | 'overlays'>;
+  readonly ends: Pick<RunRemains, 'variants' | 'overlays' | 'decisionsBeneath'>;
 }
 
 export function variantsOf({ compositions, book }: IndexRun, to: number): Variants {
@@ -31,8 +33,13 @@ export function variantsOf({ compositions, book }: IndexRun, to: number): Varian
   const levelIn = (variant: ReturnVariant): VariantLevel | null => known.get(variant) ?? null;
   return {
     variants: { price: levelIn('price'), total: levelIn('total'), net: levelIn('net') },
-    ends: { variants: ends, ...(book.overlay ? { overlays } : {}) },
+    ends: { variants: ends, ...(book.overlay ? { overlays, decisionsBeneath: decisionsBeneath(compositions) } : {}) },
   };
+}
+
+/** Findings of what is composed by itself, in the order in which an overlay lists them. */
+function decisionsBeneath({ findings, overlay }: Compositions): readonly (readonly Finding[])[] {
+  return overlay?.sources.flatMap(decisionsBeneath) ?? [findings];
 }
 
 function levelOf({ value: level, divisor }: Pick<Book, 'value' | 'divisor'>): VariantLevel {

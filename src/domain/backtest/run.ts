@@ -76,6 +76,8 @@ export interface RunRemains {
   readonly overlays?: Readonly<Partial<Record<ReturnVariant, StoredOverlay>>>;
   readonly uncapped: BriefEnd | null;
   readonly findings: FindingGroups;
+  /** Of an overlay, findings of the decisions beneath it, index after index. */
+  readonly decisionsBeneath?: readonly (readonly Finding[])[];
   readonly stale: StaleCount;
   /** What the solves of a strategy's constraint set left; null without one. */
   readonly solves: DecisionMemory | null;

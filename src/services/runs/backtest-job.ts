@@ -1,5 +1,4 @@
 import type { FullRunReason } from '#domain/backtest/extend/reasons.js';
-import { isMadeWhole } from '#domain/backtest/plan.js';
 import { definitionChanges, isSameRequest } from '#domain/backtest/plan-changes.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -177,7 +176,6 @@ export function createBacktestJob({
   ): Promise<Continuable | FullRunReason | null> {
     const found = await documents.get('run', payload.plan.runId);
     if (found === undefined) return null;
-    if (isMadeWhole(payload.plan)) return 'overlay';
     const run = 'unreadable' in found ? undefined : readRun(found.body);
     if (run?.artifacts.checkpoint === undefined || run.artifacts.result.inset === undefined) return 'no_checkpoint';
     const reason = await planReasonOf(run, payload, market);

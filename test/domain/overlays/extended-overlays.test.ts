@@ -4,6 +4,7 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { firstDifference } from '#domain/backtest/run-file/compare.js';
 import type { Run } from '#domain/backtest/run.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import { attributionView } from '#views/attribution-view.js';
@@ -35,80 +36,129 @@ const ON_OVERLAY = [
 const documentsOf = (X: IndexDocument): Readonly<Record<string, IndexDocument>> => ({
   X,
   Y: IndexDocument.parse({ ...X, id: 'Y', name: 'Y', pipeline: { ...X.pipeline, weighting: { type: 'EqualWeight' } } }),
-  ...Object.fromEntries(Object.entries(BENEATH).map(([id, own]) => [id, { ...own, calendar: 'MAIN' }])),
+  ...BENEATH,
   Z: overlayOn({ type: 'currency', to: 'GBP' }, { id: 'Z', name: 'Z', currency: 'GBP' }),
 });
 
 /** Refused where every name is gone; there is nothing to say of it then. */
-function tried(market: MarketData, document: IndexDocument, source: IndexDocument): Run | undefined {
+function tried(work: () => Run): Run | undefined {
   try {
-    return run(market, document, { documents: documentsOf(source), start: '2024-01-04' });
+    return work();
   } catch (thrown) {
     if (thrown instanceof Refusal) return undefined;
     throw thrown;
   }
 }
 
-test('an extended overlay is the whole run bit for bit, of every kind, again and again', () => {
-  const outcomes = new Map<string, number>();
-  const count = (key: string) => outcomes.set(key, (outcomes.get(key) ?? 0) + 1);
-  const cases = [
-    ...[...EVERY_OVERLAY, ...ON_OVERLAYS].map(([overlay, rest]) => [overlay, { ...rest, calendar: 'MAIN' }] as const),
-    [ON_OVERLAY[0], { ...ON_OVERLAY[1], currency: 'GBP' }] as const,
-  ];
+/** Extends a run again and again, and compares it with the whole one each time. */
+function extendedAs(rows: number, runOn: (rows: number) => { readonly market: MarketData; readonly run: () => Run }) {
+  const outcomes: string[] = [];
+  const first = tried(runOn(rows).run);
+  if (first === undefined) return outcomes;
+  let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
+  let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
+  let result = storedResult(first);
+  for (const step of [1, 4]) {
+    const { market, run: again } = runOn(rows + step);
+    const whole = tried(again);
+    if (whole === undefined) break;
+    const extended = extend(whole.plan, market, stored, { datesMax: 2 });
+    outcomes.push(typeof extended === 'string' ? extended : 'extended');
+    if (typeof extended === 'string') break;
+    files = filesAfter(files, extended);
+    const [columns, expected] = [opened(extended.columns, files), opened(runToColumns(whole, { contentHash: 's' }))];
+    expectSameReads(columns, expected);
+    expect(contentOf(columns)).toEqual(contentOf(expected));
+    expect(firstDifference(columns, expected)).toBeNull();
+    const span = { start: null, end: null };
+    expect(attributionView(columns, span)).toEqual(attributionView(expected, span));
+    result = resultAfter(result, extended);
+    expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
+    expect(Buffer.from(writeOverview(extended.summary, result.written.level)).toString()).toBe(
+      Buffer.from(runOverviewJson(whole)).toString(),
+    );
+    expect(extended.checkpoint).toEqual(checkpointOf(whole));
+    stored = { columns, checkpoint: extended.checkpoint };
+  }
+  return outcomes;
+}
+
+/** Runs of each key that were extended, and those that were not for an overlay. */
+function outcomesOf(keyed: Iterable<readonly [key: string, outcomes: readonly string[]]>): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [key, outcomes] of keyed)
+    for (const outcome of outcomes) {
+      const name = outcome === 'extended' ? key : outcome;
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+    }
+  return counts;
+}
+
+const onMarkets = (work: (market: MarketData, source: IndexDocument, rows: number) => void): void =>
   fc.assert(
-    fc.property(randomMarket, randomDocument, fc.integer({ min: 13, max: 21 }), ({ market: plain }, source, rows) => {
-      const market = withRates(plain);
-      for (const [overlay, rest] of cases) {
-        const document = overlayOn(overlay, rest);
-        const first = tried(cut(market, rows), document, source);
-        if (first === undefined) continue;
-        let files: Uint8Array[] = [runToColumns(first, { contentHash: 's' })];
-        let stored = { columns: opened(files[0]!), checkpoint: checkpointOf(first) };
-        let result = storedResult(first);
-        for (const step of [1, 4]) {
-          const grown = cut(market, Math.min(market.dates.length, rows + step));
-          const whole = tried(grown, document, source);
-          if (whole === undefined) break;
-          const extended = extend(whole.plan, grown, stored, { datesMax: 2 });
-          count(typeof extended === 'string' ? extended : overlay.type);
-          if (typeof extended === 'string') break;
-          files = filesAfter(files, extended);
-          const [columns, expected] = [
-            opened(extended.columns, files),
-            opened(runToColumns(whole, { contentHash: 's' })),
-          ];
-          expectSameReads(columns, expected);
-          expect(contentOf(columns)).toEqual(contentOf(expected));
-          expect(firstDifference(columns, expected)).toBeNull();
-          expect(attributionView(columns, { start: null, end: null })).toEqual(
-            attributionView(expected, { start: null, end: null }),
-          );
-          result = resultAfter(result, extended);
-          expect(resultText(result)).toBe(Buffer.from(runResultJson(whole, STAMP)).toString());
-          expect(Buffer.from(writeOverview(extended.summary, result.written.level)).toString()).toBe(
-            Buffer.from(runOverviewJson(whole)).toString(),
-          );
-          expect(extended.checkpoint).toEqual(checkpointOf(whole));
-          stored = { columns, checkpoint: extended.checkpoint };
-        }
-      }
-    }),
+    fc.property(randomMarket, randomDocument, fc.integer({ min: 13, max: 21 }), ({ market }, source, rows) =>
+      work(withRates(market), source, rows),
+    ),
     { numRuns: RUNS },
   );
+
+const part = (market: MarketData, rows: number): MarketData => cut(market, Math.min(market.dates.length, rows));
+
+test('an extended overlay is the whole run bit for bit, of every kind, on its own sessions, again and again', () => {
+  const keyed: (readonly [string, readonly string[]])[] = [];
+  const cases = [...EVERY_OVERLAY, ...ON_OVERLAYS, [ON_OVERLAY[0], { ...ON_OVERLAY[1], currency: 'GBP' }] as const];
+  onMarkets((market, source, rows) =>
+    cases.forEach(([overlay, rest], k) => {
+      const document = overlayOn(overlay, { ...rest, calendar: (k + rows) % 2 === 0 ? 'MAIN' : 'OTHER' });
+      const outcomes = extendedAs(rows, (to) => {
+        const known = part(market, to);
+        const terms = { documents: documentsOf(source), start: '2024-01-04' };
+        return { market: known, run: () => run(known, document, terms) };
+      });
+      keyed.push([overlay.type, outcomes]);
+    }),
+  );
+  const outcomes = outcomesOf(keyed);
   for (const [overlay] of EVERY_OVERLAY)
     expect([overlay.type, outcomes.get(overlay.type) ?? 0]).not.toEqual([overlay.type, 0]);
-  expect(outcomes.get('overlay') ?? 0).toBeLessThan(RUNS * cases.length);
+  expect(outcomes.get('overlay') ?? 0).toBeLessThan(RUNS * 3);
 });
 
-test('an overlay on other sessions than what lies beneath is made whole', () => {
-  const { market } = fc.sample(randomMarket, { numRuns: 1, seed: 1 })[0]!;
-  const weighting = { type: 'EqualWeight' };
-  const pipeline = { weighting };
-  const source = IndexDocument.parse({ id: 'X', name: 'X', calendar: 'MAIN', base_date: '2023-12-27', pipeline });
-  const document = overlayOn({ type: 'fee', percent: 1 }, { calendar: 'OTHER' });
-  const first = tried(cut(market, 15), document, source)!;
-  const stored = { columns: opened(runToColumns(first, { contentHash: 's' })), checkpoint: checkpointOf(first) };
-  const whole = tried(market, document, source)!;
-  expect(extend(whole.plan, market, stored, { datesMax: 2 })).toBe('overlay');
+test('a strategy on an overlay, a benchmark that is one, and parts of other returns are extended bit for bit', () => {
+  const keyed: (readonly [string, readonly string[]])[] = [];
+  const rebalance = RebalanceSpec.parse({ frequency: 'weekly' });
+  const strategy = { rebalance, drift_tolerance: 0.01, exposure: 0.6 };
+  const blend = EVERY_OVERLAY.at(-1)![0];
+  onMarkets((market, source, rows) => {
+    const documents = documentsOf(source);
+    const { Y } = documents;
+    const treatment = {
+      ...Y!.pipeline!.treatment,
+      dividends: source.pipeline!.treatment.dividends === 'price' ? 'total' : 'price',
+    };
+    const other = { ...documents, Y: IndexDocument.parse({ ...Y, pipeline: { ...Y!.pipeline, treatment } }) };
+    const C = overlayOn({ type: 'currency', to: 'GBP' }, { id: 'C', name: 'C', currency: 'GBP', calendar: 'OTHER' });
+    const D = { ...documents['D']!, id: 'O' };
+    const cases = {
+      strategy: (known: MarketData) => run(known, D, { documents, strategy }),
+      follows: (known: MarketData) => run(known, D, { documents, strategy: { ...strategy, rebalance: null } }),
+      benchmark: (known: MarketData) =>
+        run(known, source, {
+          documents: { ...documents, C },
+          benchmark: { kind: 'index', id: 'C', price_column: 'CLOSE' },
+        }),
+      parts: (known: MarketData) => run(known, overlayOn(blend, { calendar: 'OTHER' }), { documents: other }),
+      variant: (known: MarketData) => run(known, overlayOn({ ...blend, variant: 'net' }), { documents: other }),
+    };
+    for (const [key, runOn] of Object.entries(cases)) {
+      const outcomes = extendedAs(rows, (to) => {
+        const known = part(market, to);
+        return { market: known, run: () => runOn(known) };
+      });
+      keyed.push([key, outcomes]);
+    }
+  });
+  const outcomes = outcomesOf(keyed);
+  for (const key of ['strategy', 'follows', 'benchmark', 'parts', 'variant'])
+    expect([key, outcomes.get(key) ?? 0]).not.toEqual([key, 0]);
 });

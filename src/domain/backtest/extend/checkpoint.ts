@@ -5,11 +5,11 @@ import { markMarket } from '../../market/growth.js';
 import type { MarketMark } from '../../market/session-market.js';
 import { lastAtMost } from '../../search.js';
 import type { SeriesEnd } from '../simulate/benchmark.js';
-import type { FollowEnd } from '../simulate/book.js';
+import type { StoredFollow } from '../simulate/book.js';
 import { inForce, type Composition, type Compositions } from '../simulate/compositions.js';
 import type { DecisionMemory } from '../simulate/decider.js';
 import { indexTerms } from '../simulate/index-run.js';
-import { storedIndex, type StoredOverlay } from './overlay-state.js';
+import { storedIndex, storedPortfolio, type StoredOverlay } from './overlay-state.js';
 import { storedBook, type StoredBook } from '../simulate/resumed-book.js';
 import type { Run, RunRemains } from '../run.js';
 
@@ -26,7 +26,7 @@ export interface RunCheckpoint {
   readonly marks: ReadonlyMap<string, MarketMark>;
   readonly index: StoredBook | StoredOverlay;
   /** The own state of a portfolio that follows the index; otherwise the whole book. */
-  readonly portfolio: StoredBook | FollowEnd;
+  readonly portfolio: StoredBook | StoredFollow;
   /** The index that a derived one was made from. */
   readonly parent: StoredBook | StoredOverlay | null;
   /** An external benchmark that is an index; null for a series, and without one. */
@@ -41,7 +41,7 @@ export interface RunCheckpoint {
 }
 
 /** Incremented with every change of the contents of a checkpoint. */
-export const CHECKPOINT_FORMAT = 9;
+export const CHECKPOINT_FORMAT = 10;
 
 /**
  * An index with the compositions that later decisions can meet: their own incumbents, or the universe of another index.
@@ -62,23 +62,22 @@ export function checkpointOf(run: Run): RunCheckpoint {
   const benchmarkIndex = benchmark?.index ?? null;
   const indices = [index, parent, benchmarkIndex].filter((shown) => shown !== null);
   const day = run.days.at(-1)!;
-  const known = reached
-    .filter(({ overlay }) => overlay === undefined)
-    .map((compositions): KnownIndex => ({
-      ...compositions,
-      to: lastAtMost(compositions.sm.sessions, day),
-    }));
+  const ended = reached.map((compositions): KnownIndex & Pick<Compositions, 'overlay'> => ({
+    ...compositions,
+    to: lastAtMost(compositions.sm.sessions, day),
+  }));
+  const known = ended.filter(({ overlay }) => overlay === undefined);
   return {
     format: CHECKPOINT_FORMAT,
     day,
     since: sinceOf(known),
     from: portfolio.from,
     marks: marksOf(
-      known,
+      ended,
       indices.flatMap(({ compositions }) => simulatedOf(compositions)),
     ),
     index: storedIndex(index.book),
-    portfolio: 'held' in portfolio.end ? storedBook(portfolio) : portfolio.end,
+    portfolio: 'held' in portfolio.end ? storedBook(portfolio) : storedPortfolio(portfolio, 0),
     parent: parent && storedIndex(parent.book),
     benchmark: benchmarkIndex && storedIndex(benchmarkIndex.book),
     series: benchmark?.end ?? null,
@@ -108,7 +107,7 @@ export function sinceOf(indices: readonly KnownIndex[]): Day {
  * session.
  */
 export function marksOf(
-  indices: readonly KnownIndex[],
+  indices: readonly Pick<KnownIndex, 'document' | 'sm' | 'to'>[],
   simulated: readonly Pick<Compositions, 'document' | 'treatment'>[],
 ): ReadonlyMap<string, MarketMark> {
   return new Map(

@@ -25,7 +25,7 @@ import { CannotResume } from './reasons.js';
 import { remainsOf } from './remains.js';
 import { resumeRun } from './resume.js';
 import type { Continuation, IndexContinuation, ResumeRunInput } from './continuation.js';
-import { storedIndexAfter } from './overlay-state.js';
+import { storedIndexAfter, storedPortfolio } from './overlay-state.js';
 import { besideParent, type RunSummary } from '../run-summary.js';
 import type { RunRemains } from '../run.js';
 import { gapsWithin } from '../simulate/gaps.js';
@@ -141,7 +141,7 @@ function recordAfter(
       metrics,
       findings,
       gaps: newGaps(continuation),
-      unfilled: 'end' in portfolio ? unfilledOf(ordersOf(portfolio, continuation.portfolio)) : [],
+      unfilled: unfilledOf('end' in portfolio ? ordersOf(portfolio, continuation.portfolio) : continuation.portfolio),
     },
   });
 }
@@ -279,15 +279,18 @@ function checkpointAfter(
   { index, portfolio, parent, benchmark, series, rebalances, reached }: Continuation,
   remains: RunRemains,
 ): RunCheckpoint {
-  const indices = [index, parent, benchmark].flatMap((shown) => (shown === null ? [] : simulatedOf(shown)));
+  const shown = [index, parent, benchmark].filter((one) => one !== null);
   return {
     format: CHECKPOINT_FORMAT,
     day: index.sm.sessions[index.to]!,
     since: sinceOf(reached),
     from: checkpoint.from,
-    marks: marksOf(reached, indices),
+    marks: marksOf([...reached, ...shown.flatMap(overlaysOf)], shown.flatMap(simulatedOf)),
     index: storedIndexAfter(checkpoint.index, index.book),
-    portfolio: 'end' in checkpoint.portfolio ? storedAfter(checkpoint.portfolio, portfolio) : followEnd(portfolio),
+    portfolio:
+      'end' in checkpoint.portfolio
+        ? storedAfter(checkpoint.portfolio, portfolio)
+        : storedPortfolio(portfolio, portfolio.from - checkpoint.from),
     parent: parent && storedIndexAfter(checkpoint.parent!, parent.book),
     benchmark: benchmark && storedIndexAfter(checkpoint.benchmark!, benchmark.book),
     series: series?.end ?? null,
@@ -297,14 +300,14 @@ function checkpointAfter(
   };
 }
 
+/** An index and what lies beneath it, as far as those are overlays. */
+function overlaysOf(index: IndexContinuation): readonly IndexContinuation[] {
+  return index.beneath === undefined ? [] : [index, ...index.beneath.flatMap(overlaysOf)];
+}
+
 /** What is simulated of an index: itself, or the indices beneath an overlay. */
 function simulatedOf(index: IndexContinuation): readonly IndexContinuation[] {
   return index.beneath?.flatMap(simulatedOf) ?? [index];
-}
-
-function followEnd({ end }: Book) {
-  if (!('held' in end)) return end;
-  throw new Error('a book that follows no other has no end of one that does');
 }
 
 /** The orders of a stored portfolio as a book has them. */

@@ -35,7 +35,7 @@ export function viewOf(input: ResumeRunInput): MarketView {
     market,
   } = input;
   const ids = [...checkpoint.recent.keys()];
-  const marked = markedMarkets(input, ids);
+  const marked = markedMarkets(input);
   const smOf = (id: string) => marked.get(documents[id]!.calendar)!;
   const main = smOf(indexId);
   const range = requestedRange({
@@ -83,19 +83,14 @@ export function viewOf(input: ResumeRunInput): MarketView {
 }
 
 /** By calendar, the market from the mark of the checkpoint on. */
-function markedMarkets(
-  { plan: { documents }, checkpoint, calendars, market }: ResumeRunInput,
-  ids: readonly string[],
-): ReadonlyMap<string, SessionMarket> {
-  const marked = new Map<string, SessionMarket>();
-  for (const id of ids) {
-    const { calendar: code } = documents[id]!;
-    if (marked.has(code)) continue;
-    // A plan whose calendar is not known is not queued.
-    const calendar = calendars.get(code)!;
-    marked.set(code, alignMarket({ market, calendar, calendars, mark: checkpoint.marks.get(code)! }));
-  }
-  return marked;
+function markedMarkets({ checkpoint, calendars, market }: ResumeRunInput): ReadonlyMap<string, SessionMarket> {
+  return new Map(
+    Array.from(checkpoint.marks, ([code, mark]) => {
+      // A plan whose calendar is not known is not queued.
+      const calendar = calendars.get(code)!;
+      return [code, alignMarket({ market, calendar, calendars, mark })];
+    }),
+  );
 }
 
 const NOTHING: Pick<IndexContinuation, 'composed' | 'findings'> = { composed: [], findings: [] };

@@ -1,4 +1,5 @@
-import type { Book, BookOverlay } from '../simulate/book.js';
+import { movedOrder, type Book, type BookOverlay, type StoredFollow, type UnfilledOrder } from '../simulate/book.js';
+import type { EarlierOrders } from '../simulate/overlay-orders.js';
 import { storedAfter, storedBook, type StoredBook } from '../simulate/resumed-book.js';
 
 /**
@@ -15,6 +16,8 @@ export interface StoredOverlay {
   readonly beneath: readonly StoredLayer[];
   /** As a book has them; absent where its type asks for none. */
   readonly shares?: BookOverlay['shares'];
+  /** Orders beneath in its own weights and money, by column, placed from its first session; absent without any. */
+  readonly orders?: readonly UnfilledOrder[];
 }
 
 /** An index beneath an overlay. */
@@ -32,6 +35,7 @@ export function isStoredOverlay(of: StoredBook | StoredOverlay): of is StoredOve
 
 /** The book of an index or of an overlay, as it is stored. */
 export function storedIndex(book: Book): StoredBook | StoredOverlay {
+  if (book.onOwnSessions !== undefined) return storedIndex(book.onOwnSessions);
   const { overlay, from, value } = book;
   if (overlay === undefined) return storedBook(book);
   return {
@@ -40,17 +44,20 @@ export function storedIndex(book: Book): StoredBook | StoredOverlay {
     hasCurrencyPart: overlay.hasCurrencyPart,
     beneath: overlay.beneath.map((own) => ({ first: own.from, gross: own.gross, of: storedIndex(own) })),
     ...storedShares(overlay),
+    ...storedOrders(book, 0),
   };
 }
 
 /** A stored index or overlay with the sessions after it. */
 export function storedIndexAfter(before: StoredBook | StoredOverlay, book: Book): StoredBook | StoredOverlay {
+  if (book.onOwnSessions !== undefined) return storedIndexAfter(before, book.onOwnSessions);
   if (!isStoredOverlay(before)) return storedAfter(before, book);
   const { beneath } = book.overlay!; // Of a stored overlay.
   return {
     ...before,
     level: book.value.at(-1)!,
     ...storedShares(book.overlay!),
+    ...storedOrders(book, book.from - before.first),
     beneath: before.beneath.map((layer, k) => ({
       first: layer.first,
       gross: grossAfter(layer, beneath[k]!),
@@ -61,6 +68,27 @@ export function storedIndexAfter(before: StoredBook | StoredOverlay, book: Book)
 
 function storedShares({ shares }: BookOverlay): Pick<StoredOverlay, 'shares'> {
   return Object.keys(shares).length === 0 ? {} : { shares };
+}
+
+/** Where a portfolio stands. @param by sessions from its first to the first of the book */
+export function storedPortfolio(book: Book, by: number): StoredFollow {
+  const { end } = book;
+  if ('held' in end) throw new Error('a book with holdings of its own is stored as a book');
+  return { ...end, ...(end.exposure === undefined ? {} : storedOrders(book, by)) };
+}
+
+/** Orders of an overlay by column, so many sessions later. */
+function storedOrders({ unfilled, columns }: Book, by: number): Pick<StoredOverlay, 'orders'> {
+  if (unfilled.length === 0) return {};
+  return { orders: unfilled.map((order) => ({ ...movedOrder(order, by), slot: columns[order.slot]! })) };
+}
+
+/** Stored orders, placed from the session that the overlay was held to. */
+export function ordersBefore(
+  { orders = [], first }: Pick<StoredOverlay, 'orders' | 'first'>,
+  from: number,
+): EarlierOrders {
+  return { orders: orders.map((order) => movedOrder(order, first - from)), heldFor: from - first };
 }
 
 /** Weights by currency over the stored sessions and those after it, of which the first is stored. */

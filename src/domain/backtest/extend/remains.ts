@@ -1,3 +1,4 @@
+import type { Finding } from '../../findings.js';
 import type { ReturnVariant } from '../../market/market-data.js';
 import { findingGroups } from '../run-findings.js';
 import type { FindingGroups, RunRemains } from '../run.js';
@@ -5,7 +6,7 @@ import type { Book, BriefEnd } from '../simulate/book.js';
 import { storedAfter, type StoredBook } from '../simulate/resumed-book.js';
 import { countStale, type StaleFills } from '../simulate/stale-fills.js';
 import type { RunCheckpoint } from './checkpoint.js';
-import type { Continuation } from './continuation.js';
+import type { Continuation, IndexContinuation } from './continuation.js';
 import { isStoredOverlay, storedIndexAfter } from './overlay-state.js';
 
 /** What is left of a stored run and the sessions after it. */
@@ -15,7 +16,8 @@ export function remainsOf(
   staleFills: ReadonlyMap<number, StaleFills>,
 ): RunRemains {
   const { index, portfolio, variants, uncapped, solves } = continuation;
-  const { findings, stale } = checkpoint.remains;
+  const { findings, stale, decisionsBeneath } = checkpoint.remains;
+  const beneath = decisionsBeneath && decisionsAfter(decisionsBeneath, index);
   const added = findingGroups({ decisions: index.findings, solves: solves.findings, index: index.book, portfolio });
   const groups = Object.fromEntries(
     Object.entries(findings).map(([group, known]) => [group, [...known, ...added[group as keyof FindingGroups]]]),
@@ -25,8 +27,20 @@ export function remainsOf(
     uncapped: uncapped && briefAfter(ownBook(checkpoint), uncapped),
     stale: countStale(staleFills, stale),
     solves: solves.memory,
-    findings: groups as unknown as FindingGroups, // Object.fromEntries forgets that every group is among the entries.
+    // Object.fromEntries forgets that every group is among the entries.
+    findings: { ...(groups as unknown as FindingGroups), ...(beneath ? { decisions: beneath.flat() } : {}) },
+    ...(beneath ? { decisionsBeneath: beneath } : {}),
   };
+}
+
+/** Findings of decisions beneath an overlay, index after index: those of the run, then those of the new sessions. */
+function decisionsAfter(
+  known: readonly (readonly Finding[])[],
+  index: IndexContinuation,
+): readonly (readonly Finding[])[] {
+  const added = (one: IndexContinuation): (readonly Finding[])[] => one.beneath?.flatMap(added) ?? [one.findings];
+  const own = added(index);
+  return known.map((findings, k) => [...findings, ...own[k]!]);
 }
 
 type VariantEnds = Pick<RunRemains, 'variants' | 'overlays'>;

@@ -17,16 +17,18 @@ import type { MarketView } from './market-view.js';
 
 interface ResumeBook {
   readonly stored: StoredBook;
-  /** Another return variant than the index's own; only its levels are needed. */
+  /** Another return variant than the index's own. */
   readonly variant?: ReturnVariant;
-  /** The index without caps; only its levels are needed. */
+  /** Only its levels are needed. */
+  readonly isBrief: boolean;
+  /** The index without caps. */
   readonly isUncapped?: boolean;
 }
 
 /** The book of an index resumed, on the terms that `indexBook` begins it on. */
 export function resumeBook(
   index: Omit<IndexContinuation, 'book'>,
-  { stored, variant, isUncapped = false }: ResumeBook,
+  { stored, variant, isBrief, isUncapped = false }: ResumeBook,
 ): Book {
   const { sm, treatment, document, composed, from, to } = index;
   return simulateBook({
@@ -37,12 +39,14 @@ export function resumeBook(
     to,
     growth: indexTerms(index, variant),
     ...(variant ? { indexTerms: indexTerms(index) } : {}),
-    isBrief: isUncapped || variant !== undefined,
-    targets: composed.map(({ session, columns, weights, uncapped }) => ({
-      session,
-      columns,
-      weights: isUncapped ? uncapped : weights,
-    })),
+    isBrief,
+    targets: composed
+      .filter(({ session }) => session <= to)
+      .map(({ session, columns, weights, uncapped }) => ({
+        session,
+        columns,
+        weights: isUncapped ? uncapped : weights,
+      })),
     initialValue: document.base_value,
     costRate: 0,
     fills: 'all',
@@ -92,13 +96,19 @@ interface ResumedPortfolio {
 }
 
 export function resumePortfolio(
-  { plan: { request, strategy }, checkpoint: { portfolio } }: ResumeRunInput,
+  { plan, checkpoint }: ResumeRunInput,
   index: IndexContinuation,
   { rebalances, levelAtStart }: ResumedPortfolio,
 ): Book {
+  const { request, strategy } = plan;
+  const { portfolio } = checkpoint;
   const { sm, treatment, from, to, book } = index;
-  if (book.overlay !== undefined)
-    return resumedOverlayPortfolio(book, { capital: request.initial_capital, levelAtStart });
+  if (book.overlay !== undefined) {
+    if ('end' in portfolio) throw new Error('a portfolio that holds an overlay has no holdings of its own');
+    const sessions = rebalances.map(({ session }) => session);
+    const { from: first } = checkpoint;
+    return resumedOverlayPortfolio(book, { plan, rebalances: sessions, stored: portfolio, first, levelAtStart });
+  }
   const exposure = strategy?.exposure ?? 1;
   const targets =
     strategy === undefined

@@ -2,7 +2,9 @@ import { isOverlayDocument, sourcesOf } from '../../documents/index-document.js'
 import type { ReturnVariant } from '../../market/market-data.js';
 import { overlayTypeOf } from '../../overlays/catalogue.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
+import { lastAtMost } from '../../search.js';
 import type { Book, BookOverlay } from '../simulate/book.js';
+import { bookOnSessions, compositionOnSessions } from '../simulate/book-on-sessions.js';
 import type { Composition } from '../simulate/compositions.js';
 import { overlayContext, sharesIn } from '../simulate/overlay-context.js';
 import { pathBook } from '../simulate/overlay-book.js';
@@ -11,28 +13,40 @@ import { heldCompositions } from '../simulate/overlay-compositions.js';
 import type { StoredBook } from '../simulate/resumed-book.js';
 import type { IndexContinuation } from './continuation.js';
 import type { MarketView } from './market-view.js';
-import { grossAfter, isStoredOverlay, sharesAfter, type StoredLayer, type StoredOverlay } from './overlay-state.js';
+import {
+  grossAfter,
+  isStoredOverlay,
+  ordersBefore,
+  sharesAfter,
+  type StoredLayer,
+  type StoredOverlay,
+} from './overlay-state.js';
 import { CannotResume } from './reasons.js';
 import { resumeBook } from './resume-books.js';
 
 interface ResumedOverlay {
   readonly indexId: string;
   readonly stored: StoredBook | StoredOverlay;
-  /** Another return variant than its own; only its levels are needed. */
-  readonly variant?: ReturnVariant;
-  /** The same index in its own variant, where that is another. */
+  /** Another return variant than its own. */
+  readonly variant?: ReturnVariant | undefined;
+  /** Only its levels are needed. */
+  readonly isBrief?: boolean;
+  /** The same index in the variant that it is held in, where this is another. */
   readonly own?: IndexContinuation;
+  /** What it lies beneath, as far as that is simulated. */
+  readonly above?: Pick<IndexContinuation, 'sm' | 'from' | 'to'>;
 }
 
 /** An index, or an overlay with what lies beneath it, over the new sessions. @throws CannotResume */
 export function resumeIndexOrOverlay(
   seen: MarketView,
-  { indexId, stored, variant, own }: ResumedOverlay,
+  { indexId, stored, variant, isBrief = false, own, above }: ResumedOverlay,
 ): IndexContinuation {
   const context = { ...seen.contextOf(indexId), ...seen.spanOf(indexId) };
+  const span = above === undefined ? context : { ...context, ...spanBeneath(context, above) };
   if (!isStoredOverlay(stored)) {
-    const index = { ...context, ...seen.decided(indexId) };
-    return { ...index, book: resumeBook(index, { stored, ...(variant ? { variant } : {}) }) };
+    const index = { ...span, ...seen.decided(indexId) };
+    return { ...index, book: resumeBook(index, { stored, isBrief, ...(variant ? { variant } : {}) }) };
   }
   const { document } = context;
   if (!isOverlayDocument(document)) throw new Error(`${indexId} is no overlay, and was stored as one`);
@@ -40,42 +54,62 @@ export function resumeIndexOrOverlay(
     resumeIndexOrOverlay(seen, {
       indexId: id,
       stored: stored.beneath[k]!.of,
-      ...(variant ? { variant } : {}),
+      variant: variant ?? heldVariant(context, seen.contextOf(id)),
+      isBrief,
+      above: span,
       ...(own ? { own: own.beneath![k]! } : {}), // Of the same overlay.
     }),
   );
-  // Of several indices the order of findings is theirs, not that of the days; orders that wait are not followed.
   const findings = beneath.flatMap((source) => source.findings);
-  const waits = beneath.some(({ book }) => book.unfilled.length > 0);
-  // A part in another return than its own is simulated with its weights, of which nothing is stored.
-  const differs = beneath.some((source) => heldVariant(context, source) !== undefined);
-  if ((beneath.length > 1 && findings.length > 0) || waits || differs) throw new CannotResume('overlay');
-  const ownShares = own?.book.overlay?.shares;
-  const book = overlayAfter(stored, { ...context, document, beneath, isBrief: variant !== undefined, ownShares });
-  const composed = compositionsAfter(book, beneath);
-  return { ...context, book, beneath, findings, composed };
+  const isOther = variant !== undefined;
+  const book = overlayAfter(stored, {
+    ...span,
+    document,
+    beneath,
+    isBrief,
+    isOther,
+    ownShares: own?.book.overlay?.shares,
+  });
+  return { ...span, book, beneath, findings, composed: compositionsAfter(book, beneath) };
+}
+
+/**
+ * The sessions of an index beneath an overlay: up to the last that this has reached.
+ * @throws CannotResume where the market is known from a later session than the one that it was simulated to
+ */
+function spanBeneath(
+  { sm, from }: Pick<IndexContinuation, 'sm' | 'from'>,
+  above: Pick<IndexContinuation, 'sm' | 'from' | 'to'>,
+): Pick<IndexContinuation, 'from' | 'to'> {
+  const reached = (session: number): number => lastAtMost(sm.sessions, above.sm.sessions[session]!);
+  if (reached(above.from) !== from) throw new CannotResume('overlay');
+  return { from, to: reached(above.to) };
 }
 
 interface OverlaySpan extends Omit<IndexContinuation, 'book' | 'composed' | 'findings'> {
   readonly beneath: readonly IndexContinuation[];
   readonly isBrief: boolean;
+  /** Whether it is held in another return variant than its own. */
+  readonly isOther: boolean;
   /** Weights by currency over all sessions, where the index's own variant has them. */
   readonly ownShares: BookOverlay['shares'] | undefined;
 }
 
-/** The book over the new sessions, from a path over all of them. */
+/** The book over the new sessions, from a path over all of them. @throws CannotResume */
 function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
   const { document, sm, from, to, beneath, isBrief } = span;
   if (!isOverlayDocument(document)) throw new Error(`${document.id} is no overlay`);
   const { first, level, hasCurrencyPart } = stored;
+  const books = beneath.map(({ book, sm: of }) => (of === sm ? book : bookOnSessions(book, sm, { from, to })));
   const grown = stored.beneath.map((layer: StoredLayer, k) => ({
     from: layer.first,
-    gross: grossAfter(layer, beneath[k]!.book),
+    gross: grossAfter(layer, books[k]!),
   }));
   const { currency } = beneath[0]!.document;
   const type = overlayTypeOf(document.overlay);
-  const books = beneath.map(({ book }) => book);
   const weighed = { book: books[0]!, currency, codes: type.weighed(document.overlay), first: from, to };
+  // Every return variant is hedged by the weights of the index's own, of which nothing is known here.
+  if (span.isOther && span.ownShares === undefined && weighed.codes.length > 0) throw new CannotResume('overlay');
   const shares = span.ownShares ?? sharesAfter(stored, sharesIn(weighed));
   const context = overlayContext({ sm, first, document, currency }, { beneath: grown, shares, to });
   const path = pathFrom(type.path(document.overlay, context), from - first);
@@ -88,7 +122,7 @@ function overlayAfter(stored: StoredOverlay, span: OverlaySpan): Book {
     level,
     isBrief,
     indexId: document.id,
-    resumed: { hasCurrencyPart },
+    resumed: { hasCurrencyPart, ...ordersBefore(stored, from) },
   });
   if (book.overlay!.hasCurrencyPart !== hasCurrencyPart) throw new CannotResume('overlay');
   return book;
@@ -107,9 +141,8 @@ function pathFrom({ growth, exposures, exchange, parts, resets }: OverlayPath, a
 
 /** What it holds wherever an index beneath takes a composition on the new sessions. */
 function compositionsAfter(book: Book, beneath: readonly IndexContinuation[]): Composition[] {
-  return heldCompositions(
-    book,
-    beneath.map(({ composed }) => composed),
-    null,
+  const lists = beneath.map(({ composed, sm }) =>
+    sm === book.sm ? composed : composed.map(compositionOnSessions(sm, book.sm)),
   );
+  return heldCompositions(book, lists, null);
 }

@@ -1,8 +1,6 @@
 import { RETURN_VARIANTS, type ReturnVariant } from '../../market/market-data.js';
 import { bareSeries } from '../simulate/benchmark.js';
 import type { Book, BriefEnd } from '../simulate/book.js';
-import { isUnresumable } from '../plan.js';
-import { CannotResume } from './reasons.js';
 import type { ResumeRunInput, Continuation, IndexContinuation } from './continuation.js';
 import { viewOf } from './market-view.js';
 import { assertNoBreach } from './no-breach.js';
@@ -22,7 +20,6 @@ import type { StoredBook } from '../simulate/resumed-book.js';
 export function resumeRun(input: ResumeRunInput): Continuation {
   const { plan, checkpoint, report } = input;
   const { request, documents, indexId } = plan;
-  if (isUnresumable(plan)) throw new CannotResume('overlay');
   const document = documents[indexId]!;
   const parentId = document.derivation?.source_index_id ?? null;
   const benchmarkId = request.benchmark?.kind === 'index' ? request.benchmark.id : null;
@@ -43,9 +40,15 @@ export function resumeRun(input: ResumeRunInput): Continuation {
   for (const variant of RETURN_VARIANTS) {
     const brief = checkpoint.remains.variants[variant];
     const overlay = checkpoint.remains.overlays?.[variant];
-    if (brief) variants[variant] = resumeBook(index, { stored: ownBook(brief), variant });
+    if (brief) variants[variant] = resumeBook(index, { stored: ownBook(brief), variant, isBrief: true });
     else if (overlay)
-      variants[variant] = resumeIndexOrOverlay(seen, { indexId, stored: overlay, variant, own: index }).book;
+      variants[variant] = resumeIndexOrOverlay(seen, {
+        indexId,
+        stored: overlay,
+        variant,
+        isBrief: true,
+        own: index,
+      }).book;
   }
   const { uncapped } = checkpoint.remains;
   const parent =
@@ -64,7 +67,7 @@ export function resumeRun(input: ResumeRunInput): Continuation {
     parent,
     benchmark,
     series: series && { added: series.series, end: series.end, variant: series.variant },
-    uncapped: uncapped && resumeBook(index, { stored: ownBook(uncapped), isUncapped: true }),
+    uncapped: uncapped && resumeBook(index, { stored: ownBook(uncapped), isUncapped: true, isBrief: true }),
   };
 }
 

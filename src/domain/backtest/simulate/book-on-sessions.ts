@@ -6,12 +6,16 @@ import type { Composition } from './compositions.js';
 /**
  * A book on the sessions of another calendar: where its own has none its last known level counts, and what happened on
  * sessions that the other lacks counts on the next one there is.
- * @param to last session, of the other calendar
+ * @param span sessions of the other calendar; from the first that the book has reached unless given
  * @cost O(T H)
  */
-export function bookOnSessions(book: Book, sm: SessionMarket, to: number): Book {
+export function bookOnSessions(
+  book: Book,
+  sm: SessionMarket,
+  { from: begin, to }: { readonly from?: number; readonly to: number },
+): Book {
   const days = book.sm.sessions.subarray(book.from, book.from + book.length);
-  const from = firstAtLeast(sm.sessions, days[0]!);
+  const from = begin ?? firstAtLeast(sm.sessions, days[0]!);
   const length = to + 1 - from;
   const positions = Int32Array.from({ length }, (_, t) => lastAtMost(days, sm.sessions[from + t]!));
   const width = book.columns.length;
@@ -22,6 +26,7 @@ export function bookOnSessions(book: Book, sm: SessionMarket, to: number): Book 
   const placed = (session: number): number => firstAtLeast(sm.sessions, book.sm.sessions[session]!);
   return {
     ...book,
+    onOwnSessions: book,
     sm,
     from,
     length,

@@ -100,6 +100,14 @@ export interface PendingNames {
 export interface FollowEnd {
   readonly stretchValue: number;
   readonly value: number;
+  /** Of a strategy that holds an overlay: the fraction in it. */
+  readonly exposure?: number;
+}
+
+/** A portfolio without holdings of its own as it is stored. */
+export interface StoredFollow extends FollowEnd {
+  /** Of a strategy that holds an overlay: orders by column, placed from the first session; absent without any. */
+  readonly orders?: readonly UnfilledOrder[];
 }
 
 /** Where a book stands that was simulated for its levels alone. Orders are by column, placed from its first session. */
@@ -151,6 +159,8 @@ export interface Book {
   readonly end: BookEnd | FollowEnd;
   /** Of an overlay, what its weights do not have. */
   readonly overlay?: BookOverlay;
+  /** Of a book on the sessions of another calendar, the same on its own. */
+  readonly onOwnSessions?: Book;
 }
 
 /** What an overlay earns beside its names. */

@@ -55,7 +55,7 @@ export function indexBook(input: IndexBookInput): Book {
     const last = source.sm === sm ? to : lastAtMost(source.sm.sessions, sm.sessions[to]!);
     const held = variant ?? heldVariant(compositions, source);
     const own = indexBook({ compositions: source, to: last, isBrief, ...(held ? { variant: held } : {}) });
-    return source.sm === sm ? own : bookOnSessions(own, sm, to);
+    return source.sm === sm ? own : bookOnSessions(own, sm, { to });
   };
   return overlayBook({ compositions: { ...compositions, overlay }, to, isBrief, bookOf });
 }

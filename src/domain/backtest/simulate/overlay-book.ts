@@ -1,6 +1,7 @@
 import type { OverlayPath } from '../../overlays/overlay-type.js';
 import { overlayTypeOf } from '../../overlays/catalogue.js';
-import type { Book, BookEvent, BookOverlay, BookPart, UnfilledOrder } from './book.js';
+import type { Book, BookEvent, BookOverlay, BookPart } from './book.js';
+import { ordersOf, type EarlierOrders, type Layer } from './overlay-orders.js';
 import type { Compositions } from './compositions.js';
 import { overlayContext, sharesIn } from './overlay-context.js';
 
@@ -44,7 +45,7 @@ export interface PathBookInput {
   readonly isBrief: boolean;
   readonly indexId: string;
   /** Of an overlay that was held before the first session. */
-  readonly resumed?: Pick<BookOverlay, 'hasCurrencyPart'>;
+  readonly resumed?: Pick<BookOverlay, 'hasCurrencyPart'> & EarlierOrders;
 }
 
 /** What an overlay holds and earns along its path. */
@@ -71,7 +72,7 @@ export function pathBook(input: PathBookInput): Book {
     divisor: new Float64Array(length).fill(1),
     costs: new Float64Array(length),
     ...rows,
-    unfilled: isBrief ? [] : layers.flatMap((layer) => ordersOf(layer, value)),
+    unfilled: isBrief ? [] : ordersOf(layers, value, resumed),
     gaps: gapsOf(beneath, from, 'gaps'),
     silent: gapsOf(beneath, from, 'silent'),
     pending: null,
@@ -97,20 +98,6 @@ function slotsOf(beneath: readonly Book[]): Slots {
   const columns = Int32Array.from(new Set(beneath.flatMap((book) => [...book.columns]))).toSorted();
   const placeOf = new Map(Array.from(columns, (column, slot) => [column, slot]));
   return { columns, places: beneath.map((book) => book.columns.map((column) => placeOf.get(column)!)) };
-}
-
-/** A book beneath, on the sessions of the overlay. */
-interface Layer {
-  readonly book: Book;
-  /** Places of its columns. */
-  readonly places: Int32Array;
-  /** Position in the book of the first session. */
-  readonly shift: number;
-  /** Fraction of the overlay that holds it, after each close, [T]. */
-  readonly exposure: Float64Array;
-  readonly exchange: Float64Array | null;
-  /** What turns its weights into what those of the close before grew to, by session of the book. */
-  readonly drift: Float64Array;
 }
 
 interface LayerPlace {
@@ -309,28 +296,6 @@ function hasCash(layers: readonly Layer[]): boolean {
 
 /** What rounding leaves of 1 is no cash. */
 const CASH_MIN = 1e-12;
-
-/** Orders beneath that are given on the sessions of the overlay, in its weights and money. */
-function ordersOf({ book, places, shift, exposure }: Layer, value: Float64Array): UnfilledOrder[] {
-  return book.unfilled.flatMap((order) => {
-    const at = order.at - shift;
-    if (at < 0) return [];
-    const held = exposure[at]!;
-    const later = (position: number | null): number | null => (position === null ? null : position - shift);
-    return [
-      {
-        ...order,
-        at,
-        slot: places[order.slot]!,
-        target: held * order.target,
-        held: held * order.held,
-        notional: (held * order.notional * value[at]!) / book.value[order.at]!,
-        filledAt: later(order.filledAt),
-        replacedAt: later(order.replacedAt),
-      },
-    ];
-  });
-}
 
 function gapsOf(beneath: readonly Book[], from: number, which: 'gaps' | 'silent'): Book['gaps'] {
   const seen = new Set<string>();

@@ -1,9 +1,10 @@
 import { refuseWithFindings } from '../../refusal.js';
 import type { Finding } from '../../findings.js';
 import type { OverlayPath } from '../../overlays/overlay-type.js';
-import type { BacktestPlan, StrategyTerms } from '../plan.js';
-import type { Book, BookEvent } from './book.js';
+import type { BacktestPlan } from '../plan.js';
+import { movedOrder, type Book, type BookEvent, type StoredFollow } from './book.js';
 import { pathBook } from './overlay-book.js';
+import type { EarlierOrders } from './overlay-orders.js';
 
 interface Span {
   readonly plan: Pick<BacktestPlan, 'request' | 'strategy' | 'runId'>;
@@ -16,27 +17,44 @@ interface Span {
 
 /** A portfolio that holds an overlay, in money: all of it, or what a strategy does. */
 export function overlayPortfolio(book: Book, span: Span): Book {
-  const { strategy, request, runId } = span.plan;
-  if (strategy === undefined) return heldWhole(book, span);
-  return pathBook({
-    path: strategyPath(book, strategy, span),
+  const { plan, from, to, rebalances } = span;
+  if (plan.strategy === undefined) return heldWhole(book, span);
+  return strategyBook(book, { plan, from, to, rebalances, level: plan.request.initial_capital });
+}
+
+interface StrategySpan extends Span {
+  /** Value on the first session. */
+  readonly level: number;
+  /** Of a strategy that began before it. */
+  readonly resumed?: EarlierOrders & { readonly exposure: number };
+}
+
+function strategyBook(book: Book, span: StrategySpan): Book {
+  const { plan, from, level, resumed } = span;
+  const path = strategyPath(book, span);
+  const own = pathBook({
+    path,
     beneath: [book],
     shares: {},
     sm: book.sm,
-    from: span.from,
-    level: request.initial_capital,
+    from,
+    level,
     isBrief: false,
-    indexId: runId,
+    indexId: plan.runId,
+    ...(resumed ? { resumed: { ...resumed, hasCurrencyPart: false } } : {}),
   });
+  const value = own.value.at(-1)!;
+  return { ...own, end: { stretchValue: value, value, exposure: path.exposures[0]!.at(-1)! } };
 }
 
 /** A fraction in the overlay, restored at the rebalances where it is further from its target than the tolerance. */
-function strategyPath(book: Book, strategy: StrategyTerms, { from, to, rebalances }: Span): OverlayPath {
-  const { exposure: target, drift_tolerance: tolerance } = strategy;
+function strategyPath(book: Book, { plan: { strategy }, from, to, rebalances, resumed }: StrategySpan): OverlayPath {
+  const { exposure: target, drift_tolerance: tolerance } = strategy!; // Asked of a strategy alone.
   const due = new Set(rebalances);
   const length = to - from + 1;
   const growth = new Float64Array(length).fill(1);
   const held = new Float64Array(length).fill(target);
+  held[0] = resumed?.exposure ?? target;
   const resets = new Uint8Array(length);
   for (let t = 1; t < length; t++) {
     const own = book.gross[from - book.from + t]!;
@@ -116,12 +134,28 @@ function eventsFrom({ columns, events, value: levels }: Book, shift: number, val
   return [first, ...later.filter(({ at }) => at < value.length)];
 }
 
-/** The portfolio over sessions that came later, of the book of those. @param levelAtStart of the overlay, on its first date */
-export function resumedOverlayPortfolio(
-  book: Book,
-  { capital, levelAtStart }: { readonly capital: number; readonly levelAtStart: number },
-): Book {
-  const value = book.value.map((level) => (capital * level) / levelAtStart);
+interface ResumedSpan {
+  readonly plan: BacktestPlan;
+  /** Sessions of the rebalances of a strategy. */
+  readonly rebalances: readonly number[];
+  readonly stored: StoredFollow;
+  /** First session of the portfolio, and the level of the overlay on it. */
+  readonly first: number;
+  readonly levelAtStart: number;
+}
+
+/** The portfolio over sessions that came later, of the book of those. */
+export function resumedOverlayPortfolio(book: Book, span: ResumedSpan): Book {
+  const { plan, rebalances, stored, first, levelAtStart } = span;
+  const { from, length } = book;
+  const heldFor = from - first;
+  const { value: level, exposure, orders = [] } = stored;
+  if (exposure !== undefined) {
+    const resumed = { exposure, heldFor, orders: orders.map((order) => movedOrder(order, -heldFor)) };
+    return strategyBook(book, { plan, from, to: from + length - 1, rebalances, level, resumed });
+  }
+  const { initial_capital: capital } = plan.request;
+  const value = book.value.map((own) => (capital * own) / levelAtStart);
   const scale = (capital * levelAtStart) / levelAtStart / levelAtStart;
   const gross = book.gross.slice().fill(1, 0, 1);
   return {
@@ -134,6 +168,9 @@ export function resumedOverlayPortfolio(
       valueBefore: value[event.at]!,
       fills: event.fills.map((fill) => ({ ...fill, notional: fill.notional * scale })),
     })),
+    unfilled: book.unfilled
+      .filter(({ at }) => at >= -heldFor)
+      .map((order) => ({ ...order, notional: (order.notional * capital) / levelAtStart })),
     end: { stretchValue: value.at(-1)!, value: value.at(-1)! },
   };
 }

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { run } from '../backtest/random-run.js';
+import { overlayOn, withRates } from './overlay-case.js';
+
+/** The last session of a month, on which forwards end, and the one before. */
+const DATES = ['2024-01-30', '2024-01-31'];
+
+/** A foreign index that grows so much while its currency goes from one price to another. */
+function marketOf(growth: number, rates: readonly [number, number], pair: string): MarketData {
+  const plain = withRates(buildMarket({ dates: DATES, close: { A: [100, 100 * growth] } }));
+  const series = new Map(plain.series);
+  const days = Int32Array.from(plain.dates);
+  const dated = { name: null, currency: null, days };
+  series.set(pair, { ...dated, identifier: pair, closes: Float64Array.from(rates) });
+  series.set('ZERO', { ...dated, identifier: 'ZERO', closes: new Float64Array(days.length) });
+  return { ...plain, series };
+}
+
+function endOf(market: MarketData, overlay: Readonly<Record<string, unknown>>, currency: string): number {
+  const base = { base_date: DATES[0]! };
+  const beneath = IndexDocument.parse({
+    id: 'X',
+    name: 'X',
+    calendar: 'MAIN',
+    ...base,
+    currency,
+    rebalance: { frequency: 'none' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const document = overlayOn(overlay, { ...base, base_value: 100_000, currency: 'USD' });
+  return run(market, document, { documents: { X: beneath } }).index.book.value.at(-1)!;
+}
+
+/**
+ * S&P Dow Jones Indices, Practice Essentials, Mechanics of Currency Hedged Indices, exhibit 1: of USD 100,000 in Japan,
+ * hedged at 100 yen for a dollar, USD 100,000 come back whether the yen strengthens to 95 or weakens to 105; unhedged
+ * the 10 million yen are worth what they buy.
+ */
+test.each([95, 105])('100,000 dollars in yen, by S&P: hedged they stay, at %d yen for a dollar', (yen) => {
+  const market = marketOf(1, [1 / 100, 1 / yen], 'JPYUSD');
+  const rates = { domestic: 'ZERO', foreign: 'ZERO' };
+  expect(endOf(market, { type: 'currency_hedged', to: 'USD', rates }, 'JPY')).toBeCloseTo(1e5, 6);
+  const unhedged = endOf(market, { type: 'currency', to: 'USD' }, 'JPY');
+  expect(unhedged).toBeCloseTo(10_000_000 / yen, 6);
+});
+
+/**
+ * MSCI, MSCI Hedged Indexes, currency hedging in practice: +23.21 % in euros are a loss of 1.85 % in dollars while the euro
+ * falls from $1.38 to $1.10. The rates are printed to a cent, which leaves the loss open by 0.8 %.
+ */
+test('shares that gain 23.21 % in euros lose in dollars, by MSCI', () => {
+  const market = marketOf(1.2321, [1.38, 1.1], 'EURUSD');
+  const level = endOf(market, { type: 'currency', to: 'USD' }, 'EUR');
+  expect(Math.abs(level / 100_000 - 1 + 0.0185)).toBeLessThan(0.008);
+});

@@ -24,6 +24,7 @@ import { closesView } from '#views/closes-view.js';
 import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-view.js';
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { exposuresFile } from '#views/exposures/exposures-file.js';
+import { limitsFile } from '#views/limits/limits-file.js';
 import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
@@ -64,6 +65,8 @@ import { showLimits } from './watched-limits.js';
 export const viewRun: Task<'view-run'> = async (input) => {
   if (input.view === 'exposures' && input.format !== 'json')
     return answerBytes(await exposuresFile(await showExposures(input), input.table, input.format));
+  if (input.view === 'limits' && input.format !== 'json')
+    return answerBytes(await limitsFile(showLimits(input), input.table, input.format));
   const { bytes, write } = await show(input);
   const json = createJsonWriter(bytes);
   write(json);

@@ -21,7 +21,7 @@ import { openedMarket } from './open-markets.js';
 import { withRunFile } from './run-file.js';
 
 /** Limits over a stored run. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED for a row that is not of holdings */
-export function showLimits(input: LimitsViewInput): object {
+export function showLimits(input: LimitsViewInput): ReturnType<typeof limitsView> {
   const { columns, start, end, limits, by, market: handle } = input;
   const market = handle && openedMarket(handle);
   return withRunFile(columns, (run) => {

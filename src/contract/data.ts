@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { AsKnownOnText } from '#domain/documents/as-known-on.js';
-import { ACTION_KINDS } from '#domain/market/market-data.js';
 import { AssetIdentifier, Id, IsoDate } from '#domain/shape.js';
 import { TableFrame } from './common.js';
+import { CorporateAction } from './corporate-action.js';
 import { CoverageHistoryResponse, CoverageResponse } from './coverage.js';
 import { routes } from './route.js';
 
@@ -54,23 +54,6 @@ export const BatchReferenceResponse = z
   })
   .meta({ id: 'BatchReferenceResponse' });
 export type BatchReferenceResponse = z.infer<typeof BatchReferenceResponse>;
-
-export const CorporateAction = z
-  .strictObject({
-    type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table has entries
-    kind: z.enum(['cash', 'ratio', 'structural']).meta({
-      description:
-        'What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.',
-    }),
-    value: z.number(),
-    ex_date: z.string(),
-    pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
-    status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
-    announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
-    related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or change of ticker.' }),
-    subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
-  })
-  .meta({ id: 'CorporateAction' });
 
 export const CorporateActionsResponse = z
   .strictObject({

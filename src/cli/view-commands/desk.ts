@@ -1,5 +1,5 @@
 import type { EventsQuery } from '#contract/events.js';
-import type { RebalancePackRequest } from '#clients/typescript/divisor.js';
+import type { ActionsView, RebalancePackRequest } from '#clients/typescript/divisor.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
 import { jsonFile, type FlagValues } from '../command-line.js';
 import { RUN } from './analytics.js';
@@ -43,15 +43,36 @@ export const actions = viewCommand({
     ...RUN,
     from: { type: 'string', value: 'DATE', help: 'First ex-date; the first of the run unless given.' },
     to: { type: 'string', value: 'DATE', help: 'Last ex-date.' },
+    choices: { type: 'boolean', help: 'A row for each choice of what awaits a decision, pro forma.' },
   },
-  examples: ['divisor actions CORE-100 --from 2024-12-01'],
-  ask: (client, [index_id = ''], flags) =>
-    client.call('getIndexActions', {
-      params: { index_id },
-      query: { run_id: flags.text('run-id'), from: flags.text('from'), to: flags.text('to') },
-    }),
+  examples: ['divisor actions CORE-100 --from 2024-12-01', 'divisor actions CORE-100 --choices'],
+  async ask(client, [index_id = ''], flags) {
+    const query = { run_id: flags.text('run-id'), from: flags.text('from'), to: flags.text('to') };
+    const view = await client.call('getIndexActions', { params: { index_id }, query });
+    const rows: readonly object[] = flags.isSet('choices') === true ? choiceRows(view) : view.actions;
+    return { ...view, actions: rows };
+  },
   records: (view) => view.actions,
 });
+
+/** What becomes of a name by each choice, a row each. */
+const choiceRows = ({ actions: all }: ActionsView) =>
+  all
+    .filter(({ awaits_decision: awaits }) => awaits)
+    .flatMap((action) =>
+      action.choices.map(({ received, ...choice }) => ({
+        ex_date: action.ex_date,
+        identifier: action.identifier,
+        type: action.type,
+        election_date: action.election_date,
+        election_default: action.election_default,
+        weight_before: action.weight_before,
+        shares_before: action.shares_before,
+        ...choice,
+        received: received?.identifier ?? null,
+        received_ratio: received?.ratio ?? null,
+      })),
+    );
 
 export const rebalancePack = viewCommand({
   summary: 'The orders that bring accounts to an index, a row each; with --out FILE.json the whole pack.',

@@ -1,7 +1,7 @@
 // Written from the OpenAPI document by `npm run generate`; edit the contract instead.
 
 export interface ActionChoice {
-  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares out; `accept_shares`: take the shares of an offer of cash or shares */
+  /** `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend */
   readonly choice: 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | 'accept_cash' | 'accept_shares';
   /** At prices that move by the action alone. */
   readonly weight_after: number;
@@ -137,6 +137,8 @@ export interface AnnouncedDividend {
   readonly dividend: number;
   /** Index points; negative where short positions pay more. */
   readonly points: number;
+  /** The same after withholding tax, as a net return reinvests them. */
+  readonly net_points: number;
   /** State of the action; null where the store has none. */
   readonly status: 'announced' | 'paid' | 'cancelled' | null;
   /** Day of the announcement; null where unknown. */
@@ -151,6 +153,8 @@ export interface AnnouncedDividends {
   readonly dividends_total: number;
   /** Index points; negative where short positions pay more. */
   readonly points: number;
+  /** The same after withholding tax, as a net return reinvests them. */
+  readonly net_points: number;
   /** Points over the level on as_of. */
   readonly yield: number;
 }
@@ -1169,6 +1173,12 @@ export interface CorporateAction {
   readonly related: string | null;
   /** Price of a new share in a rights issue. */
   readonly subscription_price: number | null;
+  /** New shares for one held that may be taken instead of a dividend; null where there is no such choice. */
+  readonly scrip_ratio: number | null;
+  /** Last day on which a holder elects; null where unknown. */
+  readonly election_date: string | null;
+  /** What a holder gets who elects nothing; null where unknown. */
+  readonly election_default: 'cash' | 'shares' | null;
 }
 
 export interface CorporateActionsResponse {
@@ -1821,6 +1831,8 @@ export interface DividendPointsView {
   readonly index_id: string;
   /** Return variant of the level that the points are of. */
   readonly variant: 'price' | 'total' | 'net';
+  /** Fraction of the definition that is withheld from net points. */
+  readonly withholding_tax: number;
   /** Last date of the run. */
   readonly as_of: string;
   /** Level on as_of: of a strategy rebased to 100. */
@@ -1829,12 +1841,16 @@ export interface DividendPointsView {
   readonly dates: readonly string[];
   /** Ordinary dividends before tax in index points, one value a date. */
   readonly points: readonly number[];
+  /** The same after withholding tax, one value a date. */
+  readonly net_points: readonly number[];
   /** Sums of the calendar years in the window. */
   readonly years: readonly {
     /** Calendar year. */
     readonly year: number;
     /** Index points; negative where short positions pay more. */
     readonly points: number;
+    /** The same after withholding tax, as a net return reinvests them. */
+    readonly net_points: number;
   }[];
   /** Sum of the twelve months that end on as_of. */
   readonly trailing: DividendSum;
@@ -1846,6 +1862,8 @@ export interface DividendPointsView {
 export interface DividendSum {
   /** Index points; negative where short positions pay more. */
   readonly points: number;
+  /** The same after withholding tax, as a net return reinvests them. */
+  readonly net_points: number;
   /** Points over the level on as_of. */
   readonly yield: number;
 }
@@ -3054,9 +3072,13 @@ export interface IndexAction {
   readonly announced: string | null;
   /** Coming: behind as_of, and known by then; figures after it are pro forma. */
   readonly state: 'effective' | 'coming';
-  /** Whether a holder has still to decide: a coming rights issue, or one of two coming offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares). */
+  /** Whether a holder has still to decide: a rights issue, a dividend with a scrip_ratio, or one of two offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares); up to the election_date, where that is unknown as long as it is coming. */
   readonly awaits_decision: boolean;
-  /** What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown. */
+  /** Last day on which a holder elects; null where unknown. */
+  readonly election_date: string | null;
+  /** What a holder gets who elects nothing; null where unknown. */
+  readonly election_default: 'cash' | 'shares' | null;
+  /** What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown. */
   readonly choices: readonly ActionChoice[];
   /** Close of the name before, in its currency; of a coming one on as_of. */
   readonly price_before: number | null;
@@ -3066,7 +3088,7 @@ export interface IndexAction {
   readonly weight_after: number | null;
   /** Index shares: weight times level over price. */
   readonly shares_before: number;
-  /** The same behind it; null where it depends on a decision or on a tax. */
+  /** The same behind it; null where it depends on a decision. */
   readonly shares_after: number | null;
   /** Divisor of the index; null of a strategy. */
   readonly divisor_before: number | null;
@@ -8431,12 +8453,12 @@ export interface Operations {
   };
   /** A published rule of concentration watched on every session: headroom, breaches and their causes. */
   getLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | undefined; readonly by?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined };
     answer: LimitsView;
   };
   /** Rows of the optimiser watched on every session of a run. */
   watchLimits: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly start?: string | undefined; readonly end?: string | undefined } | undefined; readonly body: LimitsRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'state' | 'rows' | 'breaches' | undefined; readonly start?: string | undefined; readonly end?: string | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: LimitsRequest };
     answer: LimitsView;
   };
   /** The composition of a run in past windows and under shocks: return by name and group; nothing is stored. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ACTION_CHOICES, type ActionChoice } from '#domain/corporate-actions/choices.js';
-import { ACTION_KINDS, type ActionType } from '#domain/market/market-data.js';
+import { ACTION_KINDS, ELECTION_DEFAULTS, type ActionType } from '#domain/market/market-data.js';
 import { runState, type Stateless } from '../run-state.js';
 
 const ACTION_TYPES = Object.keys(ACTION_KINDS) as [ActionType, ...ActionType[]]; // Object.keys returns plain strings.
@@ -46,8 +46,16 @@ export const ActionsView = z
               .meta({ description: 'Coming: behind as_of, and known by then; figures after it are pro forma.' }),
             awaits_decision: z.boolean().meta({
               description:
-                'Whether a holder has still to decide: a coming rights issue, or one of two coming offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares).',
+                'Whether a holder has still to decide: a rights issue, a dividend with a scrip_ratio, or one of two offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares); up to the election_date, where that is unknown as long as it is coming.',
             }),
+            election_date: z
+              .string()
+              .nullable()
+              .meta({ description: 'Last day on which a holder elects; null where unknown.' }),
+            election_default: z
+              .enum(ELECTION_DEFAULTS)
+              .nullable()
+              .meta({ description: 'What a holder gets who elects nothing; null where unknown.' }),
             choices: z
               .array(
                 z
@@ -64,13 +72,13 @@ export const ActionsView = z
               )
               .meta({
                 description:
-                  'What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown.',
+                  'What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown.',
               }),
             price_before: figure('Close of the name before, in its currency; of a coming one on as_of.'),
             weight_before: z.number().meta({ description: 'At the close before; of a coming one on as_of.' }),
             weight_after: figure('At the close of its session; pro forma at prices that move by the action alone.'),
             shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
-            shares_after: figure('The same behind it; null where it depends on a decision or on a tax.'),
+            shares_after: figure('The same behind it; null where it depends on a decision.'),
             divisor_before: figure('Divisor of the index; null of a strategy.'),
             divisor_after: figure('The same behind it and all else of its session; null where it cannot be told yet.'),
             proceeds: figure(

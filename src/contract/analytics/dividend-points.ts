@@ -4,9 +4,12 @@ import { runState, type Stateless } from '../run-state.js';
 
 const points = z.number().meta({ description: 'Index points; negative where short positions pay more.' });
 
+const netPoints = z.number().meta({ description: 'The same after withholding tax, as a net return reinvests them.' });
+
 const DividendSum = z
   .strictObject({
     points,
+    net_points: netPoints,
     yield: z.number().meta({ description: 'Points over the level on as_of.' }),
   })
   .meta({ id: 'DividendSum', description: 'Dividends of the twelve months that end on as_of.' });
@@ -16,12 +19,14 @@ export const DividendPointsView = z
     ...runState,
     index_id: z.string(),
     variant: z.enum(RETURN_VARIANTS).meta({ description: 'Return variant of the level that the points are of.' }),
+    withholding_tax: z.number().meta({ description: 'Fraction of the definition that is withheld from net points.' }),
     as_of: z.string().meta({ description: 'Last date of the run.' }),
     level: z.number().meta({ description: 'Level on as_of: of a strategy rebased to 100.' }),
     dates: z.array(z.string()).meta({ description: 'Sessions in the window on which a name held went ex dividend.' }),
     points: z.array(points).meta({ description: 'Ordinary dividends before tax in index points, one value a date.' }),
+    net_points: z.array(netPoints).meta({ description: 'The same after withholding tax, one value a date.' }),
     years: z
-      .array(z.strictObject({ year: z.int(), points }))
+      .array(z.strictObject({ year: z.int(), points, net_points: netPoints }))
       .meta({ description: 'Sums of the calendar years in the window.' }),
     trailing: DividendSum,
     announced: z
@@ -34,6 +39,7 @@ export const DividendPointsView = z
                 identifier: z.string(),
                 dividend: z.number().meta({ description: 'Of a share, in the currency of the name.' }),
                 points,
+                net_points: netPoints,
                 status: z.enum(['announced', 'paid', 'cancelled']).nullable(),
                 announced: z.string().nullable().meta({ description: 'Day of the announcement; null where unknown.' }),
               })
@@ -42,6 +48,7 @@ export const DividendPointsView = z
           .meta({ description: 'By ex-date and name; the first 10,000.' }),
         dividends_total: z.int(),
         points,
+        net_points: netPoints,
         yield: z.number().meta({ description: 'Points over the level on as_of.' }),
       })
       .meta({

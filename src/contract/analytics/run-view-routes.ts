@@ -11,6 +11,7 @@ import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import { EXPOSURE_TABLE_NAMES, EXPOSURE_TABLES } from '#domain/exports/exposure-tables.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import { LIMIT_TABLE_NAMES, LIMIT_TABLES } from '#domain/exports/limit-tables.js';
 import { LimitsRequest, LimitsView } from './limits.js';
 import { MEASURED, PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
@@ -38,6 +39,19 @@ const exposureTables = EXPOSURE_TABLE_NAMES.map((name) => {
   const { help, row, columns } = EXPOSURE_TABLES[name];
   return `- \`${name}\`: ${help} Rows: ${row}. Columns: ${Object.keys(columns).join(', ')}.`;
 });
+
+const limitTables = LIMIT_TABLE_NAMES.map((name) => {
+  const { help, row, columns } = LIMIT_TABLES[name];
+  return `- \`${name}\`: ${help} Rows: ${row}. Columns: ${Object.keys(columns).join(', ')}.`;
+});
+const limitsAsFile = `As CSV, Arrow or Excel, one \`table\`:\n\n${limitTables.join('\n')}`;
+const limitTable = z.enum(LIMIT_TABLE_NAMES).default('state').meta({ description: 'Of CSV, Arrow and Excel.' });
+const limitsSuccess = {
+  status: 200,
+  description: 'The limits.',
+  schema: LimitsView,
+  media: [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media],
+} as const;
 
 export const runViewRoutes = routes({
   listSummaries: {
@@ -184,8 +198,7 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/limits',
     summary: 'A published rule of concentration watched on every session: headroom, breaches and their causes.',
-    description:
-      'Without the reference column ISSUER, and for names without a value in it, each name is its own issuer; a finding says so.',
+    description: `Without the reference column ISSUER, and for names without a value in it, each name is its own issuer; a finding says so. ${limitsAsFile}`,
     params,
     query: z.strictObject({
       ...whichRun,
@@ -196,9 +209,10 @@ export const runViewRoutes = routes({
         .max(64)
         .default('ISSUER')
         .meta({ description: 'Reference column that says the issuer; IDENTIFIER for the names themselves.' }),
+      table: limitTable,
       ...window,
     }),
-    success: { status: 200, description: 'The limits.', schema: LimitsView },
+    success: limitsSuccess,
     errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
   },
   watchLimits: {
@@ -206,15 +220,14 @@ export const runViewRoutes = routes({
     method: 'POST',
     path: '/analytics/{index_id}/limits',
     summary: 'Rows of the optimiser watched on every session of a run.',
-    description:
-      'Rows about holdings and their datapoints; those against a parent index, trades or forecasts of risk are refused. Datapoints are as known on each session.',
+    description: `Rows about holdings and their datapoints; those against a parent index, trades or forecasts of risk are refused. Datapoints are as known on each session. ${limitsAsFile}`,
     params,
-    query: z.strictObject({ ...whichRun, ...window }),
+    query: z.strictObject({ ...whichRun, table: limitTable, ...window }),
     body: {
       schema: LimitsRequest,
       example: { rows: [{ id: 'cap', type: 'PositionBounds', params: { upper: 0.08 } }] },
     },
-    success: { status: 200, description: 'The limits.', schema: LimitsView },
+    success: limitsSuccess,
     errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
   },
   runScenarios: {

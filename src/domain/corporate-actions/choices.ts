@@ -7,8 +7,8 @@ export const ACTION_CHOICES = {
   sell: 'sell the rights at their theoretical value and take the cash out',
   sell_to_fund: 'sell as many rights as pay for the subscription of the others',
   lapse: 'do nothing: the rights are worth nothing afterwards',
-  accept_cash: 'take the cash of an offer of cash or shares out',
-  accept_shares: 'take the shares of an offer of cash or shares',
+  accept_cash: 'take the cash of an offer of cash or shares, or of a scrip dividend, out',
+  accept_shares: 'take the shares of an offer of cash or shares, or the new shares of a scrip dividend',
 } as const;
 export type ActionChoice = keyof typeof ACTION_CHOICES;
 
@@ -69,6 +69,24 @@ export function rightsChoices(action: CorporateAction, { weight, price }: Before
     const grown = (shares * after) / price;
     const others = 1 / (1 + weight * (grown - 1));
     return { choice, weight: weight * grown * others, shares, cash, others, received: null };
+  });
+}
+
+/** A dividend that may be taken in shares, at the price without it; empty where there is no such choice. */
+export function scripChoices(
+  { value: cash, scripRatio }: CorporateAction,
+  { weight, price }: BeforeAction,
+): AfterChoice[] {
+  if (scripRatio === undefined || !(cash < price)) return [];
+  return (
+    [
+      ['accept_cash', 1, cash],
+      ['accept_shares', 1 + scripRatio, 0],
+    ] as const
+  ).map(([choice, shares, paid]) => {
+    const grown = (shares * (price - cash)) / price;
+    const others = 1 / (1 + weight * (grown - 1));
+    return { choice, weight: weight * grown * others, shares, cash: paid, others, received: null };
   });
 }
 

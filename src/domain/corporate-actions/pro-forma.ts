@@ -8,7 +8,7 @@ export interface BeforeAction {
   /** In the currency of the action, of a share as it is on its ex-date. */
   readonly price: number;
   readonly variant: ReturnVariant;
-  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'delisting'>;
+  readonly treatment: Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'delisting' | 'withholding_tax'>;
 }
 
 /** One share of another name in shares of the one that is looked at, at prices as they stand; null without a price. */
@@ -41,20 +41,19 @@ const UNKNOWN: ProForma = { weight: null, shares: null, divisor: null, ...STAYS 
 
 /**
  * What an action is to do to an index. Cash that the level reinvests goes into the name; other cash leaves the index
- * with it. What a name that ends is paid buys the others; of an offer of cash or shares it is the shares. Null where it
- * depends on a decision or on a tax.
+ * with it, as what is withheld of a dividend does. What a name that ends is paid buys the others; of an offer of cash or
+ * shares it is the shares. Null where it depends on a decision.
  */
 export function proForma(action: CorporateAction, before: BeforeAction, worth: WorthOf): ProForma {
   const { type, value } = action;
-  const { weight, variant, treatment } = before;
+  const { weight, treatment, variant } = before;
   if (ACTION_KINDS[type] === 'ratio') return { ...UNCHANGED, weight, shares: treatment.splits === 'apply' ? value : 1 };
   switch (type) {
     case 'DIVIDEND':
-      if (variant === 'net') return { ...UNKNOWN, weight };
-      return afterCash(before, value, variant === 'total');
+      return afterCash(before, value, reinvestedOf(variant, before));
     case 'SPECIAL_DIVIDEND':
     case 'RETURN_OF_CAPITAL':
-      return afterCash(before, value, treatment.special_dividends === 'reinvest');
+      return afterCash(before, value, treatment.special_dividends === 'reinvest' ? 1 : 0);
     case 'MERGER':
     case 'ACQUISITION':
     case 'DELISTING':
@@ -98,11 +97,26 @@ export function taken(
   return { identifier, ratio, weight: (weight * ratio * each) / (1 - weight + weight * ratio * each) };
 }
 
-function afterCash({ weight, price }: BeforeAction, cash: number, isReinvested: boolean): ProForma {
+/** Fraction of an ordinary dividend that a level reinvests. Short positions pay it whole. */
+export function reinvestedOf(
+  variant: ReturnVariant,
+  { weight, treatment }: { readonly weight: number; readonly treatment: Pick<TreatmentSpec, 'withholding_tax'> },
+): number {
+  return { price: 0, total: 1, net: weight < 0 ? 1 : 1 - treatment.withholding_tax }[variant];
+}
+
+/** @param reinvested fraction of the cash */
+function afterCash({ weight, price }: BeforeAction, cash: number, reinvested: number): ProForma {
   const paid = cash / price;
   if (!(paid < 1)) return UNKNOWN;
-  if (isReinvested) return { ...STAYS, weight, shares: 1 / (1 - paid), divisor: 1 - weight * paid };
-  return { weight: (weight * (1 - paid)) / (1 - weight * paid), ...UNCHANGED };
+  const lost = (1 - reinvested) * paid;
+  const level = 1 - weight * lost;
+  return {
+    ...STAYS,
+    weight: (weight * (1 - lost)) / level,
+    shares: (1 - lost) / (1 - paid),
+    divisor: (1 - weight * paid) / level,
+  };
 }
 
 export interface RightsTerms {

@@ -86,7 +86,16 @@ export interface CorporateAction {
   /** Other identifier of a spin-off, merger or ticker change. */
   readonly related: string | null;
   readonly subscriptionPrice: number | null;
+  /** Of a dividend that may be taken in shares: new shares for one held; absent where there is no such choice. */
+  readonly scripRatio?: number;
+  /** Last day on which a holder elects; absent where unknown. */
+  readonly electionDay?: Day;
+  /** What a holder gets who elects nothing; absent where unknown. */
+  readonly electionDefault?: ElectionDefault;
 }
+
+export const ELECTION_DEFAULTS = ['cash', 'shares'] as const;
+export type ElectionDefault = (typeof ELECTION_DEFAULTS)[number];
 
 /** One spell of a name in a universe: from `start` (null: always) until before `end` (null: still a member). */
 export interface Membership {

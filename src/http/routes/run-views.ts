@@ -1,10 +1,13 @@
 import type { runViewRoutes } from '#contract/analytics/run-view-routes.js';
+import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
+import type { LimitTable } from '#domain/exports/limit-tables.js';
+import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
 import { ARROW_TYPE } from '#views/arrow-type.js';
-import type { Handlers } from '../handler.js';
+import type { Handlers, Reply } from '../handler.js';
 import { askedRun } from '../asked-run.js';
-import { contentTypeOf } from '../export-format.js';
+import { contentTypeOf, exportFormat } from '../export-format.js';
 import { viewReply } from '../view-reply.js';
 
 export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes> {
@@ -29,13 +32,35 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
       const { bytes } = await views.exposures(askedRun({ params, query }), { ...query, format }, signal);
       return format === 'json' ? { bytes } : { bytes, type: contentTypeOf(format) };
     },
-    getLimits: async ({ params, query, signal }) =>
-      viewReply(await views.limits(askedRun({ params, query }), query, signal)),
+    async getLimits({ params, query, media, signal }) {
+      const format = exportFormat(media);
+      const view = await views.limits(askedRun({ params, query }), { ...query, format }, signal);
+      return limitsReply(view, { ...query, ...params, format });
+    },
     runScenarios: async ({ params, query, body, signal }) =>
       viewReply(await views.scenarios(askedRun({ params, query }), body(), signal)),
-    watchLimits: async ({ params, query, body, signal }) =>
-      viewReply(await views.watchedLimits(askedRun({ params, query }), { ...query, rows: body().rows }, signal)),
+    async watchLimits({ params, query, media, body, signal }) {
+      const format = exportFormat(media);
+      const asked = { ...query, rows: body().rows, format };
+      return limitsReply(await views.watchedLimits(askedRun({ params, query }), asked, signal), {
+        ...asked,
+        ...params,
+      });
+    },
   };
+}
+
+interface LimitsFile {
+  readonly index_id: string;
+  readonly table: LimitTable;
+  readonly format: ExportFormat;
+}
+
+function limitsReply(view: AnswerBytes, { index_id, table, format }: LimitsFile): Reply {
+  if (format === 'json') return viewReply(view);
+  const file = `${index_id}-limits-${table}.${EXPORT_FORMATS[format].extension}`;
+  const headers = { 'Content-Disposition': `attachment; filename="${file}"` };
+  return { bytes: view.bytes, type: contentTypeOf(format), headers };
 }
 
 /** The format of the media type that is answered. */

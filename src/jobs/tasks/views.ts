@@ -5,6 +5,8 @@ import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.j
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { RunState } from '#domain/backtest/stale.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
+import type { ExportFormat } from '#domain/exports/formats.js';
+import type { LimitTable } from '#domain/exports/limit-tables.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -117,6 +119,9 @@ export interface LimitsViewInput {
   readonly findings: readonly Finding[];
   /** Null where names are their own issuers and no row reads a datapoint. */
   readonly market: MarketHandle | null;
+  readonly format: ExportFormat;
+  /** Which table a file has. */
+  readonly table: LimitTable;
 }
 
 export interface ScenariosViewInput {

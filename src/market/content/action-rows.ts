@@ -3,6 +3,7 @@ import { compareText } from '#domain/findings.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
 import { notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import { electionIn, type ElectionTerms } from './election-terms.js';
 import { quoted } from './key-problems.js';
 import { namedColumns } from '../import/named-columns.js';
 import { cellPath, type Problems } from './problems.js';
@@ -41,6 +42,7 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
       at('related'),
       at('subscription_price'),
     ];
+    const electionOf = electionReader(at, problems);
 
     return (cells: readonly (Cell | undefined)[] | null) => {
       rows += 1;
@@ -79,8 +81,10 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
         return;
       }
       seen.add(key);
-      if (payDay === undefined || announcedDay === undefined || subscriptionPrice === undefined) return;
-      actions.push({ identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice });
+      const election = electionOf(type, cells);
+      if (payDay === undefined || announcedDay === undefined || subscriptionPrice === undefined || !election) return;
+      const terms = { type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice, ...election };
+      actions.push({ identifier, ...terms });
     };
   }
 
@@ -90,6 +94,21 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
     get rows() {
       return rows;
     },
+  };
+}
+
+interface ColumnPlace {
+  readonly column: number;
+  readonly path: Path;
+}
+
+/** Reads what a holder can decide of an action from its row. */
+function electionReader(at: (name: string) => ColumnPlace, problems: Problems) {
+  const [ratioAt, dateAt, defaultAt] = [at('scrip_ratio'), at('election_date'), at('election_default')];
+  return (type: ActionType, cells: readonly (Cell | undefined)[]): ElectionTerms | undefined => {
+    const cellAt = ({ column, path }: ColumnPlace) => ({ cell: cells[column], path });
+    const read = { ratio: cellAt(ratioAt), date: cellAt(dateAt), byDefault: cellAt(defaultAt) };
+    return electionIn(type, read, problems);
   };
 }
 

@@ -15,18 +15,34 @@ export function canonicalTables({
   return `{"actions":${JSON.stringify(actions.map(inOrder))},"reference":${referenceJson(reference)},"universes":${JSON.stringify(universes.map(spellInOrder))}}`;
 }
 
-/** Members in code-point order. */
+/** Members in code-point order; those of elections where an action has them. */
 const inOrder = ({
   announcedDay,
+  electionDay,
+  electionDefault,
   exDay,
   identifier,
   payDay,
   related,
+  scripRatio,
   status,
   subscriptionPrice,
   type,
   value,
-}: CorporateAction) => ({ announcedDay, exDay, identifier, payDay, related, status, subscriptionPrice, type, value });
+}: CorporateAction) => ({
+  announcedDay,
+  electionDay, // JSON has no members that are absent.
+  electionDefault,
+  exDay,
+  identifier,
+  payDay,
+  related,
+  scripRatio,
+  status,
+  subscriptionPrice,
+  type,
+  value,
+});
 
 const spellInOrder = ({ end, identifier, start, universe }: Membership) => ({ end, identifier, start, universe });
 

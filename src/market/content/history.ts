@@ -73,7 +73,10 @@ interface Span {
 /** In the order of the tables, which is that of identifiers and then of days. */
 function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { after, to }: Span): Generator<Fact> {
   const isWithin = (day: number): boolean => day <= to && (after === undefined || day > after);
-  for (const { identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice } of actions) {
+  for (const action of actions) {
+    const { identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice } = action;
+    const { scripRatio, electionDay, electionDefault } = action;
+    const election = [scripRatio, electionDay, electionDefault];
     if (isWithin(exDay))
       yield {
         day: exDay,
@@ -87,6 +90,7 @@ function* factsOf({ reference, actions, universes }: Omit<Tables, 'dates'>, { af
           announcedDay,
           related,
           subscriptionPrice,
+          ...(election.every((term) => term === undefined) ? [] : election),
         ]),
       };
   }

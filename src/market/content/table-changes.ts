@@ -172,22 +172,29 @@ function referenceRows({ columns, rows }: ReferenceTable): Rows {
 /** A corrected dividend is one of the same name, type and ex day. */
 function actionRows(actions: readonly CorporateAction[]): Rows {
   return grouped(
-    actions.map(({ identifier, type, value, exDay, payDay, status, announcedDay, related, subscriptionPrice }) => ({
-      key: JSON.stringify([identifier, type, exDay, related]),
-      row: {
-        identifier,
-        day: exDay,
-        values: valuesOf([
-          [`${type}.value`, value],
-          [`${type}.pay_date`, payDay === null ? null : formatDay(payDay)],
-          [`${type}.status`, status],
-          [`${type}.announced`, announcedDay === null ? null : formatDay(announcedDay)],
-          [`${type}.related`, related],
-          [`${type}.subscription_price`, subscriptionPrice],
-        ]),
-      },
-    })),
+    actions.map((action) => {
+      const { identifier, type, exDay, related } = action;
+      const key = JSON.stringify([identifier, type, exDay, related]);
+      return { key, row: { identifier, day: exDay, values: valuesOf(termsOf(action)) } };
+    }),
   );
+}
+
+function termsOf(action: CorporateAction): [string, ReferenceValue][] {
+  const { type, value, payDay, status, announcedDay, related, subscriptionPrice } = action;
+  const { scripRatio = null, electionDay = null, electionDefault = null } = action;
+  const dateOf = (day: number | null): string | null => (day === null ? null : formatDay(day));
+  return [
+    [`${type}.value`, value],
+    [`${type}.pay_date`, dateOf(payDay)],
+    [`${type}.status`, status],
+    [`${type}.announced`, dateOf(announcedDay)],
+    [`${type}.related`, related],
+    [`${type}.subscription_price`, subscriptionPrice],
+    [`${type}.scrip_ratio`, scripRatio],
+    [`${type}.election_date`, dateOf(electionDay)],
+    [`${type}.election_default`, electionDefault],
+  ];
 }
 
 function membershipRows(universes: readonly Membership[]): Rows {

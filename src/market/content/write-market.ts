@@ -1,6 +1,6 @@
 import { mkdir, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ReferenceValue } from '#domain/market/market-data.js';
+import type { CorporateAction, ReferenceValue } from '#domain/market/market-data.js';
 import type { SeriesTable } from '#domain/market/series.js';
 import type { MarketContent } from './market-content.js';
 import type { FileDigest } from '../sources/digest-file.js';
@@ -133,8 +133,36 @@ function actionGroup({ actions }: MarketContent): RowGroup {
         kind: 'double',
         values: Float64Array.from(actions, ({ subscriptionPrice }) => subscriptionPrice ?? Number.NaN),
       },
+      ...electionColumns(actions),
     ],
   };
+}
+
+/** Columns that few stores have. */
+function electionColumns(actions: MarketContent['actions']): ParquetColumn[] {
+  const columns: readonly [keyof CorporateAction, ParquetColumn][] = [
+    [
+      'scripRatio',
+      {
+        name: 'scrip_ratio',
+        kind: 'double',
+        values: Float64Array.from(actions, ({ scripRatio }) => scripRatio ?? Number.NaN),
+      },
+    ],
+    [
+      'electionDay',
+      { name: 'election_date', kind: 'day', values: actions.map(({ electionDay }) => electionDay ?? null) },
+    ],
+    [
+      'electionDefault',
+      {
+        name: 'election_default',
+        kind: 'text',
+        values: actions.map(({ electionDefault }) => electionDefault ?? null),
+      },
+    ],
+  ];
+  return columns.flatMap(([member, column]) => (actions.some((action) => member in action) ? [column] : []));
 }
 
 function universeGroup({ universes }: MarketContent): RowGroup {

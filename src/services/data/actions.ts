@@ -43,6 +43,9 @@ function actionView({
   announcedDay,
   related,
   subscriptionPrice,
+  scripRatio,
+  electionDay,
+  electionDefault,
 }: CorporateAction): CorporateActionsResponse['actions'][number] {
   return {
     type,
@@ -54,5 +57,8 @@ function actionView({
     announced: announcedDay === null ? null : formatDay(announcedDay),
     related,
     subscription_price: subscriptionPrice,
+    scrip_ratio: scripRatio ?? null,
+    election_date: electionDay === undefined ? null : formatDay(electionDay),
+    election_default: electionDefault ?? null,
   };
 }

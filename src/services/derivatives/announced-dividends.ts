@@ -10,8 +10,11 @@ export function announcedDividends(
 ): (indexId: string) => Promise<AnnouncedDividends> {
   return async (indexId) => {
     const { bytes } = await views.dividendPoints(indexId, {}, AbortSignal.timeout(ANSWER_MS));
-    const { variant, as_of, announced } = JSON.parse(new TextDecoder().decode(bytes)) as DividendPointsView; // As the view wrote it.
-    if (variant !== 'price')
+    const { variant, withholding_tax, as_of, announced } = JSON.parse(
+      new TextDecoder().decode(bytes),
+    ) as DividendPointsView; // As the view wrote it.
+    const isNet = variant === 'net' && withholding_tax > 0;
+    if (variant !== 'price' && !isNet)
       throw refuseWithFindings('request', [
         {
           severity: 'error',
@@ -24,7 +27,10 @@ export function announcedDividends(
       ]);
     return {
       asOf: dayFrom(as_of),
-      dividends: announced.dividends.map(({ ex_date, points }) => ({ exDay: dayFrom(ex_date), points })),
+      dividends: announced.dividends.map(({ ex_date, points, net_points }) => ({
+        exDay: dayFrom(ex_date),
+        points: isNet ? points - net_points : points, // What is withheld.
+      })),
     };
   };
 }

@@ -5,6 +5,8 @@ import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
+import type { ExportFormat } from '#domain/exports/formats.js';
+import type { LimitTable } from '#domain/exports/limit-tables.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
@@ -58,12 +60,17 @@ export interface PerformanceQuery extends DateWindow {
   readonly variant?: ReturnVariant | undefined;
 }
 
-export interface LimitsQuery extends DateWindow {
+interface LimitsFile {
+  readonly format: ExportFormat;
+  readonly table: LimitTable;
+}
+
+export interface LimitsQuery extends DateWindow, LimitsFile {
   readonly rule: LimitRuleName;
   readonly by: string;
 }
 
-export interface WatchedQuery extends DateWindow {
+export interface WatchedQuery extends DateWindow, LimitsFile {
   readonly rows: readonly ConstraintRow[];
 }
 
@@ -191,7 +198,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = maker.held({ view: 'actions', columns, start, end, market, format, table }, signal);
       return format === 'csv' ? view : maker.stamped(run, view);
     },
-    async limits(name, { rule, by: asked, start = null, end = null }, signal) {
+    async limits(name, { rule, by: asked, start = null, end = null, format, table }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);
@@ -199,7 +206,8 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const market = by === OWN_GROUPS || served === null ? null : served.handle;
       const columns = await maker.columnsOf(run);
       const input = { view: 'limits', columns, start, end, limits: { rule }, by, findings, market } as const;
-      return maker.stamped(run, maker.held(input, signal));
+      const view = maker.held({ ...input, format, table }, signal);
+      return format === 'json' ? maker.stamped(run, view) : view;
     },
     async scenarios(name, request, signal) {
       const run = await requireRun(documents, name);
@@ -208,7 +216,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const columns = await maker.columnsOf(run);
       return maker.stamped(run, maker.held({ view: 'scenarios', columns, request, market: handle }, signal));
     },
-    async watchedLimits(name, { rows, start = null, end = null }, signal) {
+    async watchedLimits(name, { rows, start = null, end = null, format, table }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       assertNoErrors('body', validateConstraints(rows, { path: 'rows' }));
@@ -219,7 +227,8 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const market = served && served.handle;
       const limits = { rows };
       const input = { view: 'limits', columns, start, end, limits, by: OWN_GROUPS, findings: [], market } as const;
-      return maker.stamped(run, maker.held(input, signal));
+      const view = maker.held({ ...input, format, table }, signal);
+      return format === 'json' ? maker.stamped(run, view) : view;
     },
   };
 }

@@ -140,6 +140,8 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       by: OWN_GROUPS,
       findings: [],
       market: null,
+      format: 'json',
+      table: 'state',
     }));
     const compared = await benchmarkOf(run);
     if (compared === undefined) return;

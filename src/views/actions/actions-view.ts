@@ -4,10 +4,11 @@ import {
   offerChoices,
   offersOf,
   rightsChoices,
+  scripChoices,
   type AfterChoice,
   type Offer,
 } from '#domain/corporate-actions/choices.js';
-import { proForma, type ProForma, type WorthOf } from '#domain/corporate-actions/pro-forma.js';
+import { proForma, type BeforeAction, type ProForma, type WorthOf } from '#domain/corporate-actions/pro-forma.js';
 import { sharesToCome } from '#domain/corporate-actions/share-basis.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
@@ -99,6 +100,8 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
         announced: null,
         state: 'effective',
         awaits_decision: false,
+        election_date: null,
+        election_default: null,
         choices: [],
         price_before: sm.carriedClose(session, column),
         weight_before: weight,
@@ -145,7 +148,8 @@ function heldOn(columns: RunColumns, days: Int32Array, { sm, rates }: Pick<Actio
 function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: RowInput) {
   const { names, has_index_weights: hasOwn, run_id: runId, index_id: indexId, variant } = columns.header;
   const treatment = TreatmentSpec.parse({ ...columns.header.treatment });
-  const sharesBy = sharesToCome(sm, sm.sessionAt(days.at(-1)!), treatment.splits);
+  const last = days.at(-1)!;
+  const sharesBy = sharesToCome(sm, sm.sessionAt(last), treatment.splits);
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
@@ -184,7 +188,10 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
           received: null,
         };
     const offer = offers.get(action);
-    const choices = offer === undefined ? rightsChoices(action, held) : offerChoices(offer, held, worth);
+    const choices = offer === undefined ? ownChoices(action, held) : offerChoices(offer, held, worth);
+    const election = offer === undefined ? action : { ...offer.shares, ...offer.cash };
+    const isElective = offer !== undefined || action.type === 'RIGHTS_ISSUE' || action.scripRatio !== undefined;
+    const awaitsDecision = isElective && (election.electionDay === undefined ? isComing : election.electionDay >= last);
     return {
       ex_date: formatDay(action.exDay),
       identifier: action.identifier,
@@ -193,8 +200,10 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
       related: action.related,
       announced: action.announcedDay === null ? null : formatDay(action.announcedDay),
       state: isComing ? 'coming' : 'effective',
-      awaits_decision: isComing && (action.type === 'RIGHTS_ISSUE' || offer !== undefined),
-      choices: isComing ? choices.map((choice) => choiceRow(choice, { shares, split })) : [],
+      awaits_decision: awaitsDecision,
+      election_date: election.electionDay === undefined ? null : formatDay(election.electionDay),
+      election_default: election.electionDefault ?? null,
+      choices: isComing || awaitsDecision ? choices.map((choice) => choiceRow(choice, { shares, split })) : [],
       price_before: finite(close),
       weight_before: weight,
       weight_after: after.weight,
@@ -206,6 +215,10 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
       received: after.received,
     };
   };
+}
+
+function ownChoices(action: CorporateAction, held: BeforeAction): AfterChoice[] {
+  return action.type === 'RIGHTS_ISSUE' ? rightsChoices(action, held) : scripChoices(action, held);
 }
 
 /** The figures of every action as CSV, a row an action; what a decision does is left out. */
@@ -225,6 +238,8 @@ const FIGURES = [
   'announced',
   'state',
   'awaits_decision',
+  'election_date',
+  'election_default',
   'weight_before',
   'weight_after',
   'shares_before',

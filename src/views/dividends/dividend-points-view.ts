@@ -2,7 +2,9 @@ import type { DividendPointsView } from '#contract/analytics/dividend-points.js'
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { addMonths, civilOf, formatDay } from '#domain/days.js';
+import { reinvestedOf } from '#domain/corporate-actions/pro-forma.js';
 import type { DividendFraction } from '#domain/dividends/dividend-fractions.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { compareText } from '#domain/findings.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { panelRows } from '../panel-rows.js';
@@ -31,33 +33,54 @@ export function dividendPointsView(columns: RunColumns, input: DividendPointsInp
   const level = levelsOf(columns);
   const points = pointsOn(columns, level, input.paid);
   const shown = [...points.keys()].filter((at) => at >= from && at <= to);
-  const pointsAt = (at: number): number => points.get(at)!;
-  const years = new Map<number, number>();
+  const pointsAt = (at: number): Points => points.get(at)!;
+  const years = new Map<number, Points>();
   for (const at of shown) {
     const { year } = civilOf(days[at]!);
-    years.set(year, (years.get(year) ?? 0) + pointsAt(at));
+    years.set(year, sumOf([years.get(year) ?? NONE, pointsAt(at)]));
   }
   const yearBefore = addMonths(days[last]!, -12);
-  const trailing = [...points.keys()].filter((at) => days[at]! > yearBefore);
-  const trailingPoints = trailing.reduce((sum, at) => sum + pointsAt(at), 0);
+  const trailing = sumOf([...points.keys()].filter((at) => days[at]! > yearBefore).map(pointsAt));
   const toCome = comingRows(columns, level[last]!, input.toCome);
-  const coming = toCome.reduce((sum, row) => sum + row.points, 0);
+  const coming = sumOf(toCome);
   return {
     index_id: columns.header.run_id,
     variant: columns.header.variant,
+    withholding_tax: taxOf(columns),
     as_of: formatDay(days[last]!),
     level: level[last]!,
     dates: shown.map((at) => formatDay(days[at]!)),
-    points: shown.map(pointsAt),
-    years: [...years].map(([year, sum]) => ({ year, points: sum })),
-    trailing: { points: trailingPoints, yield: trailingPoints / level[last]! },
+    points: shown.map((at) => pointsAt(at).points),
+    net_points: shown.map((at) => pointsAt(at).net_points),
+    years: [...years].map(([year, sum]) => ({ year, ...sum })),
+    trailing: { ...trailing, yield: trailing.points / level[last]! },
     announced: {
       dividends: toCome.slice(0, LISTED_MAX),
       dividends_total: toCome.length,
-      points: coming,
-      yield: coming / level[last]!,
+      ...coming,
+      yield: coming.points / level[last]!,
     },
   };
+}
+
+/** Dividends in index points, and what is left of them after the withholding tax of a net return. */
+type Points = Pick<DividendPointsView['trailing'], 'points' | 'net_points'>;
+const NONE: Points = { points: 0, net_points: 0 };
+
+function sumOf(all: readonly Points[]): Points {
+  return all.reduce(
+    (sum, one) => ({ points: sum.points + one.points, net_points: sum.net_points + one.net_points }),
+    NONE,
+  );
+}
+
+function pointsOf(columns: RunColumns, weight: number, points: number): Points {
+  const treatment = { withholding_tax: taxOf(columns) };
+  return { points, net_points: points * reinvestedOf('net', { weight, treatment }) };
+}
+
+function taxOf({ header: { treatment } }: RunColumns): number {
+  return treatment.withholding_tax ?? TreatmentSpec.parse({}).withholding_tax;
 }
 
 /** The level that weights are of, on the dates of the run: of an index in points, of a strategy rebased to 100. */
@@ -70,18 +93,19 @@ export function levelsOf(columns: RunColumns): Float64Array {
 }
 
 /** Points by position of the date, ascending. */
-function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly DividendFraction[]): Map<number, number> {
+function pointsOn(columns: RunColumns, level: Float64Array, paid: readonly DividendFraction[]): Map<number, Points> {
   const { names, has_index_weights: hasOwn } = columns.header;
   const days = columns.i32('days');
   const places = new Map(names.map((name, place) => [name, place]));
   const weights = panelRows(columns, hasOwn ? 'indexWeights' : 'weights', { from: 0, to: days.length - 1 });
-  const points = new Map<number, number>();
+  const points = new Map<number, Points>();
   for (const { identifier, day, fraction } of paid) {
     const at = firstAtLeast(days, day);
     const place = places.get(identifier);
     if (at === 0 || at === days.length || days[at] !== day || place === undefined) continue;
     const weight = weights.at(at - 1)[place]!;
-    if (weight !== 0) points.set(at, (points.get(at) ?? 0) + weight * level[at - 1]! * fraction);
+    if (weight === 0) continue;
+    points.set(at, sumOf([points.get(at) ?? NONE, pointsOf(columns, weight, weight * level[at - 1]! * fraction)]));
   }
   return points;
 }
@@ -101,7 +125,7 @@ function comingRows(columns: RunColumns, level: number, toCome: readonly Dividen
         ex_date: formatDay(exDay),
         identifier,
         dividend,
-        points: weight * level * fraction,
+        ...pointsOf(columns, weight, weight * level * fraction),
         status,
         announced: announcedDay === null ? null : formatDay(announcedDay),
       },

@@ -5,6 +5,7 @@ import type {
   ActionType,
   Adjustment,
   CorporateAction,
+  ElectionDefault,
   MarketData,
   Membership,
   ReferenceValue,
@@ -31,6 +32,10 @@ export interface ActionSketch {
   readonly related?: string;
   readonly subscription?: number;
   readonly cancelled?: boolean;
+  /** Last day of an election, and what is got without one. */
+  readonly election?: string;
+  readonly byDefault?: ElectionDefault;
+  readonly scrip?: number;
 }
 
 let built = 0;
@@ -74,7 +79,8 @@ export function buildMarket({
   };
 }
 
-function toAction({ name, type, value, ex, related, subscription, cancelled = false }: ActionSketch): CorporateAction {
+function toAction(sketch: ActionSketch): CorporateAction {
+  const { name, type, value, ex, related, subscription, cancelled = false, election, byDefault, scrip } = sketch;
   return {
     identifier: name,
     type,
@@ -85,6 +91,9 @@ function toAction({ name, type, value, ex, related, subscription, cancelled = fa
     announcedDay: null,
     related: related ?? null,
     subscriptionPrice: subscription ?? null,
+    ...(scrip === undefined ? {} : { scripRatio: scrip }),
+    ...(election === undefined ? {} : { electionDay: dayFrom(election) }),
+    ...(byDefault === undefined ? {} : { electionDefault: byDefault }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { offerChoices, offersOf, rightsChoices } from '#domain/corporate-actions/choices.js';
+import { offerChoices, offersOf, rightsChoices, scripChoices } from '#domain/corporate-actions/choices.js';
 import { proForma } from '#domain/corporate-actions/pro-forma.js';
 import { dayFrom } from '#domain/days.js';
 import type { ActionType, CorporateAction, ReturnVariant } from '#domain/market/market-data.js';
@@ -20,7 +20,7 @@ const before = (variant: ReturnVariant = 'price') =>
     weight: 0.2,
     price: 50,
     variant,
-    treatment: { special_dividends: 'reinvest', splits: 'apply', delisting: 'action_value' },
+    treatment: { special_dividends: 'reinvest', splits: 'apply', delisting: 'action_value', withholding_tax: 0.25 },
   }) as const;
 
 const unknown = () => null;
@@ -42,7 +42,31 @@ test('an ordinary dividend leaves a price index, and its weight falls by what is
   expect([shares, divisor]).toEqual([1, 1]);
   expect(weight).toBeCloseTo((4 * 45) / valueOf(4, 45), 12);
   expect(proForma(action('DIVIDEND', 5), before('total'), unknown).weight).toBe(0.2);
-  expect(proForma(action('DIVIDEND', 5), before('net'), unknown).divisor).toBeNull();
+});
+
+test('a net return buys back what a withholding tax of a quarter leaves of a dividend, and its level loses the tax', () => {
+  const { weight, shares, divisor } = proForma(action('DIVIDEND', 5), before('net'), unknown);
+  // Of 20 in cash 15 buy a third of a share at 45; the value of A is 195 of an index of 995, whose level falls by 5.
+  expect(4 * shares!).toBeCloseTo(4 + 1 / 3, 12);
+  expect(weight).toBeCloseTo(195 / 995, 12);
+  expect(valueOf(4, 45) / divisor!).toBeCloseTo(995, 10);
+  // A short position pays the whole dividend, as that of a total return does.
+  const short = { ...before('net'), weight: -0.2 };
+  expect(proForma(action('DIVIDEND', 5), short, unknown)).toEqual(
+    proForma(action('DIVIDEND', 5), { ...short, variant: 'total' }, unknown),
+  );
+});
+
+test('a scrip dividend by hand: 5 in cash or one new share for eight, ex dividend at 45', () => {
+  const scrip = { ...action('DIVIDEND', 5), scripRatio: 1 / 8 };
+  const [cash, shares] = scripChoices(scrip, before());
+  // Four shares at 45 beside 800; or four and a half.
+  expect(cash).toMatchObject({ choice: 'accept_cash', shares: 1, cash: 5 });
+  expect(cash!.weight).toBeCloseTo(180 / 980, 12);
+  expect(shares).toMatchObject({ choice: 'accept_shares', shares: 1.125, cash: 0 });
+  expect(shares!.weight).toBeCloseTo(202.5 / 1002.5, 12);
+  expect(shares!.others).toBeCloseTo(1000 / 1002.5, 12);
+  expect(scripChoices(action('DIVIDEND', 5), before())).toEqual([]);
 });
 
 test('a split multiplies shares alone, a name that leaves has none, and rights wait for a decision', () => {

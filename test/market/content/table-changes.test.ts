@@ -138,3 +138,20 @@ test('equal tables have no changes', () => {
   for (const { history, ...changes } of Object.values(compareTables(structuredClone(tables), tables, HELD)))
     expect([history, changes]).toEqual([NONE, { ...NONE, restatements: [], total: 0 }]);
 });
+
+test('an election that is changed is one changed term', () => {
+  const scrip = { ...dividend('A', '2024-01-10', 1), scripRatio: 0.02 };
+  const before = { ...EMPTY, actions: [scrip] };
+  const after = { ...EMPTY, actions: [{ ...scrip, electionDay: dayFrom('2024-01-25') }] };
+  const { corporate_actions: changes } = compareTables(before, after, HELD);
+  expect(changes.restatements).toEqual([
+    {
+      dataset: 'corporate_actions',
+      identifier: 'A',
+      date: '2024-01-10',
+      column: 'DIVIDEND.election_date',
+      before: null,
+      after: '2024-01-25',
+    },
+  ]);
+});

@@ -196,9 +196,9 @@ const contents: fc.Arbitrary<MarketContent> = fc
           ]),
         ),
       },
-      actions: identifiers.map((identifier) => ({
+      actions: identifiers.map((identifier, n) => ({
         identifier,
-        type: 'SPLIT',
+        type: n % 2 === 0 ? 'SPLIT' : 'DIVIDEND',
         value: 2.5,
         exDay: dates[0]!,
         payDay: null,
@@ -206,6 +206,8 @@ const contents: fc.Arbitrary<MarketContent> = fc
         announcedDay: dates[0]! - 3,
         related: null,
         subscriptionPrice: null,
+        ...(n % 2 === 0 ? {} : { scripRatio: 0.02, electionDefault: 'cash' as const }),
+        ...(n % 4 === 1 ? { electionDay: dates[0]! + 9 } : {}),
       })),
       universes: identifiers.map((identifier, n) => ({
         universe: 'U',

@@ -155,6 +155,23 @@ describe('what is wrong with the other datasets is one finding each', () => {
     ).toEqual([place]);
   });
 
+  test.each([
+    ['of a dividend in shares', 'A,DIVIDEND,1,2024-01-02,0.02,2024-01-20,cash', []],
+    ['of rights', 'A,RIGHTS_ISSUE,0.25,2024-01-02,,2024-01-20,', []],
+    ['of a split', 'A,SPLIT,2,2024-01-02,,2024-01-20,', ['NOT_IN_CHOICES corporate_actions[row 1].election_date']],
+    ['with shares of a split', 'A,SPLIT,2,2024-01-02,0.02,,', ['NOT_IN_CHOICES corporate_actions[row 1].scrip_ratio']],
+    [
+      'of a dividend that is paid in cash alone',
+      'A,DIVIDEND,1,2024-01-02,,,shares',
+      ['NOT_IN_CHOICES corporate_actions[row 1].election_default'],
+    ],
+    ['of no shares', 'A,DIVIDEND,1,2024-01-02,0,,', ['BAD_RATIO corporate_actions[row 1].scrip_ratio']],
+    ['of neither', 'A,DIVIDEND,1,2024-01-02,0.02,,stock', ['NOT_IN_CHOICES corporate_actions[row 1].election_default']],
+  ])('an election %s', async (_what, row, places) => {
+    const head = 'identifier,type,value,ex_date,scrip_ratio,election_date,election_default';
+    expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `${head}\n${row}\n` })).toEqual(places);
+  });
+
   test('a delisting need not say what was paid', async () => {
     expect(
       await findingsOf({

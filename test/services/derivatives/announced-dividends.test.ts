@@ -76,22 +76,23 @@ test('they are known on the last date alone, and take the place of what else is 
   await expect(price({ ...announced, dividend_yield: 0.02 })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
 });
 
-test('an index that reinvests its dividends loses none of them', async () => {
-  const view = (variant: string) => ({
+test('an index that reinvests its dividends loses none of them, one that does so net what is withheld', async () => {
+  const view = (variant: string, withholding_tax = 0) => ({
     dividendPoints: () =>
       Promise.resolve({
         bytes: new TextEncoder().encode(
           JSON.stringify({
             variant,
+            withholding_tax,
             as_of: '2024-12-31',
-            announced: { dividends: [{ ex_date: '2025-01-15', points: 2 }] },
+            announced: { dividends: [{ ex_date: '2025-01-15', points: 2, net_points: 2 * (1 - withholding_tax) }] },
           }),
         ),
       }),
   });
   await expect(announcedDividends(view('total'))('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
-  expect(await announcedDividends(view('price'))('X')).toEqual({
-    asOf,
-    dividends: [{ exDay: dayFrom('2025-01-15'), points: 2 }],
-  });
+  await expect(announcedDividends(view('net'))('X')).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+  const lost = (points: number) => ({ asOf, dividends: [{ exDay: dayFrom('2025-01-15'), points }] });
+  expect(await announcedDividends(view('price', 0.25))('X')).toEqual(lost(2));
+  expect(await announcedDividends(view('net', 0.25))('X')).toEqual(lost(0.5));
 });

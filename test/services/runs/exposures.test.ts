@@ -252,7 +252,7 @@ test('of one name, level and points over the level before are the total return',
     expect((Number(price.data[t]) + paid) / Number(price.data[t - 1])).toBeCloseTo(growth, 12);
   }
   const sum = points.reduce((all, value) => all + value, 0);
-  expect(years).toEqual([{ year: 2022, points: sum }]);
+  expect(years).toEqual([{ year: 2022, points: sum, net_points: sum }]);
   expect(trailing.yield).toBeCloseTo(sum / Number(price.data.at(-1)), 14);
 });
 

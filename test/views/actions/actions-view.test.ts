@@ -3,33 +3,37 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
-import type { ActionType } from '#domain/market/market-data.js';
 import { actionsView, heldAtEnd } from '#views/actions/actions-view.js';
 import { proFormaRows } from '#views/actions/pro-forma-rows.js';
 import { opened } from '../../domain/backtest/extend/extended.js';
-import { buildMarket, weekdayCalendars } from '../../domain/backtest/market-builder.js';
+import { buildMarket, weekdayCalendars, type ActionSketch } from '../../domain/backtest/market-builder.js';
 import { runOn } from '../../domain/backtest/random-run.js';
 
 const DATES = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
 const calendars = weekdayCalendars({ MAIN: { from: DATES[0]!, to: '2024-01-31' } });
 
-const documentOf = (base_date: string): IndexDocument =>
+const documentOf = (base_date: string, treatment: object = {}): IndexDocument =>
   IndexDocument.parse({
     id: 'X',
     name: 'X',
     calendar: 'MAIN',
     base_date,
     rebalance: { frequency: 'none' },
-    pipeline: { treatment: { special_dividends: 'reinvest' }, weighting: { type: 'EqualWeight' } },
+    pipeline: { treatment: { special_dividends: 'reinvest', ...treatment }, weighting: { type: 'EqualWeight' } },
   });
 
 /** The one action of a run that ends before or behind its ex day; A is at 50 before and moves by it alone, B stays. */
-function shownUntil(rows: number, action: { type: ActionType; value: number; subscription?: number }, after: number) {
+function shownUntil(
+  rows: number,
+  action: Omit<ActionSketch, 'name' | 'ex'>,
+  { after, treatment = {} }: { readonly after: number; readonly treatment?: object },
+) {
   const dates = DATES.slice(0, rows);
   const close = { A: [50, 50, after, after].slice(0, rows), B: [100, 100, 100, 100].slice(0, rows) };
   const actions = [{ name: 'A', ex: DATES[2]!, ...action }];
   const market = buildMarket({ dates, close, actions });
-  const columns = opened(runToColumns(runOn(calendars, market, documentOf(DATES[0]!)), { contentHash: 's' }));
+  const document = documentOf(DATES[0]!, treatment);
+  const columns = opened(runToColumns(runOn(calendars, market, document), { contentHash: 's' }));
   const sm = marketOn({ market, calendars, code: 'MAIN' });
   const { actions: shown } = actionsView(columns, { sm, rates: exchangeRates(sm, 'USD'), from: null, to: null });
   expect(shown).toHaveLength(1);
@@ -37,13 +41,16 @@ function shownUntil(rows: number, action: { type: ActionType; value: number; sub
 }
 
 test.each([
-  ['rights, one for four at 30', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46],
-  ['a special dividend of 5', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45],
-  ['a split, four for one', { type: 'SPLIT', value: 4 }, 12.5],
-  ['an ordinary dividend of 2', { type: 'DIVIDEND', value: 2 }, 48],
-] as const)('%s: what is told ahead of it is what the run shows behind it', (_, action, after) => {
-  const ahead = shownUntil(2, action, after);
-  const behind = shownUntil(4, action, after);
+  ['rights, one for four at 30', { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 }, 46, {}],
+  ['a special dividend of 5', { type: 'SPECIAL_DIVIDEND', value: 5 }, 45, {}],
+  ['a split, four for one', { type: 'SPLIT', value: 4 }, 12.5, {}],
+  ['an ordinary dividend of 2', { type: 'DIVIDEND', value: 2 }, 48, {}],
+  ['the same reinvested net', { type: 'DIVIDEND', value: 2 }, 48, { dividends: 'net', withholding_tax: 0.3 }],
+  ['the same reinvested', { type: 'DIVIDEND', value: 2 }, 48, { dividends: 'total' }],
+  ['a scrip dividend, taken in cash', { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'shares' }, 48, {}],
+] as const)('%s: what is told ahead of it is what the run shows behind it', (_, action, after, treatment) => {
+  const ahead = shownUntil(2, action, { after, treatment });
+  const behind = shownUntil(4, action, { after, treatment });
   expect([ahead.state, behind.state]).toEqual(['coming', 'effective']);
   for (const figure of ['weight_before', 'shares_before', 'weight_after', 'shares_after'] as const)
     expect([figure, ahead[figure]! / behind[figure]!]).toEqual([figure, expect.closeTo(1, 10)]);
@@ -105,7 +112,7 @@ test('of rights that await a decision the choice that funds itself is what level
   const { awaits_decision, choices, shares_before, shares_after, weight_after } = shownUntil(
     2,
     { type: 'RIGHTS_ISSUE', value: 0.25, subscription: 30 },
-    46,
+    { after: 46 },
   );
   expect(awaits_decision).toBe(true);
   const by = Object.fromEntries(choices.map((one) => [one.choice, one]));
@@ -113,6 +120,25 @@ test('of rights that await a decision the choice that funds itself is what level
   expect(by['sell_to_fund']!.weight_after).toBeCloseTo(weight_after!, 12);
   expect(by['take_up']!.shares_after).toBeCloseTo(1.25 * shares_before, 12);
   expect(by['take_up']!.cash).toBe(-7.5);
+});
+
+test('a scrip dividend awaits a decision up to its election date, behind its ex-date, too', () => {
+  const scrip = { type: 'DIVIDEND', value: 2, scrip: 0.05, byDefault: 'cash' } as const;
+  const until = (rows: number, election?: string) =>
+    shownUntil(rows, { ...scrip, ...(election ? { election } : {}) }, { after: 48 });
+  expect([until(2), until(3)].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, false]);
+  const [ahead, open, closed] = [until(2, DATES[2]), until(3, DATES[2]), until(4, DATES[2])];
+  expect([ahead, open, closed].map(({ awaits_decision: awaits }) => awaits)).toEqual([true, true, false]);
+  expect(closed.choices).toEqual([]);
+  expect(open).toMatchObject({ state: 'effective', election_date: DATES[2], election_default: 'cash' });
+  // Taken in shares it is a stock dividend of one for twenty, at the price without the cash.
+  const stock = shownUntil(4, { type: 'STOCK_DIVIDEND', value: 1.05 }, { after: 48 });
+  for (const { choices, shares_before: held } of [ahead, open]) {
+    const shares = choices.find(({ choice }) => choice === 'accept_shares')!;
+    expect(shares.weight_after).toBeCloseTo(stock.weight_after!, 12);
+    expect(shares.shares_after / held).toBeCloseTo(1.05, 12);
+    expect(choices.find(({ choice }) => choice === 'accept_cash')).toMatchObject({ cash: 2, received: null });
+  }
 });
 
 test('the whole index behind an offer of cash or shares, by what is elected: by hand, of three names at a third each', () => {

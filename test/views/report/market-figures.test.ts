@@ -38,7 +38,7 @@ beforeAll(() => {
     base_date: DATES[0],
     rebalance: { frequency: 'custom', dates: ['2024-01-10'] },
     pipeline: {
-      treatment: { on_breach: 'rebalance', breach_rule: 'UCITS_20_35' },
+      treatment: { on_breach: 'rebalance', breach_rule: 'UCITS_20_35', withholding_tax: 0.15 },
       weighting: { type: 'EqualWeight' },
     },
   });
@@ -87,10 +87,14 @@ test('orders of the latest rebalance, by hand', () => {
   expect(orders.capacity.map(({ days }) => days)).toEqual([1, 5, 10]);
 });
 
-test('dividends in points: a third of the level at 5 %', () => {
+test('dividends in points: a third of the level at 5 %, of which a net return reinvests 85 %', () => {
   const found = runDividends(columns, sm);
   if ('missing' in found) throw new Error(found.missing);
-  expect(found.years).toEqual([{ year: 2024, points: expect.closeTo((100 / 3) * 0.05, 12) as number }]);
+  const [points, net] = [(100 / 3) * 0.05, (100 / 3) * 0.0425];
+  const sums = { points: expect.closeTo(points, 12) as number, net_points: expect.closeTo(net, 12) as number };
+  expect(found.years).toEqual([{ year: 2024, ...sums }]);
+  expect(found.trailing).toMatchObject(sums);
+  expect([found.withholding_tax, found.net_points]).toEqual([0.15, [sums.net_points]]);
 });
 
 test('a report prints the breaches, the orders and the dividends', () => {

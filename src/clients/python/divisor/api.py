@@ -490,25 +490,55 @@ class Operations:
         """
         return self._transport.content("GET", f"/analytics/{word(index_id)}/exposures", query={"run_id": run_id, "by": by, "groups": groups, "interval": interval, "fields": fields, "benchmark": benchmark, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
-    def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
+    def get_limits(self, index_id: str, *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
         """A published rule of concentration watched on every session: headroom, breaches and their causes.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param rule: UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
+        :param table: Of CSV, Arrow and Excel.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "start": start, "end": end}))
+        return cast("c.LimitsView", self._transport.json("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}))
 
-    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None) -> c.LimitsView:
+    def get_limits_content(self, index_id: str, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, rule: Optional[Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]] = None, by: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+        """A published rule of concentration watched on every session: headroom, breaches and their causes.
+
+        :param media: What is wanted instead of JSON.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param rule: UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
+        :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
+        :param table: Of CSV, Arrow and Excel.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("GET", f"/analytics/{word(index_id)}/limits", query={"run_id": run_id, "rule": rule, "by": by, "table": table, "start": start, "end": end, "format": format}, accept=media)
+
+    def watch_limits(self, index_id: str, body: c.LimitsRequest, *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> c.LimitsView:
         """Rows of the optimiser watched on every session of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param table: Of CSV, Arrow and Excel.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
         """
-        return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "start": start, "end": end}))
+        return cast("c.LimitsView", self._transport.json("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}))
+
+    def watch_limits_content(self, index_id: str, body: c.LimitsRequest, media: Literal["text/csv", "application/vnd.apache.arrow.stream", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"], *, run_id: Optional[str] = None, table: Optional[Literal["state", "rows", "breaches"]] = None, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "csv", "arrow", "xlsx"]] = None) -> bytes:
+        """Rows of the optimiser watched on every session of a run.
+
+        :param media: What is wanted instead of JSON.
+        :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
+        :param table: Of CSV, Arrow and Excel.
+        :param start: First day wanted; the first of the run by default.
+        :param end: Last day wanted; the last of the run by default.
+        :param format: Instead of `Accept`.
+        """
+        return self._transport.content("POST", f"/analytics/{word(index_id)}/limits", body=body, query={"run_id": run_id, "table": table, "start": start, "end": end, "format": format}, accept=media)
 
     def run_scenarios(self, index_id: str, body: c.ScenarioRequest, *, run_id: Optional[str] = None) -> c.ScenariosView:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.

@@ -10,7 +10,7 @@ import typing as t
 Date = t.Union[str, datetime.date]
 
 class ActionChoice(t.TypedDict):
-    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares out; `accept_shares`: take the shares of an offer of cash or shares
+    #: `take_up`: subscribe for all new shares of a rights issue, paid from outside; `sell`: sell the rights at their theoretical value and take the cash out; `sell_to_fund`: sell as many rights as pay for the subscription of the others; `lapse`: do nothing: the rights are worth nothing afterwards; `accept_cash`: take the cash of an offer of cash or shares, or of a scrip dividend, out; `accept_shares`: take the shares of an offer of cash or shares, or the new shares of a scrip dividend
     choice: t.Literal["take_up", "sell", "sell_to_fund", "lapse", "accept_cash", "accept_shares"]
     #: At prices that move by the action alone.
     weight_after: float
@@ -169,6 +169,8 @@ class AnnouncedDividend(t.TypedDict):
     dividend: float
     #: Index points; negative where short positions pay more.
     points: float
+    #: The same after withholding tax, as a net return reinvests them.
+    net_points: float
     #: State of the action; null where the store has none.
     status: t.Optional[t.Literal["announced", "paid", "cancelled"]]
     #: Day of the announcement; null where unknown.
@@ -179,6 +181,7 @@ AnnouncedDividends = t.TypedDict("AnnouncedDividends", {
     "dividends": t.Sequence["AnnouncedDividend"],
     "dividends_total": int,
     "points": float,
+    "net_points": float,
     "yield": float,
 })
 
@@ -1289,6 +1292,12 @@ class CorporateAction(t.TypedDict):
     related: t.Optional[str]
     #: Price of a new share in a rights issue.
     subscription_price: t.Optional[float]
+    #: New shares for one held that may be taken instead of a dividend; null where there is no such choice.
+    scrip_ratio: t.Optional[float]
+    #: Last day on which a holder elects; null where unknown.
+    election_date: t.Optional[str]
+    #: What a holder gets who elects nothing; null where unknown.
+    election_default: t.Optional[t.Literal["cash", "shares"]]
 
 
 class CorporateActionsResponse(t.TypedDict):
@@ -2025,6 +2034,8 @@ class DividendPointsViewYears(t.TypedDict):
     year: int
     #: Index points; negative where short positions pay more.
     points: float
+    #: The same after withholding tax, as a net return reinvests them.
+    net_points: float
 
 
 class DividendPointsView(t.TypedDict):
@@ -2036,6 +2047,8 @@ class DividendPointsView(t.TypedDict):
     index_id: str
     #: Return variant of the level that the points are of.
     variant: t.Literal["price", "total", "net"]
+    #: Fraction of the definition that is withheld from net points.
+    withholding_tax: float
     #: Last date of the run.
     as_of: str
     #: Level on as_of: of a strategy rebased to 100.
@@ -2044,6 +2057,8 @@ class DividendPointsView(t.TypedDict):
     dates: t.Sequence[str]
     #: Ordinary dividends before tax in index points, one value a date.
     points: t.Sequence[float]
+    #: The same after withholding tax, one value a date.
+    net_points: t.Sequence[float]
     #: Sums of the calendar years in the window.
     years: t.Sequence[DividendPointsViewYears]
     #: Sum of the twelve months that end on as_of.
@@ -2054,6 +2069,7 @@ class DividendPointsView(t.TypedDict):
 
 DividendSum = t.TypedDict("DividendSum", {
     "points": float,
+    "net_points": float,
     "yield": float,
 })
 
@@ -3440,9 +3456,13 @@ class IndexAction(t.TypedDict):
     announced: t.Optional[str]
     #: Coming: behind as_of, and known by then; figures after it are pro forma.
     state: t.Literal["effective", "coming"]
-    #: Whether a holder has still to decide: a coming rights issue, or one of two coming offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares).
+    #: Whether a holder has still to decide: a rights issue, a dividend with a scrip_ratio, or one of two offers for a name on one ex-date, an ACQUISITION (cash) and a MERGER (shares); up to the election_date, where that is unknown as long as it is coming.
     awaits_decision: bool
-    #: What becomes of the name by what is decided, at its theoretical price ex rights; empty where nothing is, or where the subscription price is unknown.
+    #: Last day on which a holder elects; null where unknown.
+    election_date: t.Optional[str]
+    #: What a holder gets who elects nothing; null where unknown.
+    election_default: t.Optional[t.Literal["cash", "shares"]]
+    #: What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown.
     choices: t.Sequence[ActionChoice]
     #: Close of the name before, in its currency; of a coming one on as_of.
     price_before: t.Optional[float]
@@ -3452,7 +3472,7 @@ class IndexAction(t.TypedDict):
     weight_after: t.Optional[float]
     #: Index shares: weight times level over price.
     shares_before: float
-    #: The same behind it; null where it depends on a decision or on a tax.
+    #: The same behind it; null where it depends on a decision.
     shares_after: t.Optional[float]
     #: Divisor of the index; null of a strategy.
     divisor_before: t.Optional[float]

@@ -119,6 +119,20 @@ const CHOICES: Readonly<Record<Choice, string>> = {
   accept_shares: 'Take the shares',
 };
 
+const OFFER = { title: 'Offer for', terms: 'at the last closes' };
+const SCRIP = {
+  title: 'Dividend in cash or shares of',
+  terms: 'at the price without the dividend, all other prices unchanged; the index takes the cash',
+};
+const DECIDED: Readonly<Partial<Record<IndexAction['type'], typeof OFFER>>> = {
+  RIGHTS_ISSUE: {
+    title: 'Rights of',
+    terms: 'at the theoretical price ex rights, all other prices unchanged',
+  },
+  DIVIDEND: SCRIP,
+  SPECIAL_DIVIDEND: SCRIP,
+};
+
 /** What becomes of the names whose holder has still to decide, choice by choice. */
 function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]; readonly asOf: string }) {
   // The two sides of an offer have the same choices.
@@ -129,17 +143,16 @@ function Decisions({ actions, asOf }: { readonly actions: readonly IndexAction[]
   );
   return (
     <>
-      {open.map(({ identifier, ex_date: date, type, weight_before: before, shares_before: held, choices }) => (
-        <section key={`${identifier} ${date}`} aria-label={`Decision about ${identifier}`}>
+      {open.map(({ identifier, ex_date: date, type, weight_before: before, shares_before: held, choices, ...rest }) => (
+        <section key={`${identifier} ${date} ${type}`} aria-label={`Decision about ${identifier}`}>
           <h3>
-            {type === 'RIGHTS_ISSUE' ? 'Rights of' : 'Offer for'} {identifier}, ex {date}
+            {DECIDED[type]?.title ?? OFFER.title} {identifier}, ex {date}
           </h3>
           <p class="quiet">
-            Now {percent(before, 4)} of the index, {figure(held)} index shares. Pro forma{' '}
-            {type === 'RIGHTS_ISSUE'
-              ? 'at the theoretical price ex rights, all other prices unchanged'
-              : 'at the last closes'}
-            .
+            {percent(before, 4)} of the index, {figure(held)} index shares before. Pro forma{' '}
+            {DECIDED[type]?.terms ?? OFFER.terms}.
+            {rest.election_date !== null && ` Elected up to ${rest.election_date}.`}
+            {rest.election_default !== null && ` Who elects nothing gets ${rest.election_default}.`}
           </p>
           <WrittenTable
             label={`Choices of ${identifier}`}
@@ -174,7 +187,7 @@ function Dividends({ id }: { readonly id: string }) {
   );
   if (view.data === undefined && view.trouble?.code === 'VARIANT_NOT_AVAILABLE') return null;
   return (
-    <Section title="Dividends in index points" aside="before tax">
+    <Section title="Dividends in index points" aside="before tax unless they are net">
       <Answered resource={view} what="the dividend points">
         {(found) => <Points view={found} />}
       </Answered>
@@ -182,15 +195,25 @@ function Dividends({ id }: { readonly id: string }) {
   );
 }
 
-function Points({ view: { trailing, announced, years, as_of: asOf } }: { readonly view: DividendPointsView }) {
+function Points({ view }: { readonly view: DividendPointsView }) {
+  const { trailing, announced, years, as_of: asOf, withholding_tax: tax } = view;
+  const net = (points: number): string => (tax === 0 ? '' : `, ${decimal(points)} net`);
   return (
     <>
       <Metrics
         label="Figures of the dividends"
         metrics={[
-          { term: 'Twelve months', value: decimal(trailing.points), note: `points up to ${asOf}` },
+          {
+            term: 'Twelve months',
+            value: decimal(trailing.points),
+            note: `points up to ${asOf}${net(trailing.net_points)}`,
+          },
           { term: 'Yield', value: percent(trailing.yield), help: 'Points over the level on the last date of the run' },
-          { term: 'Announced', value: decimal(announced.points), note: `points after ${asOf}` },
+          {
+            term: 'Announced',
+            value: decimal(announced.points),
+            note: `points after ${asOf}${net(announced.net_points)}`,
+          },
           { term: 'Announced dividends', value: count(announced.dividends_total) },
         ]}
       />

@@ -97,7 +97,7 @@ export interface PlacedBlock {
 /** A treatment as a run has it; what is as unless given is left out. */
 type StoredTreatment = Pick<TreatmentSpec, 'special_dividends' | 'splits' | 'breach_rule'> & {
   readonly stale_targets?: 'defer';
-} & Partial<Pick<TreatmentSpec, 'delisting' | 'max_stale_sessions'>>;
+} & Partial<Pick<TreatmentSpec, 'delisting' | 'max_stale_sessions' | 'withholding_tax'>>;
 
 /** Members that say what a run is: those beside them say where its blocks lie. */
 export type RunFacts = Omit<RunHeader, 'version' | 'blocks' | 'begun' | 'joined'>;
@@ -128,7 +128,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
   calendar: { whole: ({ run }) => run.document.calendar, extended: same, compared: 1 },
   treatment: {
     whole({ run }) {
-      const { special_dividends, splits, stale_targets, delisting, max_stale_sessions } =
+      const { special_dividends, splits, stale_targets, delisting, max_stale_sessions, withholding_tax } =
         run.index.compositions.treatment;
       const rule = breachRuleOf(run.index.compositions.document.pipeline?.treatment);
       return {
@@ -138,6 +138,7 @@ export const HEADER: { readonly [M in keyof RunFacts]: Member<RunFacts[M]> } = {
         ...(rule === null ? {} : { breach_rule: rule }),
         ...(delisting === DEFAULTS.delisting ? {} : { delisting }),
         ...(max_stale_sessions === DEFAULTS.max_stale_sessions ? {} : { max_stale_sessions }),
+        ...(withholding_tax === DEFAULTS.withholding_tax ? {} : { withholding_tax }),
       };
     },
     extended: same,

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { ACTION_KINDS, ELECTION_DEFAULTS } from '#domain/market/market-data.js';
+
+export const CorporateAction = z
+  .strictObject({
+    type: z.enum(Object.keys(ACTION_KINDS) as [string, ...string[]]), // the table has entries
+    kind: z.enum(['cash', 'ratio', 'structural']).meta({
+      description:
+        'What value means: an amount per share that adds up, a share-count multiplier that compounds, or nothing that can be summed.',
+    }),
+    value: z.number(),
+    ex_date: z.string(),
+    pay_date: z.string().nullable().meta({ description: 'Null: unknown.' }),
+    status: z.enum(['announced', 'paid', 'cancelled']).nullable().meta({ description: 'Null: unknown.' }),
+    announced: z.string().nullable().meta({ description: 'Day of the announcement.' }),
+    related: z.string().nullable().meta({ description: 'Other identifier of a spin-off, merger or change of ticker.' }),
+    subscription_price: z.number().nullable().meta({ description: 'Price of a new share in a rights issue.' }),
+    scrip_ratio: z.number().nullable().meta({
+      description:
+        'New shares for one held that may be taken instead of a dividend; null where there is no such choice.',
+    }),
+    election_date: z
+      .string()
+      .nullable()
+      .meta({ description: 'Last day on which a holder elects; null where unknown.' }),
+    election_default: z
+      .enum(ELECTION_DEFAULTS)
+      .nullable()
+      .meta({ description: 'What a holder gets who elects nothing; null where unknown.' }),
+  })
+  .meta({ id: 'CorporateAction' });

@@ -1,0 +1,96 @@
+import { didYouMean } from '#domain/nearest-name.js';
+import {
+  ELECTION_DEFAULTS,
+  type ActionType,
+  type CorporateAction,
+  type ElectionDefault,
+} from '#domain/market/market-data.js';
+import { numberIn, textIn, type Cell } from '../formats/cells.js';
+import { quoted } from './key-problems.js';
+import type { Problems } from './problems.js';
+import { dateIn, type Path } from './table-rows.js';
+
+/** What a holder can decide of an action. */
+export type ElectionTerms = Pick<CorporateAction, 'scripRatio' | 'electionDay' | 'electionDefault'>;
+
+interface ElectionCell {
+  readonly cell: Cell | undefined;
+  readonly path: Path;
+}
+
+interface ElectionCells {
+  readonly ratio: ElectionCell;
+  readonly date: ElectionCell;
+  readonly byDefault: ElectionCell;
+}
+
+/** Actions that a holder may have to decide about. */
+const ELECTIVE: ReadonlySet<ActionType> = new Set([
+  'DIVIDEND',
+  'SPECIAL_DIVIDEND',
+  'RIGHTS_ISSUE',
+  'MERGER',
+  'ACQUISITION',
+]);
+const DIVIDENDS: ReadonlySet<ActionType> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND']);
+
+/** The election of an action, empty where it has none; undefined where a cell of it is wrong. */
+export function electionIn(
+  type: ActionType,
+  { ratio, date, byDefault }: ElectionCells,
+  problems: Problems,
+): ElectionTerms | undefined {
+  const scripRatio = ratioIn(ratio, problems);
+  const electionDay = dateIn(date.cell, date.path, problems);
+  const electionDefault = defaultIn(byDefault, problems);
+  if (scripRatio === undefined || electionDay === undefined || electionDefault === undefined) return undefined;
+  const isDividend = DIVIDENDS.has(type);
+  const refuse = (path: Path, message: string): undefined => {
+    problems.error({ code: 'NOT_IN_CHOICES', path: path(), message });
+    return undefined;
+  };
+  if (scripRatio !== null && !isDividend)
+    return refuse(ratio.path, `A ${type} has a scrip_ratio; only a DIVIDEND or SPECIAL_DIVIDEND can have one.`);
+  for (const [value, { path }] of [
+    [electionDay, date],
+    [electionDefault, byDefault],
+  ] as const) {
+    if (value === null) continue;
+    if (!ELECTIVE.has(type)) return refuse(path, `A ${type} has an election; nothing is elected of one.`);
+    if (isDividend && scripRatio === null)
+      return refuse(path, `A ${type} has an election and no scrip_ratio; the new shares for one held are needed.`);
+  }
+  return {
+    ...(scripRatio === null ? {} : { scripRatio }),
+    ...(electionDay === null ? {} : { electionDay }),
+    ...(electionDefault === null ? {} : { electionDefault }),
+  };
+}
+
+function ratioIn({ cell, path }: ElectionCell, problems: Problems): number | null | undefined {
+  const value = numberIn(cell);
+  if (value !== undefined && Number.isNaN(value)) return null;
+  if (value !== undefined && value > 0) return value;
+  problems.error({
+    code: value === undefined ? 'NOT_A_NUMBER' : 'BAD_RATIO',
+    path: path(),
+    message: `The scrip_ratio is ${JSON.stringify(String(cell))}; new shares for one held, greater than 0, are needed.`,
+    value: String(cell),
+  });
+  return undefined;
+}
+
+function defaultIn({ cell, path }: ElectionCell, problems: Problems): ElectionDefault | null | undefined {
+  const text = textIn(cell);
+  if (text === null) return null;
+  const known = ELECTION_DEFAULTS.find((name) => name === text);
+  if (known !== undefined) return known;
+  problems.error({
+    code: 'NOT_IN_CHOICES',
+    path: path(),
+    message: `The election_default is ${quoted(text)}; the accepted set is ${ELECTION_DEFAULTS.join(', ')}.${didYouMean(text, ELECTION_DEFAULTS)}`,
+    value: text,
+    accepted: [...ELECTION_DEFAULTS],
+  });
+  return undefined;
+}

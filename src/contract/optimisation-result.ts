@@ -122,7 +122,7 @@ export const NextName = z
 
 const TailOutcome = z
   .strictObject({
-    scenarios: z.int().min(1).meta({ description: 'Sessions whose returns are the scenarios.' }),
+    scenarios: z.int().min(1).meta({ description: 'Scenarios that were looked at: sessions, or draws.' }),
     average: z.number().meta({ description: 'Average of the worst of them: the objective without costs.' }),
     level: z.number().meta({ description: 'The least of those averaged: the value at risk.' }),
     largest: z.number().meta({ description: 'The worst of all.' }),
@@ -166,10 +166,10 @@ export const OptimisationRunResult = z
         'The objective in its own terms, costs included: variance, utility, return, Sharpe ratio, diversification ratio, weighted correlation, average loss or drawdown of the worst scenarios, or the distance from parity, ln(volatility / product of (w/b)^b) less its value at parity.',
     }),
     objective: z.number().meta({ description: 'Annualised tracking variance, whatever the objective.' }),
-    bound: z
-      .number()
-      .nullable()
-      .meta({ description: 'What no weights can better: the value of the objective without the non-convex rows.' }),
+    bound: z.number().nullable().meta({
+      description:
+        'What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open.',
+    }),
     gap: z.number().nullable().meta({ description: 'Distance of the value from the bound, relative to the value.' }),
     expected_return: z
       .number()

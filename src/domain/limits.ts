@@ -21,6 +21,11 @@ export const LIMIT_SPECS = {
   MIN_NAME_OBSERVATIONS: { value: 20, help: 'Returns a name needs to take part in a covariance estimate.' },
   MIN_MODEL_OBSERVATIONS: { value: 20, help: 'Complete rows a covariance estimate needs.' },
   MAX_SCENARIOS: { value: 5000, help: 'Scenarios of an objective: twenty years of sessions.' },
+  MAX_DRAWN_SCENARIOS: { value: 100_000, help: 'Simulated scenarios of an objective or a constraint row.' },
+  MAX_SCENARIO_VALUES: {
+    value: 50_000_000,
+    help: 'Names times simulated scenarios of an objective or a constraint row: 400 MB.',
+  },
   MAX_FRONTIER_DRAWS: { value: 1000, help: 'Draws of a resampled frontier: one is as long as a frontier.' },
   DERIVED_RISK_SESSIONS: { value: 504, help: 'Trailing returns behind the risk model of a derived index.' },
   MAX_BODY_BYTES: { value: 1_048_576, help: 'Body of every route but the import.' },

@@ -1,4 +1,5 @@
 import { ConstraintRow } from '#domain/documents/index-document.js';
+import type { Objective } from '#domain/objectives/objective.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
 import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
@@ -14,7 +15,8 @@ export interface Family {
   readonly sectors: readonly string[];
   readonly values: Float64Array;
   readonly valueTraded: Float64Array;
-  problemOf(rows: readonly object[]): Problem;
+  /** @param objective  The least tracking error unless given. */
+  problemOf(rows: readonly object[], objective?: Objective): Problem;
 }
 
 const SECTORS = 11;
@@ -44,8 +46,10 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
     sectors,
     values,
     valueTraded,
-    problemOf: (rows) =>
+    problemOf: (rows, objective) =>
       createProblem({
+        ...(objective === undefined ? {} : { objective }),
+        expectedReturns: means,
         identifiers,
         index,
         metric,

@@ -705,6 +705,60 @@ export interface BufferedTopNRule {
   readonly params?: BufferedTopNParams | undefined;
 }
 
+/** The average of the worst historical drawdowns, returns added up session by session, is at most a limit. */
+export interface CDaRParams {
+  /** Largest average drawdown, as a fraction of value. Unit: fraction. */
+  readonly limit: number;
+  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
+  readonly confidence?: number | undefined;
+  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  readonly scenarios?: number | null | undefined;
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  readonly priority?: number | undefined;
+}
+
+export interface CDaRRow {
+  readonly type: 'CDaR';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params?: CDaRParams | undefined;
+}
+
+/** The average loss of the worst historical or simulated sessions (expected shortfall) is at most a limit. */
+export interface CVaRParams {
+  /** Largest average loss of one session, as a fraction of value. Unit: fraction. */
+  readonly limit: number;
+  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
+  readonly confidence?: number | undefined;
+  /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
+  readonly scenarios?: number | null | undefined;
+  /** Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
+  readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
+  /** Scenarios drawn; not read of historical ones. */
+  readonly draws?: number | undefined;
+  /** Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions. */
+  readonly block?: number | undefined;
+  /** Of Student's distribution: the fewer, the fatter its tails. */
+  readonly degrees_of_freedom?: number | undefined;
+  /** Equal seeds give equal draws. */
+  readonly seed?: number | undefined;
+  /** Penalty added to the objective per unit of violation; without one the row is hard. */
+  readonly soft?: number | null | undefined;
+  /** Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy. */
+  readonly priority?: number | undefined;
+}
+
+export interface CVaRRow {
+  readonly type: 'CVaR';
+  /** Its id: 1 to 64 letters, digits, dashes and underscores. */
+  readonly id?: string | undefined;
+  /** Arguments of the class, by name. */
+  readonly params?: CVaRParams | undefined;
+}
+
 /** The days for which the calendar has sessions; dates YYYY-MM-DD. Nothing is extrapolated beyond them. */
 export interface CalendarCoverage {
   /** First day the calendar can speak for. */
@@ -1097,7 +1151,7 @@ export interface ConstraintRow {
   readonly params: Readonly<Record<string, unknown>>;
 }
 
-export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow | PositionBoundsRow | RelativePositionBoundsRow | ActiveBoundsRow | GroupBoundsRow | ActiveGroupBoundsRow | TurnoverRow | TradeSizeRow | TrackingErrorRow | VolatilityRow | ActiveShareRow | EffectiveNumberRow | FactorExposureRow | WeightedAverageRow | BetaRow | LiquidityRow | LinearConstraintRow | ExcludeRow | FreezeRow | CardinalityRow | MinimumHoldingRow | GroupCardinalityRow | Concentration5_10_40Row | ConcentrationRICRow;
+export type ConstraintRowBody = FullInvestmentRow | WeightSumRow | LongOnlyRow | PositionBoundsRow | RelativePositionBoundsRow | ActiveBoundsRow | GroupBoundsRow | ActiveGroupBoundsRow | TurnoverRow | TradeSizeRow | TrackingErrorRow | VolatilityRow | CVaRRow | CDaRRow | ActiveShareRow | EffectiveNumberRow | FactorExposureRow | WeightedAverageRow | BetaRow | LiquidityRow | LinearConstraintRow | ExcludeRow | FreezeRow | CardinalityRow | MinimumHoldingRow | GroupCardinalityRow | Concentration5_10_40Row | ConcentrationRICRow;
 
 export interface ConstraintRowInput {
   /** Constraint class; see /optimise/constraint-types. */
@@ -3574,6 +3628,10 @@ export interface Limits {
   readonly MIN_MODEL_OBSERVATIONS: number;
   /** Scenarios of an objective: twenty years of sessions. */
   readonly MAX_SCENARIOS: number;
+  /** Simulated scenarios of an objective or a constraint row. */
+  readonly MAX_DRAWN_SCENARIOS: number;
+  /** Names times simulated scenarios of an objective or a constraint row: 400 MB. */
+  readonly MAX_SCENARIO_VALUES: number;
   /** Draws of a resampled frontier: one is as long as a frontier. */
   readonly MAX_FRONTIER_DRAWS: number;
   /** Trailing returns behind the risk model of a derived index. */
@@ -4057,19 +4115,29 @@ export interface Methodology {
 
 /** The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session. */
 export interface MinCdarObjective {
-  /** Share of the scenarios that is better than those averaged. Unit: fraction. */
+  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
   readonly confidence?: number | undefined;
   /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
   readonly type: 'min_cdar';
 }
 
-/** The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical returns. */
+/** The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns. */
 export interface MinCvarObjective {
-  /** Share of the scenarios that is better than those averaged. Unit: fraction. */
+  /** Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction. */
   readonly confidence?: number | undefined;
   /** Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions. */
   readonly scenarios?: number | null | undefined;
+  /** Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's. */
+  readonly source?: 'historical' | 'bootstrap' | 'normal' | 'student' | undefined;
+  /** Scenarios drawn; not read of historical ones. */
+  readonly draws?: number | undefined;
+  /** Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions. */
+  readonly block?: number | undefined;
+  /** Of Student's distribution: the fewer, the fatter its tails. */
+  readonly degrees_of_freedom?: number | undefined;
+  /** Equal seeds give equal draws. */
+  readonly seed?: number | undefined;
   readonly type: 'min_cvar';
 }
 
@@ -4347,7 +4415,7 @@ export interface OptimisationRunResult {
   readonly objective_value: number;
   /** Annualised tracking variance, whatever the objective. */
   readonly objective: number;
-  /** What no weights can better: the value of the objective without the non-convex rows. */
+  /** What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open. */
   readonly bound: number | null;
   /** Distance of the value from the bound, relative to the value. */
   readonly gap: number | null;
@@ -7300,7 +7368,7 @@ export interface TableFrame {
 
 /** Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss. */
 export interface TailOutcome {
-  /** Sessions whose returns are the scenarios. */
+  /** Scenarios that were looked at: sessions, or draws. */
   readonly scenarios: number;
   /** Average of the worst of them: the objective without costs. */
   readonly average: number;

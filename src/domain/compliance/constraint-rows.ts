@@ -33,6 +33,7 @@ export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedCont
     outside: absent,
     medianValueTraded: absent,
     covarianceTimesIndex: absent,
+    tail: absent,
     warn: () => undefined,
   };
   return rows.flatMap((row, position) => {
@@ -89,6 +90,7 @@ function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): U
         { side: 'upper', limit: row.aggregate, measure: sumAbove(row.trigger), part: 'aggregate' },
       ];
     case 'distance':
+    case 'tail':
       throw new NotOfHoldings();
   }
 }

@@ -4,8 +4,10 @@ import { activeGroupBounds } from './classes/active-group-bounds.js';
 import { activeShare } from './classes/active-share.js';
 import { beta } from './classes/beta.js';
 import { cardinality } from './classes/cardinality.js';
+import { cdar } from './classes/cdar.js';
 import { concentration5x10x40 } from './classes/concentration-5-10-40.js';
 import { concentrationRic } from './classes/concentration-ric.js';
+import { cvar } from './classes/cvar.js';
 import { effectiveNumber } from './classes/effective-number.js';
 import { exclude } from './classes/exclude.js';
 import { factorExposure } from './classes/factor-exposure.js';
@@ -41,6 +43,8 @@ export const CONSTRAINT_CLASSES: readonly ConstraintClass[] = [
   tradeSize,
   trackingError,
   volatility,
+  cvar,
+  cdar,
   activeShare,
   effectiveNumber,
   factorExposure,

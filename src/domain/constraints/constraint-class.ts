@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
+import type { ScenarioTerms } from '../objectives/scenario-terms.js';
+import type { TailGoal, TailMeasure } from '../objectives/tail.js';
 import type { ProgramRow } from './program-row.js';
 
 /** Portfolio that a row measures trades from. */
@@ -23,6 +25,8 @@ export interface RowContext {
   medianValueTraded(window: number): Float64Array;
   /** Covariance times the index weights, [N]. */
   covarianceTimesIndex(): Float64Array;
+  /** The worst of some scenarios. */
+  tail(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
   warn(message: string): void;
   /** Whether a row without a scope covers a name, and the group it is in; every one unless given. */
   covers?(name: number): boolean;
@@ -37,6 +41,8 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   readonly convex: boolean;
   /** Set where its rows measure trades from the previous solved weights whatever their parameters say. */
   readonly tradesFromPrevious?: true;
+  /** Set where its rows measure scenarios, with the parameters that say which. */
+  readonly readsScenarios?: true;
   readonly params: P;
   /** Rows of the program; an expanding class gives one per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];

@@ -1,3 +1,5 @@
+import type { TailGoal } from '../objectives/tail.js';
+
 /**
  * One side of a row: its value in the program, and how that value follows the parameter a client wrote.
  * A relaxation moves `parameter`, the program sees `value + slope * change`.
@@ -94,6 +96,14 @@ export interface NormRow {
   readonly member: Member;
 }
 
+/** The average of the worst scenarios at most `limit`: losses, or drawdowns. */
+export interface TailRow {
+  readonly form: 'tail';
+  readonly goal: TailGoal;
+  readonly limit: Limit;
+  readonly member: Member;
+}
+
 /** Number of held names among `members`, between `minimum` and `maximum`. */
 export interface CountRow {
   readonly form: 'count';
@@ -119,7 +129,9 @@ export interface ConcentrationRow {
   readonly member: Member;
 }
 
-export type ConvexRow = NameRow | LinearRow | DistanceRow | NormRow;
+/** Rows that no fixed linear rows state. */
+export type CurvedRow = NormRow | TailRow;
+export type ConvexRow = NameRow | LinearRow | DistanceRow | CurvedRow;
 export type NonConvexRow = CountRow | ThresholdRow | ConcentrationRow;
 export type ProgramRow = ConvexRow | NonConvexRow;
 

@@ -98,7 +98,6 @@ interface Raw {
   readonly objective?: unknown;
   readonly expected_returns?: unknown;
   readonly uncertainty?: unknown;
-  readonly costs?: unknown;
 }
 
 /**
@@ -106,7 +105,7 @@ interface Raw {
  * @param path Of what holds them, with its dot.
  */
 export function optimisationFindings(raw: Raw, path: string): Finding[] {
-  const { objective, expected_returns: returns, costs } = raw;
+  const { objective, expected_returns: returns } = raw;
   const findings = [
     ...objectiveFindings(objective, `${path}objective`),
     ...returnsFindings(returns, `${path}expected_returns`),
@@ -121,15 +120,6 @@ export function optimisationFindings(raw: Raw, path: string): Finding[] {
       accepted: RETURNS_CLASSES.map(({ type }) => type),
     });
   if (entry !== undefined) findings.push(...uncertaintyFindings(raw.uncertainty, entry, `${path}uncertainty`));
-  const impact = impactOf(costs);
-  if (entry?.takesImpact === false && impact > 0)
-    findings.push({
-      severity: 'error',
-      code: 'OUT_OF_RANGE',
-      path: `${path}costs.impact_coefficient`,
-      message: `${path}costs.impact_coefficient is ${impact}; the objective ${entry.type} takes linear costs only, and 0 is needed.`,
-      value: impact,
-    });
   return findings;
 }
 
@@ -145,12 +135,6 @@ function uncertaintyFindings(uncertainty: unknown, { type, uncertain }: Objectiv
       message: `${path}.${what} is given, and the objective ${type} has no worst case of it; null is needed.`,
     }),
   );
-}
-
-/** The coefficient of costs of unknown shape, 0 where it is none. */
-function impactOf(costs: unknown): number {
-  const impact = (costs as { impact_coefficient?: unknown } | null | undefined)?.impact_coefficient; // Looked at before its shape is known.
-  return typeof impact === 'number' ? impact : 0;
 }
 
 function objectiveFindings(objective: unknown, path: string): Finding[] {

@@ -4,6 +4,7 @@ import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { CatalogueEntry } from '../catalogue/type-spec.js';
 import type { FieldUse } from '../rules/field-use.js';
 import type { Goal } from './goal.js';
+import type { ScenarioTerms } from './scenario-terms.js';
 
 /** What an objective may ask when it states its goal. Arrays follow `identifiers`. */
 export interface GoalContext {
@@ -20,11 +21,8 @@ export interface GoalContext {
   categories(field: string): readonly (string | null)[];
   /** Annualised expected returns, [N]; asked for by objectives that need them alone. */
   expectedReturns(): Float64Array;
-  /**
-   * Simple returns of the names over the last sessions, of the risk model's window for null, [T x N]; asked for by
-   * objectives of scenarios alone.
-   */
-  scenarios(sessions: number | null): Float64Array;
+  /** Simple returns of the names by scenario, [T x N]; asked for by objectives of scenarios alone. */
+  scenarios(terms: ScenarioTerms): Float64Array;
   warn(message: string): void;
 }
 
@@ -55,8 +53,6 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly sense: 'minimise' | 'maximise';
   /** Whether expected returns have to be given. */
   readonly needsReturns: boolean;
-  /** Whether costs may have a market impact: averages of a tail are solved with linear ones alone. */
-  readonly takesImpact: boolean;
   /** Estimates whose worst case it can be made best for. */
   readonly uncertain: readonly (typeof UNCERTAIN)[number][];
   readonly params: P;
@@ -70,13 +66,13 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   toGoal(params: z.output<P>, context: GoalContext): Goal;
 }
 
-type Optional = 'reads' | 'unattainable' | 'takesImpact' | 'uncertain';
+type Optional = 'reads' | 'unattainable' | 'uncertain';
 
 /** Keeps the parameter types of an entry for its behaviour. */
 export function objectiveClass<P extends z.ZodObject>(
   entry: Omit<ObjectiveClass<P>, 'category' | Optional> & Partial<Pick<ObjectiveClass<P>, Optional>>,
 ): ObjectiveClass<P> {
-  return { category: 'objective', reads: () => [], unattainable: null, takesImpact: true, uncertain: [], ...entry };
+  return { category: 'objective', reads: () => [], unattainable: null, uncertain: [], ...entry };
 }
 
 /** The root of a variance, in basis points. */

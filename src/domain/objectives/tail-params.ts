@@ -3,9 +3,9 @@ import { LIMITS } from '../limits.js';
 
 /** Parameters of objectives about the worst of historical scenarios. */
 export const tailParams = z.strictObject({
-  confidence: z.number().gt(0).lt(1).default(0.95).meta({
+  confidence: z.number().min(0).lt(1).default(0.95).meta({
     label: 'Confidence',
-    help: 'Share of the scenarios that is better than those averaged.',
+    help: 'Share of the scenarios that is better than those averaged; 0 averages all of them.',
     unit: 'fraction',
   }),
   scenarios: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(LIMITS.MAX_SCENARIOS).nullable().default(null).meta({

@@ -46,6 +46,42 @@ export function outcomesAt(goal: TailGoal, weights: Float64Array): Float64Array 
   return values.map((value) => (peak = Math.max(peak, value)) - value);
 }
 
+/**
+ * Slopes of the average of a tail at some weights, [N]: their product with these is the average, and with any others at
+ * most the average there.
+ *
+ * @cost    T N and a sort
+ * @source  Rockafellar & Uryasev (2002), Journal of Banking & Finance 26(7), for the worst scenarios as a subgradient.
+ */
+export function tailSlopes(goal: TailGoal, weights: Float64Array): Float64Array {
+  const n = weights.length;
+  const outcomes = outcomesAt(goal, weights);
+  const peaks = goal.measure === 'loss' ? undefined : peaksBefore(valuesAt(goal, weights));
+  const order = Int32Array.from(outcomes.keys()).sort((a, b) => outcomes[b]! - outcomes[a]! || a - b);
+  const whole = wholeSize(tailSize(goal), outcomes.length);
+  const slopes = new Float64Array(n);
+  const add = (t: number, share: number) => {
+    for (let i = 0; i < n; i++) slopes[i]! += share * goal.returns[t * n + i]!;
+  };
+  for (let k = 0; k < Math.min(Math.ceil(whole), order.length); k++) {
+    const share = Math.min(1, whole - k) / whole;
+    const t = order[k]!;
+    add(t, -share);
+    if (peaks !== undefined && peaks[t]! >= 0) add(peaks[t]!, share);
+  }
+  return slopes;
+}
+
+/** Where the highest value so far was, by scenario; -1 for that of the start, which is zero. */
+function peaksBefore(values: Float64Array): Int32Array {
+  let peak = 0;
+  let at = -1;
+  return Int32Array.from(values, (value, t) => {
+    if (value > peak) [peak, at] = [value, t];
+    return at;
+  });
+}
+
 /** What lies behind the average of a tail. */
 export interface TailOutcome {
   /** Scenarios that were looked at. */
@@ -82,8 +118,13 @@ export function tailSize({ confidence, scenarios }: Pick<TailGoal, 'confidence' 
  */
 export function tailAverage(values: Float64Array, size: number): number {
   const sorted = values.toSorted().reverse();
-  const whole = Math.max(size, Math.min(1, values.length));
+  const whole = wholeSize(size, values.length);
   let total = 0;
   for (let k = 0; k < Math.min(Math.ceil(whole), sorted.length); k++) total += Math.min(1, whole - k) * sorted[k]!;
   return total / whole;
+}
+
+/** Scenarios that are averaged: one at least. */
+function wholeSize(size: number, scenarios: number): number {
+  return Math.max(size, Math.min(1, scenarios));
 }

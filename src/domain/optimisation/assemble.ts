@@ -3,6 +3,7 @@ import type { Kink, Norm, Program } from '#kernels/optimisation/program/program.
 import { isStuck, type Limit, type LinearRow, type NormRow } from '../constraints/program-row.js';
 import { coefficientsAt, type AverageViews } from './averages.js';
 import type { Change } from './change.js';
+import { withFirstRows, withUpperRows, type UpperRow } from './upper-rows.js';
 import type { Origin, PlacedRow, Problem } from './problem.js';
 
 /**
@@ -35,7 +36,7 @@ export interface Restriction {
   /** [N], largest weight; Infinity where nothing is asked. */
   readonly most: Float64Array;
   /** Sums over names that may not exceed a bound. */
-  readonly sums: readonly { readonly coefficients: Float64Array; readonly upper: number }[];
+  readonly sums: readonly UpperRow[];
 }
 
 /** A program with the rows behind its parts. */
@@ -45,11 +46,14 @@ export interface Assembled {
   readonly linear: readonly (PlacedRow | undefined)[];
   readonly kinks: readonly PlacedRow[];
   readonly norms: readonly PlacedRow[];
+  /** How many of the linear rows, the last ones, are planes below tails. */
+  readonly planes: number;
 }
 
 /** The convex program of a problem: objective (w - b)' Sigma (w - b) and the tie-breaking term. */
 export function assembleProgram(problem: Problem, assembly: Assembly = {}): Assembled {
-  if (assembly.base !== undefined) return restricted(assembly.base, assembly.restriction);
+  if (assembly.base !== undefined)
+    return withPlanes(problem, restricted(withoutPlanes(assembly.base), assembly.restriction), assembly);
   const { index, metric } = problem;
   const n = index.length;
   const parts = createParts(n);
@@ -66,31 +70,49 @@ export function assembleProgram(problem: Problem, assembly: Assembly = {}): Asse
     centre: index,
     linear: new Float64Array(n),
   });
-  return restricted(whole, assembly.restriction);
+  return withPlanes(problem, restricted(whole, assembly.restriction), assembly);
+}
+
+/** The rows with the planes that are known below the tails that they limit. */
+function withPlanes({ rows, tails }: Problem, assembled: Assembled, { includes, changes, radii }: Assembly): Assembled {
+  const limited = rows.flatMap((placed) => {
+    const { origin, row } = placed;
+    const isStated = includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
+    return row.form === 'tail' && isStated
+      ? [{ placed, goal: row.goal, upper: radii?.get(origin) ?? movedValue(row.limit, origin, changes, 1) }]
+      : [];
+  });
+  if (limited.length === 0) return assembled;
+  const planes = tails.known.flatMap(({ goal, slopes }) =>
+    limited.filter((tail) => tail.goal === goal).map((tail) => ({ ...tail, coefficients: slopes })),
+  );
+  return {
+    ...assembled,
+    program: withUpperRows(assembled.program, planes),
+    linear: [...assembled.linear, ...planes.map(({ placed }) => placed)],
+    planes: planes.length,
+  };
+}
+
+/** The same without them. */
+export function withoutPlanes(assembled: Assembled): Assembled {
+  const { program, linear, planes } = assembled;
+  if (planes === 0) return assembled;
+  const count = program.rows.count - planes;
+  return { ...assembled, program: withFirstRows(program, count), linear: linear.slice(0, count), planes: 0 };
 }
 
 /** The program with the bounds and sums of a restriction. */
 function restricted(assembled: Assembled, restriction: Restriction | undefined): Assembled {
   if (restriction === undefined) return assembled;
   const { program, linear } = assembled;
-  const { n, rows } = program;
   const { least, most, sums } = restriction;
-  const coefficients = new Float64Array((rows.count + sums.length) * n);
-  coefficients.set(rows.coefficients);
-  sums.forEach((sum, k) => coefficients.set(sum.coefficients, (rows.count + k) * n));
   return {
     ...assembled,
     program: {
-      ...program,
+      ...withUpperRows(program, sums),
       lower: program.lower.map((bound, i) => Math.max(bound, least[i]!)),
       upper: program.upper.map((bound, i) => Math.min(bound, most[i]!)),
-      rows: {
-        count: rows.count + sums.length,
-        coefficients,
-        lower: Float64Array.of(...rows.lower, ...sums.map(() => -Infinity)),
-        upper: Float64Array.of(...rows.upper, ...sums.map(({ upper }) => upper)),
-        penalty: Float64Array.of(...rows.penalty, ...sums.map(() => Infinity)),
-      },
     },
     linear: [...linear, ...sums.map(() => undefined)],
   };
@@ -129,6 +151,7 @@ function addRow(parts: Parts, placed: PlacedRow, assembly: Assembly): void {
       if (origin.soft !== null && radii?.get(origin) === undefined) break;
       parts.addNorm(placed, radii?.get(origin) ?? movedRadius(row, origin, changes));
       break;
+    case 'tail':
     case 'count':
     case 'threshold':
     case 'concentration':
@@ -151,7 +174,12 @@ export function movedTo(
 }
 
 /** Value of a limit with the changes of its row; `outward` is the way in which it is widened. */
-function movedValue(limit: Limit, origin: Origin, changes: readonly Change[] | undefined, outward: 1 | -1): number {
+export function movedValue(
+  limit: Limit,
+  origin: Origin,
+  changes: readonly Change[] | undefined,
+  outward: 1 | -1,
+): number {
   const own = changes?.filter((change) => change.origin === origin) ?? [];
   if (own.length === 0) return limit.value;
   if (isStuck(limit)) return limit.value + outward * (movedTo(origin, null, own) ?? 0);
@@ -281,6 +309,7 @@ function createParts(n: number): Parts {
         linear: rows.map(({ placed }) => placed),
         kinks: kinks.map(({ placed }) => placed),
         norms: norms.map(({ placed }) => placed),
+        planes: 0,
       };
     },
   };

@@ -256,7 +256,7 @@ export function branchAndBound({
 }
 
 function nodesMaxOf({ rows }: Problem): number {
-  const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm');
+  const isKinked = rows.some(({ row }) => row.form === 'distance' || row.form === 'norm' || row.form === 'tail');
   return isKinked ? NODES_KINKED_MAX : NODES_MAX;
 }
 

@@ -289,6 +289,8 @@ function placedSide({ problem, solution, i, forces }: SideInput, side: RowSide):
       const slope = row.metric === 'covariance' ? metricProduct(problem.metric, offset)[i]! : offset[i]!;
       return [{ side, coefficient: slope / side.value, force }];
     }
+    case 'tail':
+      return [{ side, coefficient: null, force: forceOf((placed) => placed === side.placed) }];
     case 'count':
       return row.members.includes(i) ? [{ side, coefficient: null, force: 0 }] : [];
     case 'threshold':

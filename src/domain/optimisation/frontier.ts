@@ -5,6 +5,7 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { assembleProgram, type Restriction } from './assemble.js';
+import { addCuts } from './curved-rows.js';
 import type { Problem } from './problem.js';
 import { withoutDust } from './solve-convex.js';
 
@@ -110,16 +111,45 @@ export function pointAt(
   };
 }
 
+/** Frontiers traced with more and more planes below tails. */
+const PLANES_MAX = 100;
+
+/**
+ * What is traced with the planes that are known below tails, and again with those that its portfolios add.
+ * @param trace  null where there is nothing.
+ */
+export function withinTails<T>(
+  problem: Problem,
+  restriction: Restriction | undefined,
+  trace: (program: Program) => { readonly found: T; readonly weights: readonly Float64Array[] } | null,
+): T | null {
+  const assembly = { withTracking: true, restriction };
+  for (let round = 0; round < PLANES_MAX; round++) {
+    const traced = trace(assembleProgram(problem, assembly).program);
+    if (traced === null) return null;
+    const { found, weights } = traced;
+    if (!weights.map((each) => addCuts(problem, assembly, each)).includes(true)) return found;
+  }
+  return null;
+}
+
 /** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
-export function frontierOf({
-  solver,
-  problem,
-  means,
-  riskFreeRate,
-  restriction,
-  points: count,
-}: FrontierInput): Frontier | null {
-  const { program: base } = assembleProgram(problem, { withTracking: true, restriction });
+export function frontierOf(input: FrontierInput): Frontier | null {
+  return withinTails(input.problem, input.restriction, (program) => {
+    const found = frontierIn(program, input);
+    return (
+      found && {
+        found,
+        weights: [...found.points, ...(found.tangency ? [found.tangency] : [])].map(({ weights }) => weights),
+      }
+    );
+  });
+}
+
+function frontierIn(
+  base: Program,
+  { solver, problem, means, riskFreeRate, points: count }: FrontierInput,
+): Frontier | null {
   const traced = tracedFrontier(solver, base, means, count);
   if (traced === null) return null;
   const { targets, solved, at } = traced;

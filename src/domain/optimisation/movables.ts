@@ -92,6 +92,7 @@ function limitsOf(row: ProgramRow): SidedLimit[] {
       ];
     case 'distance':
     case 'norm':
+    case 'tail':
       // A larger radius gives way, whichever side of the parameter that is.
       return [{ limit: row.limit, side: 'upper' }];
     default:

@@ -8,8 +8,10 @@ import { isStuck, type Limit, type NonConvexRow, type ProgramRow } from '../cons
 import type { ConstraintRow } from '../documents/index-document.js';
 import type { Goal, TradeCosts } from '../objectives/goal.js';
 import { TRACKING, type Objective } from '../objectives/objective.js';
+import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import type { Robustness } from '../objectives/robustness.js';
 import { metricProduct } from './metric-product.js';
+import { createTailCuts, type TailCuts } from './tail-cuts.js';
 
 /** Where a row of the problem comes from, and how it is spoken of. */
 export interface Origin {
@@ -67,10 +69,12 @@ export interface ProblemInput {
   readonly costs?: TradeCosts | null;
   /** What may be true instead of the estimates; null takes them as they are. */
   readonly robustness?: Robustness | null;
-  /** Simple returns of the names over the last sessions, [T x N]; absent where the objective needs none. */
-  readonly scenarios?: (sessions: number | null) => Float64Array;
+  /** Simple returns of the names by scenario, [T x N]; absent where objective and rows need none. */
+  readonly scenarios?: (terms: ScenarioTerms) => Float64Array;
   /** What factors matrices for objectives that solve for something first; plain loops unless given. */
   readonly algebra?: DenseAlgebra;
+  /** Tails of rows, of a problem that differs in nothing else; made anew unless given. */
+  readonly tails?: TailCuts;
   /** Positions of names that may not be held, whatever the rows say. */
   readonly excluded?: readonly number[];
   /** Sentences said before. */
@@ -93,6 +97,8 @@ export interface Problem {
   readonly rows: readonly PlacedRow[];
   /** One origin per client's row and implicit row, in the same order. */
   readonly origins: readonly Origin[];
+  /** The tails that rows limit. */
+  readonly tails: TailCuts;
   readonly warnings: readonly string[];
   /** The problem a client gets who writes other parameters into some rows, with others widened. */
   withParameters(changes: readonly ParameterChange[]): Problem;
@@ -110,7 +116,8 @@ export interface ParameterChange {
 /** Expands the client's rows and adds the full-investment defaults. */
 export function createProblem(input: ProblemInput): Problem {
   const warnings: string[] = [...(input.warnings ?? [])];
-  const context = contextOf(input, warnings);
+  const tails = input.tails ?? createTailCuts(input.identifiers.length, scenariosOf(input, 'rows of the problem'));
+  const context = contextOf(input, tails, warnings);
   const rows: PlacedRow[] = [];
   const origins: Origin[] = [];
   const place = (origin: Origin, expanded: readonly ProgramRow[]) => {
@@ -153,10 +160,11 @@ export function createProblem(input: ProblemInput): Problem {
     expectedReturns,
     rows,
     origins,
+    tails,
     warnings,
-    without: ({ index: left }) => createProblem({ ...input, rows: input.rows.filter((_, row) => row !== left) }),
+    without: ({ index: left }) => createProblem({ ...input, tails, rows: input.rows.filter((_, row) => row !== left) }),
     withParameters: (changes) =>
-      withWidths(createProblem({ ...input, rows: changedRows(input.rows, changes) }), changes),
+      withWidths(createProblem({ ...input, tails, rows: changedRows(input.rows, changes) }), changes),
   };
 }
 
@@ -166,10 +174,16 @@ interface Stated {
   readonly warnings: string[];
 }
 
-function goalOf(
-  { identifiers, index, metric, datapoints, expectedReturns, scenarios, algebra = plainAlgebra }: ProblemInput,
-  { objective: { entry, params }, rows, warnings }: Stated,
-): Goal {
+/** The scenarios of a problem. @param who asks for them, where there are none */
+function scenariosOf({ scenarios }: ProblemInput, who: string): (terms: ScenarioTerms) => Float64Array {
+  if (scenarios !== undefined) return scenarios;
+  return () => {
+    throw new Error(`the ${who} were not given the scenarios that they need`);
+  };
+}
+
+function goalOf(input: ProblemInput, { objective: { entry, params }, rows, warnings }: Stated): Goal {
+  const { identifiers, index, metric, datapoints, expectedReturns, algebra = plainAlgebra } = input;
   return entry.toGoal(params, {
     identifiers,
     index,
@@ -182,10 +196,7 @@ function goalOf(
         throw new Error(`the objective ${entry.type} was not given the expected returns it needs`);
       return expectedReturns;
     },
-    scenarios(sessions) {
-      if (scenarios === undefined) throw new Error(`the objective ${entry.type} was not given the scenarios it needs`);
-      return scenarios(sessions);
-    },
+    scenarios: scenariosOf(input, `weights of the objective ${entry.type}`),
     warn: (message) => warnings.push(message),
   });
 }
@@ -297,7 +308,8 @@ function defaultsOf({ rows, identifiers }: ProblemInput): Default[] {
   return defaults;
 }
 
-function contextOf({ identifiers, index, previous, metric, datapoints }: ProblemInput, warnings: string[]): RowContext {
+function contextOf(input: ProblemInput, tails: TailCuts, warnings: string[]): RowContext {
+  const { identifiers, index, previous, metric, datapoints } = input;
   let product: Float64Array | undefined;
   return {
     ...datapoints,
@@ -306,6 +318,7 @@ function contextOf({ identifiers, index, previous, metric, datapoints }: Problem
     reference: (reference: Reference) => (reference === 'index' || previous === null ? index : previous.weights),
     outside: (reference: Reference) => (reference === 'index' || previous === null ? 0 : previous.outside),
     covarianceTimesIndex: () => (product ??= metricProduct(metric, index)),
+    tail: tails.goal,
     warn: (message) => warnings.push(message),
   };
 }

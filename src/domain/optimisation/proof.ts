@@ -7,6 +7,7 @@ import {
 import { normForce } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { addCuts } from './curved-rows.js';
 import { assembleProgram, type Assembled, type Assembly } from './assemble.js';
 import { labelOf, type Origin, type PlacedRow, type Problem } from './problem.js';
 
@@ -43,14 +44,22 @@ export function findConflict(solver: Solver, problem: Problem): Conflict | null 
 
 /** Proof that the rows of an assembly cannot hold together, null when they can. */
 export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
-  const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
-  const { program } = assembled;
   const { includes = () => true } = assembly;
-  const crossed = crossedName(program);
-  if (crossed !== null) return { assembled, includes, certificate: null, crossed };
-  const { certificate } = leastViolation(solver, program);
-  return certificate === null ? null : { assembled, includes, certificate, crossed: null };
+  for (let round = 0; round < PLANES_MAX; round++) {
+    const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
+    const { program } = assembled;
+    const crossed = crossedName(program);
+    if (crossed !== null) return { assembled, includes, certificate: null, crossed };
+    const { certificate, x } = leastViolation(solver, program);
+    if (certificate !== null) return { assembled, includes, certificate, crossed: null };
+    // What holds with the planes that are known below tails may not with those that touch them here.
+    if (!addCuts(problem, assembly, x)) return null;
+  }
+  return null;
 }
+
+/** Programmes with more and more planes below tails. */
+const PLANES_MAX = 200;
 
 /**
  * How far a proof is from losing its force in another assembly of the same rows: zero or less, and it proves nothing

@@ -61,6 +61,7 @@ function parametersOf(row: ProgramRow, side: RowSide['side']): readonly string[]
       return ofLimit(side === 'upper' ? row.upper : row.lower);
     case 'distance':
     case 'norm':
+    case 'tail':
       return ofLimit(row.limit);
     case 'count':
       return [side === 'upper' ? 'maximum' : 'minimum'];

@@ -2,7 +2,8 @@ import { dot } from '../dot.js';
 import { lagrangianSlopes } from '#kernels/optimisation/program/slopes.js';
 import type { LinearRow, NameRow } from '../constraints/program-row.js';
 import { labelOf, type PlacedRow, type Problem } from './problem.js';
-import { normOf, type ConvexSolution } from './solve-convex.js';
+import { measureOf, normOf } from './curved-rows.js';
+import type { ConvexSolution } from './solve-convex.js';
 
 /** One side of a row at a solution. */
 export interface RowSide {
@@ -69,6 +70,8 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
     ofName.set(placed, price);
   }
   const multiplierOf = (placed: PlacedRow): number => {
+    if (placed.row.form === 'tail')
+      return assembled.linear.reduce((sum, own, r) => (own === placed ? sum + point.rowMultipliers[r]! : sum), 0);
     const r = assembled.linear.indexOf(placed);
     if (r >= 0) return point.rowMultipliers[r]!;
     const k = assembled.kinks.indexOf(placed);
@@ -93,6 +96,8 @@ function pricesOf(problem: Problem, { assembled, answer, weights, priceScale }: 
       }
       case 'distance':
         return side === 'upper' ? zero(-2 * multiplierOf(placed)) : 0;
+      case 'tail':
+        return side === 'upper' ? zero(-multiplierOf(placed)) : 0;
       case 'norm': {
         if (side !== row.side) return 0;
         return zero(-multiplierOf(placed) * row.limit.value * row.limit.slope);
@@ -140,6 +145,8 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
     }
     case 'distance':
       return [side('upper', distanceOf(row.reference, weights) + row.fixed / 2, row.limit.value)];
+    case 'tail':
+      return [side('upper', measureOf(problem, row, weights), row.limit.value)];
     case 'norm': {
       const radius = normOf(problem, row, weights);
       if (row.side === 'upper') return [side('upper', radius, row.limit.value)];

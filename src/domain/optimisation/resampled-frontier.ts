@@ -5,8 +5,7 @@ import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 import { LIMITS } from '../limits.js';
 import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
-import { assembleProgram } from './assemble.js';
-import { pointAt, tracedFrontier, type FrontierInput, type FrontierPoint } from './frontier.js';
+import { pointAt, tracedFrontier, withinTails, type FrontierInput, type FrontierPoint } from './frontier.js';
 import { withoutDust } from './solve-convex.js';
 
 /** How often a frontier is drawn again. */
@@ -53,9 +52,8 @@ export interface ResampledInput extends Omit<FrontierInput, 'riskFreeRate'> {
 export function resampledFrontier(input: ResampledInput): ResampledFrontier | null {
   const { solver, algebra, problem, means, restriction, points: count, resampling, report } = input;
   const { draws, seed, sessions } = resampling;
-  const { program } = assembleProgram(problem, { withTracking: true, restriction });
   const periods = LIMITS.PERIODS_PER_YEAR;
-  const { n } = program;
+  const n = problem.index.length;
   const returns = createReturnDraws(algebra, {
     metric: problem.metric,
     means: means.map((mean) => mean / periods),
@@ -67,11 +65,15 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
     report?.(draw / draws);
     const panel = returns.draw(counterRandom({ seed, stream: draw }), sessions, null);
     const moments = momentsOf(algebra, panel, sessions, n);
-    const traced = tracedFrontier(solver, withCovariance(program, moments.metric), moments.means, count);
-    if (traced === null) continue;
-    sums ??= traced.solved.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
+    const drawn = withinTails(problem, restriction, (program) => {
+      const traced = tracedFrontier(solver, withCovariance(program, moments.metric), moments.means, count);
+      const found = traced?.solved.map(({ x }) => withoutDust(x));
+      return found === undefined ? null : { found, weights: found };
+    });
+    if (drawn === null) continue;
+    sums ??= drawn.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
     known++;
-    traced.solved.forEach(({ x }, rank) => addTo(sums![rank]!, withoutDust(x), known));
+    for (const [rank, weights] of drawn.entries()) addTo(sums[rank]!, weights, known);
   }
   if (sums === undefined) return null;
   return {

@@ -49,14 +49,14 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
   const relaxed = solveConvex(solvers.solver, problem, options);
   if (relaxed === undefined) return { kind: 'unsolved' };
   if (rows.every((row) => holds(row, relaxed.weights)))
-    return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.objective } };
+    return { kind: 'solved', solution: { ...relaxed, isHeuristic: false, bound: relaxed.bound } };
   const base = assembleProgram(problem, options);
   const restricted = { includes: options.includes, changes: options.changes, base };
   const search = createSearch(solvers, { problem, rows, options: restricted, short: shortSide(relaxed.weights) });
   const isAnyEnough = options.wanted === 'any';
   const found = search.from(startsOf(problem, rows, relaxed), isAnyEnough);
   if (isAnyEnough && found !== undefined)
-    return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.objective } };
+    return { kind: 'solved', solution: { ...found, isHeuristic: true, bound: relaxed.bound } };
   const { lower, upper } = relaxed.assembled.program;
   const eligible = upper.reduce((count, bound, i) => count + (bound > 0 || lower[i]! < 0 ? 1 : 0), 0);
   if (eligible <= EXACT_NAMES_MAX) {
@@ -93,7 +93,7 @@ export function solveProblem(solvers: Solvers, problem: Problem, options: Search
     solution: {
       ...found,
       isHeuristic: true,
-      bound: relaxed.objective,
+      bound: relaxed.bound,
       iterations: relaxed.iterations + search.iterations(),
     },
   };

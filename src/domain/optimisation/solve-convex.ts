@@ -1,10 +1,9 @@
-import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
+import { IDLE, type ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { metricSquare } from '#kernels/optimisation/program/metric.js';
-import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
-import type { NormRow } from '../constraints/program-row.js';
-import { assembleProgram, isTracking, movedRadius, type Assembled, type Assembly } from './assemble.js';
+import { assembleProgram, isTracking, withoutPlanes, type Assembled, type Assembly } from './assemble.js';
+import { addCuts, excessOf, isCurve, largestOf, measureOf, parameterAt, type PlacedCurve } from './curved-rows.js';
 import { isPureTracking } from '../objectives/goal.js';
 import { goalValue } from './goals/goal-value.js';
 import { pricesOf } from './goals/prices.js';
@@ -16,6 +15,8 @@ export interface ConvexSolution {
   readonly weights: Float64Array;
   /** The objective as it is made small, costs included, without the tie-breaking term and penalties. */
   readonly objective: number;
+  /** What no weights within the convex rows can better: the objective, less what the proof of a tail leaves open. */
+  readonly bound: number;
   /** The same with the price of every violated soft row: what choices of names are compared by. */
   readonly value: number;
   /** The rows, and as its programme the one whose conditions of optimality the answer meets. */
@@ -33,30 +34,30 @@ export interface ConvexOptions extends Assembly {
   readonly effort?: 'quick' | 'thorough';
 }
 
-/** Excess of a norm over its limit that still counts as held, relative to 1 + the limit. */
-const NORM_TOLERANCE = 1e-9;
+/** Programmes with more and more planes below tails; five to thirty are usual. */
+const PLANES_MAX = 400;
 
-/** Halvings and secant steps in the search for the radius at which a soft norm costs what it saves. */
-const RADIUS_STEPS = 60;
+/** Halvings in the search for the limit at which a soft row costs what it saves. */
+const LIMIT_STEPS = 60;
 
 /**
- * Solves the convex rows of a problem: first without its norms, since most never bind, then with those that were
- * exceeded.
+ * Solves the convex rows of a problem: first without its curves, lengths and tails, since most never bind, then with
+ * those that were exceeded.
  * @returns undefined when no answer was found: the rows cannot hold together, or the solver failed.
  */
 export function solveConvex(solver: Solver, problem: Problem, options: ConvexOptions = {}): ConvexSolution | undefined {
   const isChecked = isCheckedOnly(problem);
-  const free = attempt(solver, problem, { ...options, withNorms: false });
-  // Where nothing else bounds the weights, a linear objective has an answer with its norms alone.
+  const free = attempt(solver, problem, { ...options, withCurves: false });
+  // Where nothing else bounds the weights, a linear objective has an answer with its curves alone.
   if (free === undefined)
-    return isLinear(problem) ? attempt(solver, problem, { ...options, withNorms: true }) : undefined;
-  const exceeded = exceededNorms(problem, free.weights, options);
+    return isLinear(problem) ? attempt(solver, problem, { ...options, withCurves: true }) : undefined;
+  const exceeded = exceededCurves(problem, free.weights, options);
   if (exceeded.some(isChecked)) return undefined; // The least tracking error is above its limit.
   if (exceeded.length === 0) return free;
-  const hard = attempt(solver, problem, { ...options, withNorms: true, iterations: free.iterations });
+  const hard = attempt(solver, problem, { ...options, withCurves: true, iterations: free.iterations });
   const soft = exceeded.filter(({ origin }) => origin.soft !== null);
   const solution = soft.length === 0 ? hard : widenSoft(solver, problem, options, soft, free);
-  return solution === undefined || exceededNorms(problem, solution.weights, options).some(isChecked)
+  return solution === undefined || exceededCurves(problem, solution.weights, options).some(isChecked)
     ? undefined
     : solution;
 }
@@ -71,27 +72,49 @@ function isCheckedOnly({ goal, index, costs }: Problem): (placed: PlacedRow) => 
 }
 
 interface Attempt extends ConvexOptions {
-  readonly withNorms: boolean;
+  readonly withCurves: boolean;
   readonly iterations?: number;
 }
 
+/** Solves with the planes that are known below tails, and again with those that the answer adds. */
 function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
+  let warm = options.warm;
+  let iterations = options.iterations ?? 0;
+  for (let round = 0; round < PLANES_MAX; round++) {
+    const found = solveRows(solver, problem, { ...options, warm, iterations });
+    if (found === undefined || !options.withCurves || !addCuts(problem, options, found.weights)) return found;
+    warm = withIdleRows(found, assembleProgram(problem, options).program.rows.count);
+    iterations = found.iterations;
+  }
+  return undefined;
+}
+
+/** The active set of an answer for a programme with further rows at its end. */
+function withIdleRows({ answer: { state } }: ConvexSolution, count: number): ActiveState {
+  const rows = new Int8Array(count).fill(IDLE);
+  rows.set(state.rows);
+  return { ...state, rows };
+}
+
+function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSolution | undefined {
   const { goal, index, costs } = problem;
   const isPure = isPureTracking(goal, index, costs);
-  const assembled = assembleProgram(problem, { ...options, withTracking: !isPure || options.withTracking === true });
-  const rows: Program = options.withNorms ? assembled.program : { ...assembled.program, norms: [] };
+  const whole = assembleProgram(problem, { ...options, withTracking: !isPure || options.withTracking === true });
+  const assembled = options.withCurves ? whole : withoutCurves(whole);
+  const rows = assembled.program;
   const { warm, effort } = options;
   const found = solveGoal(solver, problem, rows, { warm, effort, charge: chargeOf(problem, options.radii) });
   if (found === undefined) return undefined;
-  const { program, answer, priceScale, penaltyScale } = found;
+  const { program, answer, priceScale, penaltyScale, open = 0 } = found;
   const weights = withoutDust(answer.point.x);
   const priced = pricedViolations(problem, assembled, weights, options);
   const objective = isPure ? trackingVariance(problem, weights) : goalValue(problem, weights);
   return {
     weights,
     objective,
+    bound: objective - open,
     value: isPure ? objective + priced : goalValue(problem, weights, priced),
-    assembled: { ...assembled, program, norms: options.withNorms ? assembled.norms : [] },
+    assembled: { ...assembled, program },
     priceScale,
     penaltyScale,
     answer,
@@ -99,29 +122,36 @@ function attempt(solver: Solver, problem: Problem, options: Attempt): ConvexSolu
   };
 }
 
-/** What soft norms cost at the radii they were widened to. */
+function withoutCurves(assembled: Assembled): Assembled {
+  const linear = withoutPlanes(assembled);
+  return { ...linear, program: { ...linear.program, norms: [] }, norms: [] };
+}
+
+/** What soft curves cost at the limits they were widened to. */
 function chargeOf({ rows }: Problem, radii: ReadonlyMap<Origin, number> | undefined): number {
   if (radii === undefined) return 0;
   let total = 0;
-  for (const { origin, row } of rows) {
-    const radius = radii.get(origin);
-    if (row.form !== 'norm' || radius === undefined) continue;
-    total += (origin.soft ?? 0) * Math.abs(row.parameterOf(radius) - row.parameterOf(row.limit.value));
+  for (const placed of rows) {
+    const most = radii.get(placed.origin);
+    if (most !== undefined && isCurve(placed)) total += priceBetween(placed, placed.row.limit.value, most);
   }
   return total;
+}
+
+/** What a soft curve costs at a measure above its limit. */
+function priceBetween({ origin, row }: PlacedCurve, most: number, measure: number): number {
+  return (origin.soft ?? 0) * Math.abs(parameterAt(row, measure) - parameterAt(row, most));
 }
 
 /** What the violations of soft rows cost, those of limits on the tracking error aside. */
 function pricedViolations(problem: Problem, { program }: Assembled, weights: Float64Array, options: Assembly): number {
   const isChecked = isCheckedOnly(problem);
   let total = pricesOf(program, weights);
-  for (const placed of normRows(problem, options)) {
-    const row = placed.row as NormRow; // normRows gives no others.
-    const { soft } = placed.origin;
-    if (soft === null || isChecked(placed)) continue;
-    const length = normOf(problem, row, weights);
-    const radius = movedRadius(row, placed.origin, options.changes);
-    if (length > radius) total += soft * Math.abs(row.parameterOf(length) - row.parameterOf(radius));
+  for (const placed of curvesIn(problem, options)) {
+    if (placed.origin.soft === null || isChecked(placed)) continue;
+    const measure = measureOf(problem, placed.row, weights);
+    const most = largestOf(placed, { changes: options.changes });
+    if (measure > most) total += priceBetween(placed, most, measure);
   }
   return total;
 }
@@ -152,63 +182,44 @@ export function withoutDust(x: Float64Array): Float64Array {
   return x.map((value) => (Math.abs(value) < DUST ? 0 : value * scale));
 }
 
-function normRows(problem: Problem, { includes }: Assembly): PlacedRow[] {
-  return problem.rows.filter(({ origin, row }) => row.form === 'norm' && includes?.(origin) !== false);
+function curvesIn(problem: Problem, { includes }: Assembly): PlacedCurve[] {
+  return problem.rows.filter(isCurve).filter(({ origin }) => includes?.(origin) !== false);
 }
 
 /**
- * Norms above their limits; soft limits on the tracking error change nothing and never count where that alone is
+ * Curves above their limits; soft limits on the tracking error change nothing and never count where that alone is
  * minimised.
  */
-function exceededNorms(problem: Problem, weights: Float64Array, options: Assembly): PlacedRow[] {
+function exceededCurves(problem: Problem, weights: Float64Array, { includes, changes }: ConvexOptions): PlacedCurve[] {
   const isChecked = isCheckedOnly(problem);
-  return normRows(problem, options).filter(
-    (placed) => !(isChecked(placed) && placed.origin.soft !== null) && excessOf(problem, placed, weights, options) > 0,
+  return curvesIn(problem, { includes }).filter(
+    (placed) =>
+      !(isChecked(placed) && placed.origin.soft !== null) && excessOf(problem, placed, weights, { changes }) > 0,
   );
 }
 
-/** How far a norm is above its limit, zero within rounding. */
-function excessOf(problem: Problem, placed: PlacedRow, weights: Float64Array, { changes }: Assembly): number {
-  const row = placed.row as NormRow; // normRows gives no others.
-  const radius = movedRadius(row, placed.origin, changes);
-  const excess = normOf(problem, row, weights) - radius;
-  return excess > NORM_TOLERANCE * (1 + radius) ? excess : 0;
-}
-
-/** Root of (w - c)' M (w - c). */
-export function normOf(
-  { metric }: Pick<Problem, 'metric'>,
-  { centre, metric: kind }: NormRow,
-  weights: Float64Array,
-): number {
-  const offset = centre === null ? weights : weights.map((weight, i) => weight - centre[i]!);
-  if (kind === 'covariance') return Math.sqrt(Math.max(0, metricSquare(metric, offset)));
-  return Math.sqrt(offset.reduce((sum, value) => sum + value * value, 0));
-}
-
-/** Widens each exceeded soft norm until a further unit would save what its violation costs. */
+/** Widens each exceeded soft curve until a further unit would save what its violation costs. */
 function widenSoft(
   solver: Solver,
   problem: Problem,
   options: ConvexOptions,
-  soft: readonly PlacedRow[],
+  soft: readonly PlacedCurve[],
   free: ConvexSolution,
 ): ConvexSolution | undefined {
   const radii = new Map<Origin, number>();
   let solution: ConvexSolution | undefined = free;
   for (const placed of soft) {
-    const row = placed.row as NormRow; // Exceeded norms.
-    let narrow = row.limit.value;
-    let wide = normOf(problem, row, free.weights);
-    const at = (radius: number) =>
-      attempt(solver, problem, { ...options, withNorms: true, radii: new Map([...radii, [placed.origin, radius]]) });
+    let narrow = placed.row.limit.value;
+    let wide = measureOf(problem, placed.row, free.weights);
+    const at = (most: number) =>
+      attempt(solver, problem, { ...options, withCurves: true, radii: new Map([...radii, [placed.origin, most]]) });
     const hard = at(narrow);
     if (hard !== undefined && priceOf(hard, placed, narrow) <= placed.origin.soft! * hard.penaltyScale) {
       radii.set(placed.origin, narrow);
       solution = hard;
       continue;
     }
-    for (let step = 0; step < RADIUS_STEPS && wide - narrow > 1e-14 * wide; step++) {
+    for (let step = 0; step < LIMIT_STEPS && wide - narrow > 1e-14 * wide; step++) {
       const middle = (narrow + wide) / 2;
       const tried = at(middle);
       if (tried !== undefined && priceOf(tried, placed, middle) <= placed.origin.soft! * tried.penaltyScale) {
@@ -221,12 +232,17 @@ function widenSoft(
   return solution;
 }
 
-/** What a unit of the client's parameter would save at a radius, in the programme's terms. */
-function priceOf({ assembled, answer }: ConvexSolution, placed: PlacedRow, radius: number): number {
-  const row = placed.row as NormRow; // Norm rows only.
-  const multiplier = answer.point.normMultipliers[assembled.norms.indexOf(placed)] ?? 0;
-  const parameter = row.parameterOf(radius);
+/** What a unit of the client's parameter would save at a limit, in the programme's terms. */
+function priceOf({ assembled, answer }: ConvexSolution, { origin, row }: PlacedCurve, most: number): number {
+  if (row.form === 'tail')
+    return assembled.linear.reduce(
+      (sum, own, r) => (own?.origin === origin ? sum + answer.point.rowMultipliers[r]! : sum),
+      0,
+    );
+  const own = assembled.norms.findIndex((norm) => norm.row === row);
+  const multiplier = answer.point.normMultipliers[own] ?? 0;
+  const parameter = row.parameterOf(most);
   const step = 1e-6 * Math.max(Math.abs(parameter), 1e-6);
   const slope = (row.radiusOf(parameter + step) - row.radiusOf(parameter - step)) / (2 * step);
-  return multiplier * radius * Math.abs(slope);
+  return multiplier * most * Math.abs(slope);
 }

@@ -1,5 +1,6 @@
 import { factorMetric, metricDiagonal } from '#kernels/optimisation/program/metric.js';
 import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { findConstraintClass } from '../constraints/catalogue.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { objectiveOf, returnsOf, type CostsSpec, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { LIMITS } from '../limits.js';
@@ -10,6 +11,8 @@ import type { CrossSection } from '../rules/datapoints/cross-section.js';
 import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Scenarios } from './scenario-returns.js';
+import type { DrawAlgebra } from '../simulation/draw-returns.js';
+import { createDrawnScenarios } from './drawn-scenarios.js';
 import { datapointsOf } from './datapoints.js';
 import { createProblem, type PreviousWeights, type Problem } from './problem.js';
 
@@ -35,7 +38,7 @@ export interface StatedInput {
   readonly held: HeldWeights | null;
   readonly risk: RiskEstimate;
   readonly cross: CrossSection;
-  readonly algebra: DenseAlgebra;
+  readonly algebra: DenseAlgebra & DrawAlgebra;
 }
 
 /**
@@ -47,7 +50,7 @@ export function statedProblem(input: StatedInput): Problem {
   const objective = objectiveOf(spec.objective);
   const returns = returnsOf(spec);
   const warnings: string[] = [];
-  const scenarios = scenariosFor(objective, risk, warnings);
+  const scenarios = scenariosFor(objective, rows, risk, warnings);
   const expectedReturns =
     returns === null
       ? null
@@ -71,14 +74,14 @@ export function statedProblem(input: StatedInput): Problem {
     robustness: robustnessOf(spec, risk),
     costs: costsOf(spec.costs, held ?? { weights: index, leavers: [] }),
     algebra,
-    ...(scenarios === null ? {} : { scenarios: () => scenarios.returns }),
+    scenarios: createDrawnScenarios({ algebra, risk, expectedReturns }),
     warnings,
     // Without an estimate the mean variance stands for a name's: enough to keep it at its index weight, not to choose
     // it by.
     excluded:
       objective.entry.type === TRACKING.entry.type
         ? []
-        : uncoveredNames([risk.coverage, ...(scenarios === null ? [] : [scenarios.coverage])], columns),
+        : uncoveredNames([risk.coverage, ...scenarios.map(({ coverage }) => coverage)], columns),
   });
 }
 
@@ -87,13 +90,31 @@ function uncoveredNames(coverages: readonly Coverage[], columns: Int32Array): nu
   return Array.from(columns.keys()).filter((place) => coverages.some(({ excluded }) => excluded.has(columns[place]!)));
 }
 
-/** The scenarios that an objective asks for, null for one that needs none. */
-function scenariosFor({ params }: Objective, { scenarios }: RiskEstimate, warnings: string[]): Scenarios | null {
-  if (!('scenarios' in params)) return null;
-  const found = scenarios(params['scenarios'] as number | null); // Of the parameters of a tail.
-  const { size } = found.coverage.excluded;
-  if (size > 0) warnings.push(`${size} names have too short a history for the scenarios; they are left out.`);
-  return found;
+/** Coverage of the historical scenarios that an objective and rows ask for. */
+function scenariosFor(
+  { params }: Objective,
+  rows: readonly ConstraintRow[],
+  { scenarios }: RiskEstimate,
+  warnings: string[],
+): Scenarios[] {
+  const asked = new Set([...('scenarios' in params ? [params] : []), ...rows.flatMap(tailOf)].flatMap(sessionsOf));
+  return [...asked].map((sessions) => {
+    const found = scenarios(sessions);
+    const { size } = found.coverage.excluded;
+    if (size > 0) warnings.push(`${size} names have too short a history for the scenarios; they are left out.`);
+    return found;
+  });
+}
+
+/** Parameters of a row that measures scenarios. */
+function tailOf({ type, params }: ConstraintRow): Readonly<Record<string, unknown>>[] {
+  return findConstraintClass(type)?.readsScenarios === true ? [params] : [];
+}
+
+/** Historical returns that valid parameters ask for, null for those of the window; none for draws from the risk model. */
+function sessionsOf({ scenarios, source }: Readonly<Record<string, unknown>>): (number | null)[] {
+  if (source === 'normal' || source === 'student') return [];
+  return [(scenarios as number | null | undefined) ?? null];
 }
 
 /** The sets of a spec in the terms of a solver: standard errors of means over the sessions that they are known from. */

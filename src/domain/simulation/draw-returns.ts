@@ -41,22 +41,31 @@ export function createReturnDraws(algebra: DrawAlgebra, { metric, means, periods
   const own = metric.form === 'factor' ? metric.specific.map((value) => Math.sqrt(Math.max(value, 0))) : null;
   return {
     draw(random, count, degrees) {
-      const common = new Float64Array(count * inner);
       const out = new Float64Array(count * n);
-      const specific = own === null ? null : new Float64Array(count * n);
-      const lengths = new Float64Array(count).fill(scale);
-      for (let t = 0; t < count; t++) {
-        for (let f = 0; f < inner; f++) common[t * inner + f] = random.normal();
-        if (specific !== null) for (let i = 0; i < n; i++) specific[t * n + i] = own![i]! * random.normal();
-        if (degrees !== null) lengths[t] = scale * Math.sqrt((degrees - 2) / chiSquare(random, degrees));
-      }
-      if (inner > 0) algebra.gemm({ rows: count, inner, columns: n, transposeB: true }, common, root, out);
-      for (let t = 0, e = 0; t < count; t++)
-        for (let i = 0; i < n; i++, e++) out[e] = means[i]! + lengths[t]! * (out[e]! + (specific?.[e] ?? 0));
+      for (let from = 0; from < count; from += CHUNK)
+        drawInto(random, degrees, out.subarray(from * n, Math.min(from + CHUNK, count) * n));
       return out;
     },
   };
+
+  function drawInto(random: CounterRandom, degrees: number | null, out: Float64Array): void {
+    const count = out.length / n;
+    const common = new Float64Array(count * inner);
+    const specific = own === null ? null : new Float64Array(count * n);
+    const lengths = new Float64Array(count).fill(scale);
+    for (let t = 0; t < count; t++) {
+      for (let f = 0; f < inner; f++) common[t * inner + f] = random.normal();
+      if (specific !== null) for (let i = 0; i < n; i++) specific[t * n + i] = own![i]! * random.normal();
+      if (degrees !== null) lengths[t] = scale * Math.sqrt((degrees - 2) / chiSquare(random, degrees));
+    }
+    if (inner > 0) algebra.gemm({ rows: count, inner, columns: n, transposeB: true }, common, root, out);
+    for (let t = 0, e = 0; t < count; t++)
+      for (let i = 0; i < n; i++, e++) out[e] = means[i]! + lengths[t]! * (out[e]! + (specific?.[e] ?? 0));
+  }
 }
+
+/** Rows that are multiplied at once. */
+const CHUNK = 4096;
 
 function chiSquare(random: CounterRandom, degrees: number): number {
   let total = 0;

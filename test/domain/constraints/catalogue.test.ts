@@ -17,6 +17,8 @@ Turnover | ineq fraction yes | limit! reference="index"
 TradeSize | ineq fraction yes | upper! reference="index"
 TrackingError | ineq fraction yes | limit!
 Volatility | ineq fraction yes | limit!
+CVaR | ineq fraction yes | limit! confidence=0.95 scenarios=null source="historical" draws=5000 block=21 degrees_of_freedom=5 seed=0
+CDaR | ineq fraction yes | limit! confidence=0.95 scenarios=null
 ActiveShare | ineq fraction yes | limit!
 EffectiveNumber | ineq count yes | minimum!
 FactorExposure | ineq value yes | field! lower=null upper=null standardise=true active=false

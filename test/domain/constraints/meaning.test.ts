@@ -129,7 +129,7 @@ function problemValues({ rows }: Problem): number[] {
 }
 
 /** Classes whose own tests are below, or in a file of their own. */
-const ELSEWHERE = ['ActiveShare', 'TrackingError'];
+const ELSEWHERE = ['ActiveShare', 'TrackingError', 'CVaR', 'CDaR'];
 
 test('every convex class has a meaning', () => {
   const convex = CONSTRAINT_CLASSES.flatMap(({ type, convex: isConvex }) => (isConvex ? [type] : []));

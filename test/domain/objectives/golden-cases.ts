@@ -33,7 +33,7 @@ export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAns
   const n = golden.index.length;
   const previous = Float64Array.from(golden.previous);
   const objective = objectiveOf({ type, ...params });
-  const costs = costsWith(type, objective.entry.takesImpact, golden.costs);
+  const costs = costsWith(type, golden.costs);
   return createProblem({
     identifiers: golden.index.map((_, i) => `N${String(i).padStart(2, '0')}`),
     index: Float64Array.from(golden.index),
@@ -52,8 +52,7 @@ export function goldenProblem(golden: GoldenCase, { type, ...params }: GoldenAns
   });
 }
 
-/** Costs as make.py has them: none for budgets of risk, no impact where the objective takes none. */
-function costsWith(type: string, takesImpact: boolean, costs: GoldenCase['costs']): GoldenCase['costs'] {
-  if (costs === null || type === 'risk_parity') return null;
-  return takesImpact ? costs : { ...costs, impact: 0 };
+/** Costs as make.py has them: none for budgets of risk. */
+function costsWith(type: string, costs: GoldenCase['costs']): GoldenCase['costs'] {
+  return type === 'risk_parity' ? null : costs;
 }

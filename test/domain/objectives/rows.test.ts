@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { metricMatrix } from '#kernels/optimisation/program/metric.js';
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
-import { findObjectiveClass, OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
+import { OBJECTIVE_CLASSES } from '#domain/objectives/catalogue.js';
 import { goalValue } from '#domain/optimisation/goals/goal-value.js';
 import { rowSides } from '#domain/optimisation/report.js';
 import { restrictionOf } from '#domain/optimisation/restriction.js';
@@ -27,6 +27,8 @@ const ROWS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   TradeSize: { upper: 0.03, reference: 'previous' },
   TrackingError: { limit: 0.06 },
   Volatility: { limit: 0.1 },
+  CVaR: { limit: 0.02, confidence: 0.9 },
+  CDaR: { limit: 0.06, confidence: 0.9 },
   ActiveShare: { limit: 0.2 },
   EffectiveNumber: { minimum: 15 },
   FactorExposure: { field: 'X', lower: 0.4 },
@@ -52,10 +54,8 @@ const problemOf = (objective: { type: string }, rows: readonly object[], costs?:
     hasPrevious: true,
     rows,
     objective,
-    ...(costs === undefined ? {} : { costs: { ...costs, impact: takesImpact(objective.type) ? costs.impact : 0 } }),
+    ...(costs === undefined ? {} : { costs }),
   });
-
-const takesImpact = (type: string) => findObjectiveClass(type)!.takesImpact;
 
 test('the list has every convex class', () => {
   expect(Object.keys(ROWS)).toEqual(CONSTRAINT_CLASSES.filter(({ convex }) => convex).map(({ type }) => type));
@@ -100,6 +100,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
     ['Volatility', { limit: 0.1 }, 'limit'],
     ['TrackingError', { limit: 0.06 }, 'limit'],
     ['EffectiveNumber', { minimum: 16 }, 'minimum'],
+    ['CVaR', { limit: 0.006, confidence: 0.9 }, 'limit'],
     ['WeightedAverage', { field: 'X', upper: 30 }, 'upper'],
   ];
 

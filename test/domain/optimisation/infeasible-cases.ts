@@ -93,6 +93,8 @@ export const INFEASIBLE_CASES: Readonly<Record<string, Readonly<Record<string, r
   },
   TrackingError: { limit: [{ rows: (random) => [row('TrackingError', { limit: 0.002 * random() }), level(random)] }] },
   Volatility: { limit: [{ rows: (random) => [row('Volatility', { limit: 0.02 * random() })] }] },
+  CVaR: { limit: [{ rows: (random) => [row('CVaR', { limit: 0.002 * random(), confidence: 0.9 })] }] },
+  CDaR: { limit: [{ rows: (random) => [row('CDaR', { limit: 0.002 * random(), confidence: 0.9 })] }] },
   ActiveShare: { limit: [{ rows: (random) => [row('ActiveShare', { limit: 0.05 * random() }), level(random)] }] },
   EffectiveNumber: {
     minimum: [

@@ -13,7 +13,17 @@ import { INFEASIBLE_CASES, row, type Row } from './infeasible-cases.js';
 import { smallProblem, solvers } from './small-problems.js';
 
 /** Numbers that define what is measured instead of limiting it, and those that every class has. */
-const NO_LIMITS = new Set(['window', 'soft', 'priority']);
+const NO_LIMITS = new Set([
+  'window',
+  'confidence',
+  'scenarios',
+  'draws',
+  'block',
+  'degrees_of_freedom',
+  'seed',
+  'soft',
+  'priority',
+]);
 
 function numbersOf({ params }: { readonly params: z.ZodObject }): string[] {
   const { properties } = z.toJSONSchema(params, { io: 'input' }) as { properties: Record<string, object> };

@@ -164,6 +164,9 @@ def build(p: dict) -> Cone:
             cone.cone({k: params["limit"]}, tail)
         elif row["type"] == "Volatility":
             cone.cone({k: params["limit"]}, [{j: root[i, j] for j in range(n)} for i in range(n)])
+        elif row["type"] in ("CVaR", "CDaR"):
+            tail_rows(cone, p, {"type": f"min_{row['type'].lower()}", "confidence": params["confidence"]}, average := {})
+            cone.most({**average, k: -params["limit"]})
         elif row["type"] == "EffectiveNumber":
             cone.cone({k: 1 / math.sqrt(params["minimum"])}, [{i: 1.0} for i in range(n)])
     for i in range(n):
@@ -344,10 +347,8 @@ def value_of(p: dict, objective: dict, w) -> float:
 
 
 def costs_with(kind: str, costs: dict | None) -> dict | None:
-    """Costs that go with an objective: averages of a tail have no market impact."""
-    if costs is None or kind == "risk_parity":
-        return None
-    return {**costs, "impact": 0} if kind in ("min_cvar", "min_cdar") else costs
+    """Costs that go with an objective."""
+    return None if kind == "risk_parity" else costs
 
 
 def main():

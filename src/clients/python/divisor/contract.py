@@ -782,6 +782,74 @@ class BufferedTopNRule(_BufferedTopNRule, total=False):
     params: BufferedTopNParams
 
 
+class _CDaRParams(t.TypedDict):
+    #: Largest average drawdown, as a fraction of value. Unit: fraction.
+    limit: float
+
+
+class CDaRParams(_CDaRParams, total=False):
+    """The average of the worst historical drawdowns, returns added up session by session, is at most a limit."""
+
+    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
+    confidence: float
+    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    scenarios: t.Optional[int]
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    soft: t.Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _CDaRRow(t.TypedDict):
+    type: t.Literal["CDaR"]
+
+
+class CDaRRow(_CDaRRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: CDaRParams
+
+
+class _CVaRParams(t.TypedDict):
+    #: Largest average loss of one session, as a fraction of value. Unit: fraction.
+    limit: float
+
+
+class CVaRParams(_CVaRParams, total=False):
+    """The average loss of the worst historical or simulated sessions (expected shortfall) is at most a limit."""
+
+    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
+    confidence: float
+    #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
+    scenarios: t.Optional[int]
+    #: Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
+    source: t.Literal["historical", "bootstrap", "normal", "student"]
+    #: Scenarios drawn; not read of historical ones.
+    draws: int
+    #: Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions.
+    block: int
+    #: Of Student's distribution: the fewer, the fatter its tails.
+    degrees_of_freedom: int
+    #: Equal seeds give equal draws.
+    seed: int
+    #: Penalty added to the objective per unit of violation; without one the row is hard.
+    soft: t.Optional[float]
+    #: Which rows give way first when none can hold: higher numbers first, 0 never. A row that states one gives way at the rebalances of a derived index or a strategy.
+    priority: int
+
+
+class _CVaRRow(t.TypedDict):
+    type: t.Literal["CVaR"]
+
+
+class CVaRRow(_CVaRRow, total=False):
+    #: Its id: 1 to 64 letters, digits, dashes and underscores.
+    id: str
+    #: Arguments of the class, by name.
+    params: CVaRParams
+
+
 CalendarCoverage = t.TypedDict("CalendarCoverage", {
     "from": str,
     "published_to": str,
@@ -1209,7 +1277,7 @@ class ConstraintRow(t.TypedDict):
     params: t.Mapping[str, t.Any]
 
 
-ConstraintRowBody = t.Union["FullInvestmentRow", "WeightSumRow", "LongOnlyRow", "PositionBoundsRow", "RelativePositionBoundsRow", "ActiveBoundsRow", "GroupBoundsRow", "ActiveGroupBoundsRow", "TurnoverRow", "TradeSizeRow", "TrackingErrorRow", "VolatilityRow", "ActiveShareRow", "EffectiveNumberRow", "FactorExposureRow", "WeightedAverageRow", "BetaRow", "LiquidityRow", "LinearConstraintRow", "ExcludeRow", "FreezeRow", "CardinalityRow", "MinimumHoldingRow", "GroupCardinalityRow", "Concentration5_10_40Row", "ConcentrationRICRow"]
+ConstraintRowBody = t.Union["FullInvestmentRow", "WeightSumRow", "LongOnlyRow", "PositionBoundsRow", "RelativePositionBoundsRow", "ActiveBoundsRow", "GroupBoundsRow", "ActiveGroupBoundsRow", "TurnoverRow", "TradeSizeRow", "TrackingErrorRow", "VolatilityRow", "CVaRRow", "CDaRRow", "ActiveShareRow", "EffectiveNumberRow", "FactorExposureRow", "WeightedAverageRow", "BetaRow", "LiquidityRow", "LinearConstraintRow", "ExcludeRow", "FreezeRow", "CardinalityRow", "MinimumHoldingRow", "GroupCardinalityRow", "Concentration5_10_40Row", "ConcentrationRICRow"]
 
 class _ConstraintRowInput(t.TypedDict):
     #: Constraint class; see /optimise/constraint-types.
@@ -3994,6 +4062,10 @@ class Limits(t.TypedDict):
     MIN_MODEL_OBSERVATIONS: float
     #: Scenarios of an objective: twenty years of sessions.
     MAX_SCENARIOS: float
+    #: Simulated scenarios of an objective or a constraint row.
+    MAX_DRAWN_SCENARIOS: float
+    #: Names times simulated scenarios of an objective or a constraint row: 400 MB.
+    MAX_SCENARIO_VALUES: float
     #: Draws of a resampled frontier: one is as long as a frontier.
     MAX_FRONTIER_DRAWS: float
     #: Trailing returns behind the risk model of a derived index.
@@ -4535,7 +4607,7 @@ class _MinCdarObjective(t.TypedDict):
 class MinCdarObjective(_MinCdarObjective, total=False):
     """The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session."""
 
-    #: Share of the scenarios that is better than those averaged. Unit: fraction.
+    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
     #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
@@ -4546,12 +4618,22 @@ class _MinCvarObjective(t.TypedDict):
 
 
 class MinCvarObjective(_MinCvarObjective, total=False):
-    """The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical returns."""
+    """The least average loss of the worst sessions: the conditional value at risk (expected shortfall) of historical or simulated returns."""
 
-    #: Share of the scenarios that is better than those averaged. Unit: fraction.
+    #: Share of the scenarios that is better than those averaged; 0 averages all of them. Unit: fraction.
     confidence: float
     #: Sessions up to the decision whose returns are the scenarios; by default those of the risk model. Unit: sessions.
     scenarios: t.Optional[int]
+    #: Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.
+    source: t.Literal["historical", "bootstrap", "normal", "student"]
+    #: Scenarios drawn; not read of historical ones.
+    draws: int
+    #: Consecutive returns of a bootstrap, at most as many as there are. Unit: sessions.
+    block: int
+    #: Of Student's distribution: the fewer, the fatter its tails.
+    degrees_of_freedom: int
+    #: Equal seeds give equal draws.
+    seed: int
 
 
 class MinTrackingErrorObjective(t.TypedDict):
@@ -4855,7 +4937,7 @@ class _OptimisationRunResult(t.TypedDict):
     objective_value: float
     #: Annualised tracking variance, whatever the objective.
     objective: float
-    #: What no weights can better: the value of the objective without the non-convex rows.
+    #: What no weights can better: the value of the objective without the non-convex rows, less what the proof of a tail leaves open.
     bound: t.Optional[float]
     #: Distance of the value from the bound, relative to the value.
     gap: t.Optional[float]
@@ -7968,7 +8050,7 @@ class TableFrame(t.TypedDict):
 class TailOutcome(t.TypedDict):
     """Losses of one session or drawdowns at the answer, as fractions of value, positive for a loss."""
 
-    #: Sessions whose returns are the scenarios.
+    #: Scenarios that were looked at: sessions, or draws.
     scenarios: int
     #: Average of the worst of them: the objective without costs.
     average: float

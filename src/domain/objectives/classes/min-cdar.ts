@@ -1,4 +1,5 @@
 import { lossMeasure, objectiveClass } from '../objective-class.js';
+import { scenarioTerms } from '../scenario-terms.js';
 import { share, tailParams } from '../tail-params.js';
 import { tailGoal } from '../tail.js';
 
@@ -8,11 +9,10 @@ export const minCdar = objectiveClass({
   help: 'The least average of the worst drawdowns: the conditional drawdown at risk of historical returns, added up session by session.',
   sense: 'minimise',
   needsReturns: false,
-  takesImpact: false,
   params: tailParams,
   measure: lossMeasure('the conditional drawdown'),
   example: { type: 'min_cdar', confidence: 0.95, scenarios: 252 },
   sentence: ({ confidence }) => `the least average of the worst ${share(confidence)} of drawdowns`,
-  toGoal: ({ confidence, scenarios }, context) =>
-    tailGoal('drawdown', confidence, context.scenarios(scenarios), context.identifiers.length),
+  toGoal: (params, context) =>
+    tailGoal('drawdown', params.confidence, context.scenarios(scenarioTerms(params)), context.identifiers.length),
 });

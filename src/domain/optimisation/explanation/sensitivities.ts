@@ -108,6 +108,7 @@ function limitOf(row: ProgramRow, side: 'lower' | 'upper'): Limit | null {
       return row[side];
     case 'distance':
     case 'norm':
+    case 'tail':
       return row.limit;
     default:
       return null;

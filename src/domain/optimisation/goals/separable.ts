@@ -33,8 +33,13 @@ export interface SeparableModel {
 /** Trades below this have the curvature of one of this size: that of none is infinite. */
 const TRADE_MIN = 1e-14;
 
-/** scale times the cost of impact: coefficient |w - reference|^1.5. */
-export function impactOf({ impact, reference }: TradeCosts, scale: number): Separable {
+/**
+ * scale times the cost of impact: coefficient |w - reference|^1.5.
+ *
+ * @param least  Trades below it have the curvature of one of this size; steps stay what they are where the model is
+ *   settled.
+ */
+export function impactOf({ impact, reference }: TradeCosts, scale: number, least = TRADE_MIN): Separable {
   const coefficient = scale * impact;
   return {
     valueAt: (x) => x.reduce((sum, value, i) => sum + coefficient * Math.abs(value - reference[i]!) ** 1.5, 0),
@@ -42,7 +47,7 @@ export function impactOf({ impact, reference }: TradeCosts, scale: number): Sepa
       for (let i = 0; i < x.length; i++) {
         const trade = x[i]! - reference[i]!;
         slope[i]! += 1.5 * coefficient * Math.sign(trade) * Math.sqrt(Math.abs(trade));
-        curvature[i]! += (0.75 * coefficient) / Math.sqrt(Math.max(Math.abs(trade), TRADE_MIN));
+        curvature[i]! += (0.75 * coefficient) / Math.sqrt(Math.max(Math.abs(trade), least));
       }
     },
     settle: (x, { left, right, stiffness }) =>

@@ -38,6 +38,8 @@ export interface GoalAnswer {
   readonly priceScale: number;
   /** What the prices of soft rows are multiplied by in the programme. */
   readonly penaltyScale: number;
+  /** How far the value may be above the least there is, as its proof leaves it: of a tail, 0 for others. */
+  readonly open?: number;
 }
 
 export interface GoalOptions {
@@ -115,6 +117,12 @@ function solveCostly(
     : solvePlain(solver, program, options);
 }
 
+/**
+ * Trades whose curvature smaller ones have beside a tail, one tried after the other: all curvature is theirs there, and
+ * that of tiny trades would be millions of times that of others.
+ */
+const MODELLED_TRADES = [1e-6, 1e-8, 1e-5, 1e-14];
+
 /** The least average of a tail, from the weights of least variance. */
 function solveTailGoal(solver: Solver, problem: Problem, goal: TailGoal, rows: Program): GoalAnswer | undefined {
   const { metric, costs, index } = problem;
@@ -122,8 +130,12 @@ function solveTailGoal(solver: Solver, problem: Problem, goal: TailGoal, rows: P
   const priced = { ...withLinearCost(rows, costs), curvature: 0, centre, linear: new Float64Array(rows.n) };
   const calm = solver.solve({ ...priced, metric, curvature: 2 }, { effort: 'quick' });
   const near = calm.status === 'solved' ? calm.point.x : index;
-  const found = solveTail(solver, { goal, rows: priced, near });
-  return found === undefined ? undefined : { ...found, priceScale: 1, penaltyScale: 1 };
+  const curved =
+    costs !== null && costs.impact > 0 ? MODELLED_TRADES.map((least) => impactOf(costs, 1, least)) : [null];
+  const found = solveTail(solver, { goal, rows: priced, curved, near });
+  if (found === undefined) return undefined;
+  const { program, answer, value, bound } = found;
+  return { program, answer, priceScale: 1, penaltyScale: 1, open: Math.max(0, value - bound) };
 }
 
 /** The metric of the objective, with that of the norms kept where it is another. */

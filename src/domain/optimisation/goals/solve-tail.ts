@@ -4,6 +4,8 @@ import type { Program } from '#kernels/optimisation/program/program.js';
 import type { ProgramAnswer } from '#kernels/optimisation/program-answer.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
 import { outcomesAt, tailAverage, tailSize, valuesAt, type TailGoal } from '../../objectives/tail.js';
+import type { Separable } from './separable.js';
+import { solveSeparable } from './solve-separable.js';
 import { tailProgram, type TailSet } from './tail-program.js';
 
 /** The optimum of a tail with the programme whose conditions it meets: the scenarios as fixed forces on the weights. */
@@ -23,6 +25,8 @@ export interface TailTerms {
   readonly goal: TailGoal;
   /** The rows with linear costs, without an objective. */
   readonly rows: Program;
+  /** Curved costs in the models that are tried, one null where there are none. */
+  readonly curved: readonly (Separable | null)[];
   /** Weights whose tail the search begins with. */
   readonly near: Float64Array;
 }
@@ -38,6 +42,9 @@ const FIRST = 3;
 
 /** Distance of the average from its bound, relative to it, at which both are the same. */
 const CLOSED = 1e-9;
+
+/** The same where no scenario is left to add: rows hold to 1e-10, and curved costs leave them no better. */
+const CLOSED_BY_ALL = 1e-6;
 
 /** Units of the further variables that are tried, in sizes of a loss: rounding falls differently in each. */
 const UNITS = [1, 8, 0.125, 2, 0.5];
@@ -67,12 +74,14 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
     const { x } = found.answer.point;
     const outcomes = outcomesAt(goal, x);
     const average = tailAverage(outcomes, size);
-    if (average - found.bound <= CLOSED * Math.max(Math.abs(average), unit)) return { ...found, value: average };
+    const open = (average - found.bound) / Math.max(Math.abs(average), unit);
+    if (open <= CLOSED) return { ...found, value: average };
     const grown: TailSet = {
       scenarios: union(set.scenarios, worst(outcomes, Math.ceil(1.5 * size) + rows.n)),
       peaks: union(set.peaks, peaksAt(goal, x, worst(outcomes, Math.ceil(size) + 1))),
     };
-    if (grown.scenarios.length === set.scenarios.length && grown.peaks.length === set.peaks.length) return undefined;
+    if (grown.scenarios.length === set.scenarios.length && grown.peaks.length === set.peaks.length)
+      return open <= CLOSED_BY_ALL ? { ...found, value: average } : undefined;
     set = grown;
   }
   return undefined;
@@ -80,16 +89,24 @@ export function solveTail(solver: Solver, terms: TailTerms): TailAnswer | undefi
 
 function solveInUnits(solver: Solver, terms: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
   for (const times of UNITS) {
-    const found = solveSet(solver, terms, set, times * unit);
-    if (found !== undefined) return found;
+    for (const curved of terms.curved) {
+      const found = solveSet(solver, { ...terms, curved }, set, times * unit);
+      if (found !== undefined) return found;
+    }
   }
   return undefined;
 }
 
-function solveSet(solver: Solver, { goal, rows }: TailTerms, set: TailSet, unit: number): SetAnswer | undefined {
+/** The terms with one model of curved costs. */
+interface ModelledTerms extends Omit<TailTerms, 'curved'> {
+  readonly curved: Separable | null;
+}
+
+function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: number): SetAnswer | undefined {
+  const { goal, rows, curved } = terms;
   const { program, rowsBefore } = tailProgram(goal, rows, set, unit);
-  const answer = solver.solve(program, { effort: 'thorough' });
-  if (answer.status === 'failed') return undefined;
+  const answer = solveWith(solver, program, terms);
+  if (answer === undefined || answer.status === 'failed') return undefined;
   const { n } = rows;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const forces = new Float64Array(n);
@@ -98,8 +115,10 @@ function solveSet(solver: Solver, { goal, rows }: TailTerms, set: TailSet, unit:
     if (force === 0) continue;
     for (let i = 0; i < n; i++) forces[i]! += force * program.rows.coefficients[r * program.n + i]!;
   }
-  const tangent = { ...rows, curvature: 0, linear: rows.linear.map((value, i) => value + forces[i]!) };
   const weights = x.slice(0, n);
+  const slope = rows.linear.slice();
+  curved?.addModel(weights, { slope, curvature: new Float64Array(n) });
+  const tangent = { ...rows, curvature: 0, linear: slope.map((value, i) => value + forces[i]!) };
   const point = { x: weights, rowMultipliers: rowMultipliers.slice(0, rowsBefore), kinkMultipliers, normMultipliers };
   const { names, sides, rows: held } = answer.state;
   const state = {
@@ -111,6 +130,29 @@ function solveSet(solver: Solver, { goal, rows }: TailTerms, set: TailSet, unit:
   const kkt = checkKkt(tangent, point);
   if (!isOptimal(kkt)) return undefined;
   return { program: tangent, answer: { ...answer, point, state, kkt }, bound: dot(forces, weights) };
+}
+
+/** The programme of a set, with the curved costs of the weights among its variables. */
+function solveWith(solver: Solver, program: Program, { curved, rows, near }: ModelledTerms): ProgramAnswer | undefined {
+  if (curved === null) return solver.solve(program, { effort: 'thorough' });
+  const start = new Float64Array(program.n);
+  start.set(near);
+  return solveSeparable(solver, program, widened(curved, rows.n), { start, effort: 'thorough' })?.answer;
+}
+
+/** A function of the first variables, of all of them. */
+function widened(curved: Separable, n: number): Separable {
+  const own = (values: Float64Array) => values.subarray(0, n);
+  return {
+    valueAt: (x) => curved.valueAt(own(x)),
+    addModel: (x, { slope, curvature }) => curved.addModel(own(x), { slope: own(slope), curvature: own(curvature) }),
+    settle(x, { left, right, stiffness }) {
+      const settled = x.slice();
+      if (curved.settle !== undefined)
+        settled.set(curved.settle(own(x), { left: own(left), right: own(right), stiffness: own(stiffness) }));
+      return settled;
+    },
+  };
 }
 
 /** Positions of the largest values, ascending. */

@@ -1,0 +1,31 @@
+import { scenarioTerms } from '../../objectives/scenario-terms.js';
+import { tailParams } from '../../objectives/tail-params.js';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, fraction } from '../parameters.js';
+import { stated } from '../program-row.js';
+
+const { confidence, scenarios } = tailParams.shape;
+
+export const cdar = constraintClass({
+  type: 'CDaR',
+  label: 'Conditional drawdown at risk',
+  help: 'The average of the worst historical drawdowns, returns added up session by session, is at most a limit.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  readsScenarios: true,
+  params: constraintParams({
+    limit: fraction({ label: 'Limit', help: 'Largest average drawdown, as a fraction of value.' }, { most: 10 }),
+    confidence,
+    scenarios,
+  }),
+  example: { id: 'cdar', type: 'CDaR', params: { limit: 0.12, confidence: 0.95 } },
+  toRows: (params, context) => [
+    {
+      form: 'tail',
+      goal: context.tail('drawdown', params.confidence, scenarioTerms(params)),
+      limit: stated(params.limit, 'limit'),
+      member: null,
+    },
+  ],
+});

@@ -1,0 +1,35 @@
+import { drawnParams, scenarioTerms } from '../../objectives/scenario-terms.js';
+import { tailParams } from '../../objectives/tail-params.js';
+import { constraintClass } from '../constraint-class.js';
+import { constraintParams, fraction } from '../parameters.js';
+import { stated } from '../program-row.js';
+
+const { confidence, scenarios } = tailParams.shape;
+
+export const cvar = constraintClass({
+  type: 'CVaR',
+  label: 'Conditional value at risk',
+  help: 'The average loss of the worst historical or simulated sessions (expected shortfall) is at most a limit.',
+  kind: 'ineq',
+  unit: 'fraction',
+  convex: true,
+  readsScenarios: true,
+  params: constraintParams({
+    limit: fraction(
+      { label: 'Limit', help: 'Largest average loss of one session, as a fraction of value.' },
+      { least: -1 },
+    ),
+    confidence,
+    scenarios,
+    ...drawnParams,
+  }),
+  example: { id: 'cvar', type: 'CVaR', params: { limit: 0.02, confidence: 0.95 } },
+  toRows: (params, context) => [
+    {
+      form: 'tail',
+      goal: context.tail('loss', params.confidence, scenarioTerms(params)),
+      limit: stated(params.limit, 'limit'),
+      member: null,
+    },
+  ],
+});

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { LIMITS } from '../limits.js';
+
+/** Where scenarios come from. */
+export const SCENARIO_SOURCES = ['historical', 'bootstrap', 'normal', 'student'] as const;
+
+/** Scenarios that an objective or a row asks for. */
+export interface ScenarioTerms {
+  /** Returns of the store up to the decision; those of the risk model's window for null. */
+  readonly sessions: number | null;
+  /** How they are drawn; null takes the returns themselves. */
+  readonly drawn: DrawnTerms | null;
+}
+
+interface DrawnTerms {
+  readonly source: Exclude<(typeof SCENARIO_SOURCES)[number], 'historical'>;
+  readonly draws: number;
+  /** Consecutive returns of a bootstrap. */
+  readonly block: number;
+  /** Of Student's distribution. */
+  readonly degrees: number;
+  readonly seed: number;
+}
+
+/** Parameters of simulated scenarios. */
+export const drawnParams = {
+  source: z.enum(SCENARIO_SOURCES).default('historical').meta({
+    label: 'Source',
+    help: "Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.",
+  }),
+  draws: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(LIMITS.MAX_DRAWN_SCENARIOS).default(5000).meta({
+    label: 'Draws',
+    help: 'Scenarios drawn; not read of historical ones.',
+  }),
+  block: z.int().min(1).max(LIMITS.MAX_SCENARIOS).default(21).meta({
+    label: 'Block',
+    help: 'Consecutive returns of a bootstrap, at most as many as there are.',
+    unit: 'sessions',
+  }),
+  degrees_of_freedom: z.int().min(3).max(1000).default(5).meta({
+    label: 'Degrees of freedom',
+    help: "Of Student's distribution: the fewer, the fatter its tails.",
+  }),
+  seed: z.int().min(0).default(0).meta({ label: 'Seed', help: 'Equal seeds give equal draws.' }),
+};
+
+/** Parsed parameters of a class that takes simulated scenarios, or historical ones alone. */
+interface ScenarioParams {
+  readonly scenarios: number | null;
+  readonly source?: (typeof SCENARIO_SOURCES)[number];
+  readonly draws?: number;
+  readonly block?: number;
+  readonly degrees_of_freedom?: number;
+  readonly seed?: number;
+}
+
+/** The scenarios that parameters ask for. */
+export function scenarioTerms({ scenarios, source = 'historical', ...drawn }: ScenarioParams): ScenarioTerms {
+  if (source === 'historical') return { sessions: scenarios, drawn: null };
+  const { draws = 0, block = 1, degrees_of_freedom: degrees = 0, seed = 0 } = drawn; // Given with a source.
+  return { sessions: scenarios, drawn: { source, draws, block, degrees, seed } };
+}

@@ -1,0 +1,83 @@
+import { metricSquare } from '#kernels/optimisation/program/metric.js';
+import type { CurvedRow, NormRow } from '../constraints/program-row.js';
+import { outcomesAt, tailAverage, tailSize } from '../objectives/tail.js';
+import { movedRadius, movedValue, type Assembly } from './assemble.js';
+import type { Origin, PlacedRow, Problem } from './problem.js';
+
+/** A row whose limit is on a curved measure of the weights: a length, or the average of a tail. */
+export interface PlacedCurve {
+  readonly origin: Origin;
+  readonly row: CurvedRow;
+}
+
+export function isCurve(placed: PlacedRow): placed is PlacedCurve {
+  return placed.row.form === 'norm' || placed.row.form === 'tail';
+}
+
+/** What a row measures at some weights. @cost a pass over the metric, or over the scenarios */
+export function measureOf(problem: Pick<Problem, 'metric'>, row: CurvedRow, weights: Float64Array): number {
+  return row.form === 'norm'
+    ? normOf(problem, row, weights)
+    : tailAverage(outcomesAt(row.goal, weights), tailSize(row.goal));
+}
+
+/** The largest measure, with the changes of a row. */
+export function largestOf(
+  { origin, row }: PlacedCurve,
+  { changes, radii }: Pick<Assembly, 'changes' | 'radii'>,
+): number {
+  const own = radii?.get(origin);
+  if (own !== undefined) return own;
+  return row.form === 'norm' ? movedRadius(row, origin, changes) : movedValue(row.limit, origin, changes, 1);
+}
+
+/** Value of the client's parameter at a measure. */
+export function parameterAt(row: CurvedRow, measure: number): number {
+  return row.form === 'norm' ? row.parameterOf(measure) : measure;
+}
+
+/** Root of (w - c)' M (w - c). */
+export function normOf(
+  { metric }: Pick<Problem, 'metric'>,
+  { centre, metric: kind }: NormRow,
+  weights: Float64Array,
+): number {
+  const offset = centre === null ? weights : weights.map((weight, i) => weight - centre[i]!);
+  if (kind === 'covariance') return Math.sqrt(Math.max(0, metricSquare(metric, offset)));
+  return Math.sqrt(offset.reduce((sum, value) => sum + value * value, 0));
+}
+
+/** Excess of a measure over its limit that still counts as held, relative to 1 + the limit. */
+const TOLERANCE = 1e-9;
+
+/** How far a measure is above its limit, zero within rounding. */
+export function excessOf(
+  problem: Pick<Problem, 'metric'>,
+  placed: PlacedCurve,
+  weights: Float64Array,
+  assembly: Pick<Assembly, 'changes' | 'radii'>,
+): number {
+  const most = largestOf(placed, assembly);
+  const excess = measureOf(problem, placed.row, weights) - most;
+  return excess > TOLERANCE * (1 + most) ? excess : 0;
+}
+
+/**
+ * Adds planes of the tails that exceed their limits at some weights: rows of the next programme.
+ * @returns whether there is any
+ */
+export function addCuts(problem: Problem, assembly: Assembly, weights: Float64Array): boolean {
+  let isAny = false;
+  for (const placed of problem.rows) {
+    if (!isCurve(placed) || placed.row.form !== 'tail' || !isStated(placed, assembly)) continue;
+    if (excessOf(problem, placed, weights, assembly) === 0) continue;
+    problem.tails.add(placed.row.goal, weights);
+    isAny = true;
+  }
+  return isAny;
+}
+
+/** Whether a row takes part in a programme: a soft one only at a limit that was found for it. */
+function isStated({ origin }: PlacedRow, { includes, radii }: Assembly): boolean {
+  return includes?.(origin) !== false && (origin.soft === null || radii?.get(origin) !== undefined);
+}

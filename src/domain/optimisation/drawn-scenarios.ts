@@ -1,0 +1,75 @@
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { LIMITS } from '../limits.js';
+import type { ScenarioTerms } from '../objectives/scenario-terms.js';
+import { Refusal } from '../refusal.js';
+import { createReturnDraws, type DrawAlgebra } from '../simulation/draw-returns.js';
+import type { RiskEstimate } from './covariance.js';
+
+export interface DrawnInput {
+  readonly algebra: DrawAlgebra;
+  readonly risk: Pick<RiskEstimate, 'metric' | 'means' | 'scenarios'>;
+  /** Annualised, [N]; null draws around the means of the window. */
+  readonly expectedReturns: Float64Array | null;
+}
+
+/**
+ * Returns by scenario, [T x N]: those of the store, or drawn from them or from the risk model, each kind once.
+ * @throws Refusal RISK_INSUFFICIENT_DATA where there are too few returns, VALIDATION_FAILED for more than memory has room for
+ * @cost   T N; T N^2 for draws with a covariance
+ */
+export function createDrawnScenarios({
+  algebra,
+  risk,
+  expectedReturns,
+}: DrawnInput): (terms: ScenarioTerms) => Float64Array {
+  const known = new Map<string, Float64Array>();
+  return (terms) => {
+    const key = JSON.stringify(terms);
+    const found = known.get(key) ?? scenariosOf(terms);
+    known.set(key, found);
+    return found;
+  };
+
+  function scenariosOf({ sessions, drawn }: ScenarioTerms): Float64Array {
+    const { n } = risk.metric;
+    if (drawn === null) return risk.scenarios(sessions).returns;
+    assertRoom(n, drawn.draws);
+    const random = counterRandom({ seed: drawn.seed, stream: 0 });
+    if (drawn.source === 'bootstrap') return resampled(risk.scenarios(sessions).returns, n, { ...drawn, random });
+    const periods = LIMITS.PERIODS_PER_YEAR;
+    const means = (expectedReturns ?? risk.means()).map((mean) => mean / periods);
+    const draws = createReturnDraws(algebra, { metric: risk.metric, means, periods });
+    return draws.draw(random, drawn.draws, drawn.source === 'student' ? drawn.degrees : null);
+  }
+}
+
+interface Blocks {
+  readonly draws: number;
+  readonly block: number;
+  readonly random: ReturnType<typeof counterRandom>;
+}
+
+/**
+ * Blocks of consecutive rows, each from a place of equal chance, one after the other.
+ * @source Kunsch (1989), The jackknife and the bootstrap for general stationary observations, Annals of Statistics 17(3)
+ */
+export function resampled(returns: Float64Array, n: number, { draws, block, random }: Blocks): Float64Array {
+  const rows = returns.length / n;
+  const length = Math.min(block, rows);
+  const out = new Float64Array(draws * n);
+  for (let t = 0; t < draws; t += length) {
+    const from = random.integer(rows - length + 1);
+    const count = Math.min(length, draws - t);
+    out.set(returns.subarray(from * n, (from + count) * n), t * n);
+  }
+  return out;
+}
+
+function assertRoom(names: number, draws: number): void {
+  if (names * draws <= LIMITS.MAX_SCENARIO_VALUES) return;
+  const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / names);
+  const message = `${draws} scenarios of ${names} names are more than memory is made for; at most ${most} fit.`;
+  throw new Refusal('VALIDATION_FAILED', message, {
+    findings: [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'draws', message, value: draws }],
+  });
+}

@@ -1,0 +1,35 @@
+import type { ScenarioTerms } from '../objectives/scenario-terms.js';
+import { tailGoal, tailSlopes, type TailGoal, type TailMeasure } from '../objectives/tail.js';
+
+/** A plane below the average of a tail: slopes'w is at most the average at w. */
+export interface TailCut {
+  readonly goal: TailGoal;
+  /** [N] */
+  readonly slopes: Float64Array;
+}
+
+/** The tails that the rows of a problem limit, with the planes that searches found: they hold whatever the limits are. */
+export interface TailCuts {
+  /** The tail of these terms, the same each time. */
+  goal(measure: TailMeasure, confidence: number, terms: ScenarioTerms): TailGoal;
+  /** In the order in which they were found. */
+  readonly known: readonly TailCut[];
+  /** Adds the plane that touches a tail at some weights. @cost T N */
+  add(goal: TailGoal, weights: Float64Array): void;
+}
+
+/** @param scenarios simple returns by scenario, [T x N] */
+export function createTailCuts(names: number, scenarios: (terms: ScenarioTerms) => Float64Array): TailCuts {
+  const goals = new Map<string, TailGoal>();
+  const known: TailCut[] = [];
+  return {
+    known,
+    goal(measure, confidence, terms) {
+      const key = JSON.stringify([measure, confidence, terms]);
+      const found = goals.get(key) ?? tailGoal(measure, confidence, scenarios(terms), names);
+      goals.set(key, found);
+      return found;
+    },
+    add: (goal, weights) => known.push({ goal, slopes: tailSlopes(goal, weights) }),
+  };
+}

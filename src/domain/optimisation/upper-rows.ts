@@ -1,0 +1,40 @@
+import type { Program } from '#kernels/optimisation/program/program.js';
+
+/** A sum of weights that may not exceed a bound. */
+export interface UpperRow {
+  readonly coefficients: Float64Array;
+  readonly upper: number;
+}
+
+/** The programme with further hard rows at its end. @cost a copy of the rows */
+export function withUpperRows(program: Program, further: readonly UpperRow[]): Program {
+  const { n, rows } = program;
+  const coefficients = new Float64Array((rows.count + further.length) * n);
+  coefficients.set(rows.coefficients);
+  further.forEach((row, k) => coefficients.set(row.coefficients, (rows.count + k) * n));
+  return {
+    ...program,
+    rows: {
+      count: rows.count + further.length,
+      coefficients,
+      lower: Float64Array.of(...rows.lower, ...further.map(() => -Infinity)),
+      upper: Float64Array.of(...rows.upper, ...further.map(({ upper }) => upper)),
+      penalty: Float64Array.of(...rows.penalty, ...further.map(() => Infinity)),
+    },
+  };
+}
+
+/** The programme with the first of its rows alone. */
+export function withFirstRows(program: Program, count: number): Program {
+  const { coefficients, lower, upper, penalty } = program.rows;
+  return {
+    ...program,
+    rows: {
+      count,
+      coefficients: coefficients.subarray(0, count * program.n),
+      lower: lower.subarray(0, count),
+      upper: upper.subarray(0, count),
+      penalty: penalty.subarray(0, count),
+    },
+  };
+}

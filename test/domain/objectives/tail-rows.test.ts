@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { checkKkt } from '#kernels/optimisation/program/kkt.js';
+import { outcomesAt, tailAverage, tailGoal, tailSize, tailSlopes } from '#domain/objectives/tail.js';
+import { frontierOf } from '#domain/optimisation/frontier.js';
+import { goalValue } from '#domain/optimisation/goals/goal-value.js';
+import { explainInfeasibility } from '#domain/optimisation/infeasibility.js';
+import type { Problem } from '#domain/optimisation/problem.js';
+import { rowSides } from '#domain/optimisation/report.js';
+import { solveProblem } from '#domain/optimisation/search.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { seeded } from '../../seeded.js';
+import { IS_SOAK } from '../../soak.js';
+import { smallProblem, solvers } from '../optimisation/small-problems.js';
+import { goldenCases, goldenProblem } from './golden-cases.js';
+
+interface Golden {
+  readonly seed: number;
+  readonly objective: { readonly type: string };
+  readonly rows: readonly object[];
+  readonly value: number;
+  readonly weights: readonly number[];
+}
+
+const file = new URL('../../../../test/golden/tails/tails.json', import.meta.url);
+const { cases } = JSON.parse(readFileSync(file, 'utf8')) as { cases: Golden[] }; // Written by make.py.
+
+const MEASURES = { CVaR: 'loss', CDaR: 'drawdown' } as const;
+type Kind = keyof typeof MEASURES;
+
+/** The average that a row limits, at some weights. */
+function averageOf(problem: Problem, kind: Kind, weights: Float64Array): number {
+  const goal = problem.tails.goal(MEASURES[kind], 0.9, { sessions: null, drawn: null });
+  return tailAverage(outcomesAt(goal, weights), tailSize(goal));
+}
+
+const solved = (problem: Problem) => {
+  const solution = solveConvex(solvers.solver, problem);
+  if (solution === undefined) throw new Error('no answer');
+  return solution;
+};
+
+describe('limits on the average of the worst scenarios have the optima of the cone programmes', () => {
+  const quick = cases.filter((_, i) => IS_SOAK || i % 2 === 0);
+  test.each(quick.map((golden) => [golden.objective.type, golden.seed, golden] as const))(
+    '%s, problem %i',
+    (_, seed, { objective, rows, value, weights }) => {
+      const problem = goldenProblem({ ...goldenCases.find((each) => each.seed === seed)!, rows }, objective);
+      const solution = solved(problem);
+      const { goal } = problem;
+      const shift = goal.form === 'ratio' && goal.numerator.kind === 'evenness' ? goal.numerator.least : 0;
+      const own = (problem.objective.entry.sense === 'maximise' ? -1 : 1) * solution.objective + shift;
+      expect(Math.abs(own - value)).toBeLessThan(1e-8 * Math.abs(value) + 5e-9);
+      weights.forEach((weight, i) => expect(Math.abs(solution.weights[i]! - weight)).toBeLessThan(5e-6));
+      const { primal, stationarity, multipliers } = checkKkt(solution.assembled.program, solution.answer.point);
+      expect(Math.max(primal, stationarity, multipliers)).toBeLessThan(1e-8);
+      const [side] = rowSides(problem, solution).filter(({ placed }) => placed.row.form === 'tail');
+      expect(side).toMatchObject({ isBinding: true, side: 'upper' });
+    },
+  );
+});
+
+const NAMES = 12;
+const market = (kind: Kind, limit: number, more: object = {}, rows: readonly object[] = []) =>
+  smallProblem({
+    names: NAMES,
+    seed: 4,
+    objective: { type: 'max_utility', risk_aversion: 1 },
+    rows: [{ id: 'tail', type: kind, params: { limit, confidence: 0.9, ...more } }, ...rows],
+  });
+
+/** A limit between the least average and that of the largest utility. */
+function limitAt(kind: Kind, share: number): number {
+  const free = averageOf(market(kind, 1), kind, solved(market(kind, 1)).weights);
+  const type = kind === 'CVaR' ? 'min_cvar' : 'min_cdar';
+  const least = solved(
+    smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } }),
+  ).objective;
+  return least + share * (free - least);
+}
+
+test.each(['CVaR', 'CDaR'] as const)('the slopes of a tail lie below it everywhere, and touch it: %s', (kind) => {
+  const random = seeded(2);
+  const returns = Float64Array.from({ length: 40 * NAMES }, () => random() - 0.48);
+  for (const confidence of [0.5, 0.93, 0.999]) {
+    const goal = tailGoal(MEASURES[kind], confidence, returns, NAMES);
+    const average = (weights: Float64Array) => tailAverage(outcomesAt(goal, weights), tailSize(goal));
+    const draw = () => Float64Array.from({ length: NAMES }, () => random() - 0.3);
+    for (let trial = 0; trial < 20; trial++) {
+      const at = draw();
+      const slopes = tailSlopes(goal, at);
+      const along = (weights: Float64Array) => weights.reduce((sum, weight, i) => sum + weight * slopes[i]!, 0);
+      expect(along(at)).toBeCloseTo(average(at), 12);
+      const other = draw();
+      expect(along(other)).toBeLessThanOrEqual(average(other) + 1e-12);
+    }
+  }
+});
+
+test('a limit on the average of all scenarios is one on the mean loss', () => {
+  const problem = market('CVaR', 1, { confidence: 0 });
+  const mean = (weights: Float64Array) => {
+    const losses = outcomesAt(problem.tails.goal('loss', 0, { sessions: null, drawn: null }), weights);
+    return losses.reduce((sum, loss) => sum + loss, 0) / losses.length;
+  };
+  const free = mean(solved(problem).weights);
+  const limited = solved(market('CVaR', free - 1e-4, { confidence: 0 }));
+  expect(mean(limited.weights)).toBeCloseTo(free - 1e-4, 12);
+});
+
+test.each(['min_cvar', 'min_cdar'])('no weights better the bound of %s', (type) => {
+  const problem = smallProblem({ names: NAMES, seed: 4, rows: [], objective: { type, confidence: 0.9 } });
+  const { bound, objective } = solved(problem);
+  expect(objective).toBeGreaterThanOrEqual(bound);
+  expect(objective - bound).toBeLessThan(1e-9);
+  const random = seeded(8);
+  for (let trial = 0; trial < 200; trial++) {
+    const raw = Float64Array.from({ length: NAMES }, () => random() ** 4);
+    const total = raw.reduce((sum, value) => sum + value, 0);
+    expect(
+      goalValue(
+        problem,
+        raw.map((value) => value / total),
+      ),
+    ).toBeGreaterThanOrEqual(bound);
+  }
+});
+
+describe.each(['CVaR', 'CDaR'] as const)('a limit on %s', (kind) => {
+  test('is met exactly where it binds, and is nothing where it does not', () => {
+    const limit = limitAt(kind, 0.3);
+    const problem = market(kind, limit);
+    expect(averageOf(problem, kind, solved(problem).weights)).toBeCloseTo(limit, 12);
+    const loose = solved(market(kind, limitAt(kind, 1.5)));
+    expect(loose.objective).toBe(solved(market(kind, 1)).objective);
+  });
+
+  test('is no better the tighter it is, and at the value of an answer reproduces that answer', () => {
+    const values = [1, 0.7, 0.4, 0.1].map((share) => solved(market(kind, limitAt(kind, share))).objective);
+    values.slice(1).forEach((value, k) => expect(value).toBeGreaterThan(values[k]!));
+    const free = solved(market(kind, 1));
+    const same = solved(market(kind, limitAt(kind, 1)));
+    expect(same.objective).toBeCloseTo(free.objective, 10);
+    const least = solved(market(kind, limitAt(kind, 0) + 1e-10));
+    expect(averageOf(market(kind, 1), kind, least.weights)).toBeCloseTo(limitAt(kind, 0), 8);
+  });
+
+  test('that is soft is kept at a high price, given up at a low one, and costs what it saves between', () => {
+    const limit = limitAt(kind, 0.3);
+    const hard = solved(market(kind, limit));
+    const [side] = rowSides(market(kind, limit), hard).filter(({ placed }) => placed.row.form === 'tail');
+    const problem = market(kind, limit);
+    const price = Math.abs(
+      rowSides(problem, solved(problem)).find(({ placed }) => placed.row.form === 'tail')!.shadowPrice,
+    );
+    expect(side!.slack).toBeLessThan(1e-9);
+    expect(solved(market(kind, limit, { soft: 1.01 * price })).objective).toBeCloseTo(hard.objective, 10);
+    const half = market(kind, limit, { soft: 0.5 * price });
+    const between = solved(half);
+    const at = averageOf(half, kind, between.weights);
+    expect(at).toBeGreaterThan(limit);
+    for (const step of [-1e-4, 1e-4]) {
+      const beside = solved(market(kind, at + step));
+      expect(beside.objective + 0.5 * price * (at + step - limit)).toBeGreaterThanOrEqual(between.value - 1e-9);
+    }
+    expect(solved(market(kind, limit, { soft: 1e-6 })).objective).toBeCloseTo(solved(market(kind, 1)).objective, 7);
+  });
+
+  test('that nothing keeps is a conflict, and its least relaxation is the least average that there is', () => {
+    const least = limitAt(kind, 0);
+    const problem = market(kind, least - 0.001, {}, [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.9 } }]);
+    expect(solveProblem(solvers, problem).kind).toBe('unsolved');
+    const { proven, conflict, relaxations } = explainInfeasibility(solvers, problem)!;
+    expect([proven, conflict.map(({ id }) => id)]).toEqual([true, expect.arrayContaining(['tail'])]);
+    expect(relaxations.find(({ id }) => id === 'tail')!.to).toBeCloseTo(least, 8);
+  });
+
+  test('holds on the whole frontier, which is the old one where it does not bind', () => {
+    const limit = limitAt(kind, 0.3);
+    const problem = market(kind, limit);
+    const of = (each: Problem) =>
+      frontierOf({ solver: solvers.solver, problem: each, means: each.expectedReturns!, riskFreeRate: 0, points: 7 })!;
+    const { points, tangency } = of(problem);
+    for (const { weights } of [...points, tangency!])
+      expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);
+    const free = of(market(kind, 1));
+    expect(points.at(-1)!.expected_return).toBeLessThan(free.points.at(-1)!.expected_return);
+  });
+
+  test('goes with a choice of names', () => {
+    const limit = limitAt(kind, 0.6);
+    const choice = [{ type: 'Cardinality', params: { maximum: 5 } }];
+    const problem = market(kind, limit, {}, choice);
+    const outcome = solveProblem(solvers, problem);
+    if (outcome.kind !== 'solved') throw new Error(outcome.kind);
+    const { weights, objective, bound } = outcome.solution;
+    expect(weights.filter((weight) => weight > 0).length).toBeLessThanOrEqual(5);
+    expect(averageOf(problem, kind, weights)).toBeLessThan(limit + 1e-8);
+    expect(objective).toBeGreaterThanOrEqual(bound - 1e-12);
+    expect(bound).toBeGreaterThanOrEqual(solved(market(kind, limit)).objective - 1e-12);
+  });
+});

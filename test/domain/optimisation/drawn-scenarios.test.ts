@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { gemm } from '#kernels/algebra/gemm.js';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import type { ScenarioTerms } from '#domain/objectives/scenario-terms.js';
+import { createDrawnScenarios } from '#domain/optimisation/drawn-scenarios.js';
+import { seeded } from '../../seeded.js';
+
+const NAMES = 3;
+const SESSIONS = 40;
+const COVARIANCE = Float64Array.of(0.04, 0.01, 0, 0.01, 0.09, -0.02, 0, -0.02, 0.0225);
+const random = seeded(3);
+const history = Float64Array.from({ length: NAMES * SESSIONS }, () => 0.02 * (random() - 0.5));
+
+/** Scenarios of a market whose history is drawn, and how often that was asked for. */
+function scenariosOf(expectedReturns: Float64Array | null = null) {
+  const asked: (number | null)[] = [];
+  const scenarios = createDrawnScenarios({
+    algebra: { gemm },
+    expectedReturns,
+    risk: {
+      metric: denseMetric(COVARIANCE, NAMES),
+      means: () => Float64Array.of(0.1, 0.2, 0.3),
+      scenarios: (sessions) => {
+        asked.push(sessions);
+        return { returns: history, coverage: { excluded: new Map(), observations: SESSIONS } as never }; // Not read here.
+      },
+    },
+  });
+  return { scenarios, asked };
+}
+
+const terms = (source: 'bootstrap' | 'normal' | 'student', more: object = {}): ScenarioTerms => ({
+  sessions: null,
+  drawn: { source, draws: 60_000, block: 7, degrees: 5, seed: 1, ...more },
+});
+
+/** Means and covariances of rows, times 252. */
+function momentsOf(returns: Float64Array) {
+  const rows = returns.length / NAMES;
+  const mean = (of: (t: number) => number) =>
+    Array.from({ length: rows }, (_, t) => of(t)).reduce((a, b) => a + b) / rows;
+  const means = [0, 1, 2].map((i) => mean((t) => returns[t * NAMES + i]!));
+  const covariance = [0, 1, 2].flatMap((i) =>
+    [0, 1, 2].map(
+      (j) => 252 * mean((t) => (returns[t * NAMES + i]! - means[i]!) * (returns[t * NAMES + j]! - means[j]!)),
+    ),
+  );
+  return { means: means.map((value) => 252 * value), covariance };
+}
+
+describe('simulated scenarios', () => {
+  test.each(['normal', 'student'] as const)(
+    'of a %s distribution have the covariance and the means asked for',
+    (source) => {
+      for (const [expected, means] of [
+        [null, [0.1, 0.2, 0.3]],
+        [Float64Array.of(-0.5, 0, 1), [-0.5, 0, 1]],
+      ] as const) {
+        const drawn = momentsOf(scenariosOf(expected).scenarios(terms(source)));
+        // Standard errors: 252 * root(0.09 / 252 / 60000) = 0.02 of a mean, 0.09 * root(8 / 60000) = 0.001 of a variance with tails of 5 degrees.
+        drawn.means.forEach((value, i) => expect(Math.abs(value - means[i]!)).toBeLessThan(0.08));
+        drawn.covariance.forEach((value, e) => expect(Math.abs(value - COVARIANCE[e]!)).toBeLessThan(0.006));
+      }
+    },
+  );
+
+  test("of Student's distribution have the kurtosis of its degrees of freedom: 3.75 of 12", () => {
+    const kurtosis = (returns: Float64Array) => {
+      const own = Float64Array.from({ length: returns.length / NAMES }, (_, t) => returns[t * NAMES]! - 0.1 / 252);
+      const power = (p: number) => own.reduce((sum, value) => sum + value ** p, 0) / own.length;
+      return power(4) / power(2) ** 2;
+    };
+    const { scenarios } = scenariosOf();
+    expect(kurtosis(scenarios(terms('normal')))).toBeCloseTo(3, 0);
+    expect(kurtosis(scenarios(terms('normal')))).toBeLessThan(3.2);
+    const fat = kurtosis(scenarios(terms('student', { degrees: 12 })));
+    expect(Math.abs(fat - 3.75)).toBeLessThan(0.35);
+  });
+
+  test('of a bootstrap are rows of the history in blocks, each row about as often as the ends of blocks allow', () => {
+    const drawn = scenariosOf().scenarios(terms('bootstrap', { draws: 7000, block: 7 }));
+    const key = (values: Float64Array, t: number) => values.subarray(t * NAMES, t * NAMES + NAMES).join(' ');
+    const place = new Map(Array.from({ length: SESSIONS }, (_, t) => [key(history, t), t]));
+    const places = Array.from({ length: 7000 }, (_, t) => place.get(key(drawn, t))!);
+    expect(places).not.toContain(undefined);
+    places.forEach((at, t) => {
+      if (t % 7 !== 0) expect(at).toBe(places[t - 1]! + 1);
+    });
+    // The middle is in 7 of 34 blocks, the first row in one.
+    const middle = places.filter((at) => at === 20).length / 7000;
+    expect(Math.abs(middle - 1 / 34)).toBeLessThan(0.008);
+    expect(new Set(places.filter((_, t) => t % 7 === 0)).size).toBe(34);
+  });
+
+  test('are those of their seed, made once, and historical ones are the history itself', () => {
+    const { scenarios, asked } = scenariosOf();
+    const first = scenarios(terms('student'));
+    expect(scenarios(terms('student'))).toBe(first);
+    expect(scenariosOf().scenarios(terms('student'))).toEqual(first);
+    expect(scenarios(terms('student', { seed: 2 }))).not.toEqual(first);
+    // Fewer draws are the first ones of more.
+    const few = scenarios(terms('student', { draws: 100 }));
+    few.forEach((value, e) => expect(value).toBeCloseTo(first[e]!, 15));
+    expect(asked).toEqual([]);
+    expect(scenarios({ sessions: 20, drawn: null })).toBe(history);
+    expect(asked).toEqual([20]);
+  });
+
+  test('that memory has no room for are refused with what fits', () => {
+    const { scenarios } = scenariosOf();
+    expect(() => scenarios(terms('normal', { draws: 20_000_000 }))).toThrow(
+      '20000000 scenarios of 3 names are more than memory is made for; at most 16666666 fit.',
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest';
+import { CAPM, CAPS, finished, solved } from './objectives.js';
+import { put } from './set-up.js';
+
+/** Runs on the constraint set of `describeObjectives`, which comes before. */
+export function describeTails(): void {
+  describe('a run for the worst of scenarios', () => {
+    test('whose tail is every scenario has the largest mean return of them', async () => {
+      const all = { type: 'min_cvar', confidence: 0 };
+      const { objective_value: loss, tail, weights } = await solved({ objective: all });
+      const historical = { type: 'historical', shrinkage: 0 };
+      const most = await solved({ objective: 'max_return', expected_returns: historical });
+      expect(loss).toBeCloseTo(-most.objective_value / 252, 12);
+      expect(tail!.average).toBeCloseTo(loss, 14);
+      expect(tail!.largest).toBeGreaterThan(tail!.average);
+      expect(tail!.level).toBeLessThan(0);
+      for (const { identifier, weight } of most.weights)
+        expect(weights.find((row) => row.identifier === identifier)!.weight).toBeCloseTo(weight, 9);
+      expect(most.tail).toBeNull();
+    });
+
+    test('of the worst drawdowns takes as many sessions as it is asked to, costs on top', async () => {
+      const request = { objective: { type: 'min_cdar', confidence: 0.9, scenarios: 120 } };
+      const { tail, objective_value, costs } = await solved({ ...request, costs: { linear_bps: 10 } });
+      expect(tail!.scenarios).toBe(120);
+      expect(objective_value).toBeCloseTo(tail!.average + costs!, 14);
+      expect([tail!.level, tail!.average, tail!.largest].toSorted((a, b) => a - b)).toEqual([
+        tail!.level,
+        tail!.average,
+        tail!.largest,
+      ]);
+      expect((await solved(request)).tail!.average).toBeLessThan(tail!.average);
+    });
+
+    test('of simulated losses has equal draws for equal seeds, and is limited by a row of the same scenarios', async () => {
+      const drawn = { source: 'student', draws: 400, seed: 3, confidence: 0.9 };
+      const least = await solved({ objective: { type: 'min_cvar', ...drawn } });
+      expect([least.converged, least.tail!.scenarios]).toEqual([true, 400]);
+      expect((await solved({ objective: { type: 'min_cvar', ...drawn } })).weights).toEqual(least.weights);
+      expect((await solved({ objective: { type: 'min_cvar', ...drawn, seed: 4 } })).weights).not.toEqual(least.weights);
+      const { average } = least.tail!;
+      await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 1.05 * average, ...drawn } }]);
+      const utility = { objective: 'max_return', expected_returns: CAPM };
+      const limited = await solved({ ...utility, constraint_set_id: 'tail' });
+      expect(limited.binding.map((row) => row?.['type'])).toContain('CVaR');
+      expect(limited.objective_value).toBeLessThan((await solved(utility)).objective_value);
+      await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 0.95 * average, ...drawn } }]);
+      const { error } = await finished({ ...utility, constraint_set_id: 'tail' });
+      expect(error!.code).toBe('INFEASIBLE');
+      const { relaxations } = error!.detail as { relaxations: { id: string; to: number }[] };
+      // A relaxation is solved before it is told: where the least leaves one portfolio alone, up to 1e-5 further out.
+      const { to } = relaxations.find(({ id }) => id === 'tail')!;
+      expect(to).toBeGreaterThan(average - 1e-9);
+      expect(to).toBeLessThan(average + 1e-5);
+    });
+  });
+}

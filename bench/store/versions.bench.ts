@@ -13,10 +13,12 @@ import { percentile } from '../percentiles.js';
 
 /**
  * What versions and the log of writes add to a PUT of a definition: the transaction with and without them, by turns, and
- * the whole PUT through the service, on LMDB and on PostgreSQL. One client; medians of wall time, and of processor time a round.
+ * the whole PUT through the service, on LMDB and on PostgreSQL. One client, a write of each in turn, so that what else the
+ * machine does falls on all alike; medians of wall time, and of processor time.
  */
-const ROUNDS = 24;
-const WRITES = 25;
+const ROUNDS = 600;
+/** Rounds before them, in which the program is compiled. */
+const WARM_ROUNDS = 200;
 
 const definition = (serial: number) => ({
   id: 'CORE',
@@ -30,19 +32,17 @@ const definition = (serial: number) => ({
 
 interface Times {
   readonly wall: number[];
-  /** Of all threads of this process, ms a write, one of each round. */
+  /** Of all threads of this process, ms. */
   readonly processor: number[];
 }
 
 async function timed(write: (serial: number) => Promise<unknown>, times: Times): Promise<void> {
   const before = process.cpuUsage();
-  for (let i = 0; i < WRITES; i++) {
-    const start = performance.now();
-    await write(times.wall.length);
-    times.wall.push(performance.now() - start);
-  }
+  const start = performance.now();
+  await write(times.wall.length);
+  times.wall.push(performance.now() - start);
   const { user, system } = process.cpuUsage(before);
-  times.processor.push((user + system) / 1000 / WRITES);
+  times.processor.push((user + system) / 1000);
 }
 
 const begun = (): Times => ({ wall: [], processor: [] });
@@ -66,13 +66,16 @@ async function compare(engine: DocumentEngine, put: (serial: number) => Promise<
       },
       { by: { author: 'local', note: null, requestId: 'request' } },
     );
+  const turns = async ([plain, kept, whole]: readonly [Times, Times, Times], rounds: number): Promise<void> => {
+    for (let round = 0; round < rounds; round++) {
+      await timed(into(engine, 'plain'), plain);
+      await timed(into(versioned, 'kept'), kept);
+      await timed(put, whole);
+    }
+  };
+  await turns([begun(), begun(), begun()], WARM_ROUNDS);
   const [plain, kept, whole] = [begun(), begun(), begun()];
-  for (let round = -1; round < ROUNDS; round++) {
-    const isWarm = round >= 0;
-    await timed(into(engine, 'plain'), isWarm ? plain : begun());
-    await timed(into(versioned, 'kept'), isWarm ? kept : begun());
-    await timed(put, isWarm ? whole : begun());
-  }
+  await turns([plain, kept, whole], ROUNDS);
   for (const [what, of] of [
     ['wall', wallOf],
     ['processor', processorOf],

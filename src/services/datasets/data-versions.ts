@@ -16,6 +16,7 @@ import { servedMarket, type ServedMarkets } from '#market/serving/served-markets
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
+import { notKept, unreadable, versionNotFound } from './data-version-refusals.js';
 import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
 import { datasetNotFound, readDataset } from './documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
@@ -74,7 +75,8 @@ export interface DataVersions {
    */
   at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket>;
   /**
-   * The contents before one of the served store, as far as they can be had again.
+   * The contents before one of the served store, as far as they can be had again; the first of a store counts as known
+   * from the beginning of its history.
    * @param version of the content; null where its versions are not known
    * @throws Refusal NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE
    */
@@ -276,6 +278,9 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
         throw new Refusal('NO_DATA_KNOWN', `No version of the data store ${datasetId} is known.`, {
           store_id: datasetId,
         });
+      // What a store began with counts as known from the beginning of its history.
+      const dayOf = (content: DataVersionDocument): Day =>
+        content.version === firstOf(head) ? ALWAYS : dayKnown(content);
       let content = await requireVersion(datasetId, version);
       const knownOn = dayOf(content);
       const earlier: KnownReferences['earlier'][number][] = [];
@@ -315,11 +320,14 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
 const isManaged = (kind: DatasetDocument['kind']): boolean => kind === 'imported' || kind === 'synthetic';
 
 /** Day at whose end, in UTC, a content was known. */
-function dayOf({ known_at: knownAt }: DataVersionDocument): Day {
+function dayKnown({ known_at: knownAt }: DataVersionDocument): Day {
   return Math.floor(momentOf(knownAt) / DAY_MS);
 }
 
 const DAY_MS = 86_400_000;
+
+/** Before all history. */
+const ALWAYS: Day = -(2 ** 31);
 
 /** How the payload of a job names the version that was asked for. */
 export function versionOf(
@@ -327,22 +335,4 @@ export function versionOf(
   { version }: KnownMarket,
 ): { readonly data_version?: number } {
   return asked === undefined || version === null ? {} : { data_version: version };
-}
-
-function versionNotFound(datasetId: string, version: number, head: DataHistoryDocument | undefined): Refusal {
-  const [first, last] = [firstOf(head), head?.latest];
-  const has = last === undefined ? 'none' : `${first} to ${last}`;
-  const message = `The data store ${datasetId} has no version ${version}; it has ${has}.`;
-  return new Refusal('VERSION_NOT_FOUND', message, { version, ...(last === undefined ? {} : { first, last }) });
-}
-
-function notKept(datasetId: string, version: number): Refusal {
-  const message = `Version ${version} of the data store ${datasetId} cannot be had again: no copy of it was left when a later content came.`;
-  return new Refusal('NO_DATA_KNOWN', message, { store_id: datasetId, version });
-}
-
-function unreadable(datasetId: string, version: number): Refusal {
-  return new Refusal('DOCUMENT_UNREADABLE', `Version ${version} of the data store ${datasetId} cannot be read.`, {
-    version,
-  });
 }

@@ -17,8 +17,8 @@ function tables(wrong: number): object {
   return { market: { index: data.map((_, i) => i), columns: ['identifier', 'date', 'CLOSE'], data } };
 }
 
-const imported = (rows: object) =>
-  service.ask('POST', '/data/import', { store_id: 'm', name: 'M', tables: rows, on_exists: 'replace', activate: true });
+const imported = (rows: object, store_id = 'm') =>
+  service.ask('POST', '/data/import', { store_id, name: 'M', tables: rows, on_exists: 'replace', activate: true });
 
 const INDEX = {
   id: 'DESK',
@@ -67,7 +67,9 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => service.close(), 60_000);
 
-test('decisions from before the first version are refused, with the day of that', async () => {
+test('decisions from before the first version that can be had are refused, with the day of that', async () => {
+  for (const wrong of [40, 20, 10]) await imported(tables(wrong), 'dropped');
+  expect((await service.ask('PATCH', '/data/stores/dropped', { versions_kept: 1 })).status).toBe(200);
   for (const [path, body] of [
     ['/analytics/DESK/backtest', { as_known: 'decision' }],
     ['/analytics/sweeps', { index_id: 'DESK', request: { as_known: 'decision' }, patches: [{}] }],
@@ -76,9 +78,16 @@ test('decisions from before the first version are refused, with the day of that'
     expect(await service.refusal('POST', path, body)).toMatchObject({
       status: 422,
       code: 'NO_DATA_KNOWN',
-      detail: { store_id: 'm', decision_date: '2024-01-10', first_known_on: today },
+      detail: { store_id: 'dropped', decision_date: '2024-01-10', first_known_on: today },
     });
   }
+});
+
+test('what a store began with is known from the beginning of its history, what corrects it is not', async () => {
+  await imported(tables(10));
+  const known = await run({ as_known: 'decision' });
+  expect(known.metrics.total_return).toBeCloseTo(0.2, 12); // As below: both versions are of today.
+  await service.ask('DELETE', '/analytics/DESK/record');
 });
 
 test('a rebalance decides on the price that was known, and levels are of the one that is known now', async () => {

@@ -151,19 +151,32 @@ print(json.dumps([list(frame.columns) == list(read.columns), bool((frame["level"
     expect(said).toEqual([true, true, true, true]);
   });
 
-  test('reads every table of an export from CSV as JSON has it, bit for bit', async () => {
+  const readers = { csv: true, arrow: hasArrow, xlsx: hasPandas && hasModule('openpyxl') };
+  reportMissing('exports read back', { 'pyarrow for Arrow': readers.arrow, 'openpyxl for Excel': readers.xlsx });
+
+  test('reads every table of an export from each format as JSON has it, bit for bit', async () => {
+    const formats = Object.entries(readers).flatMap(([format, isHere]) => (isHere ? [format] : []));
     const said = await outputOf(`
 import pandas
+from datetime import date
+readers = {
+    "csv": lambda path: pandas.read_csv(path, float_precision="round_trip", keep_default_na=False, na_values=[""]),
+    "xlsx": lambda path: pandas.read_excel(path, keep_default_na=False, na_values=[""]),
+    "arrow": lambda path: __import__("pyarrow").ipc.open_stream(path).read_pandas(),
+}
 d = Divisor(frames=False)
 differing = []
-tables = ${JSON.stringify(EXPORT_NAMES)}
-for table in tables:
-    rows = d.export("PY", table)
-    d.export("PY", table, table + ".csv")
-    read = pandas.read_csv(table + ".csv", float_precision="round_trip", keep_default_na=False, na_values=[""])
-    cells = [[None if pandas.isna(cell) else cell for cell in row] for row in read.astype(object).values.tolist()]
-    if not rows or cells != [list(row.values()) for row in rows]:
-        differing.append(table)
+def plain(cell):
+    return None if pandas.isna(cell) else cell.isoformat()[:10] if isinstance(cell, date) else cell
+for table in ${JSON.stringify(EXPORT_NAMES)}:
+    rows = [list(row.values()) for row in d.export("PY", table)]
+    for format in ${JSON.stringify(formats)}:
+        path = table + "." + format
+        d.export("PY", table, path)
+        read = readers[format](path)
+        cells = [[plain(cell) for cell in row] for row in read.astype(object).values.tolist()]
+        if not rows or cells != rows:
+            differing.append(path)
 print(json.dumps(differing))`);
     expect(said).toEqual([]);
   });
@@ -246,6 +259,7 @@ print(json.dumps([broken, list(sweep["rank"]), list(rolling.columns), str(levels
     const expected = Object.entries(answers).flatMap(([operation, answer]) => tablesIn(answer, operation));
     expect(expected.length).toBeGreaterThan(100);
     const said = (await outputOf(`
+import pandas
 from divisor import tables
 answers = json.load(open(${JSON.stringify(resolve('data/answers.json'))}))
 rows = {(operation + "." + place).rstrip("."): len(table) for operation, answer in answers.items() for place, table in tables(answer).items()}
@@ -253,7 +267,7 @@ state = tables(answers["getLimits"])["state"]
 groups = tables(answers["getExposures"])["groups.weights"]
 shocks = tables(answers["runScenarios"])["scenarios.by_name"]
 months = tables(answers["getPerformance"])["monthly_returns"]
-print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(state["move"].dtype), [one is None or isinstance(one, str) for one in state["nearest"]][:3]], [list(groups.columns) == [one["group"] for one in answers["getExposures"]["groups"]], len(groups)],
+print(json.dumps([rows, [str(state.index.dtype)[:10], list(state.columns), str(state["move"].dtype), [pandas.isna(one) or isinstance(one, str) for one in state["nearest"]][:3]], [list(groups.columns) == [one["group"] for one in answers["getExposures"]["groups"]], len(groups)],
     list(shocks.columns[:2]), str(months.dtype)]))`)) as [Record<string, number>, ...unknown[]];
     const [rows, ...others] = said;
     expect(expected.filter(([place, length]) => rows[place] !== length)).toEqual([]);

@@ -14,7 +14,7 @@ import { lastAtMost } from '#domain/search.js';
 import type { LimitsViewInput } from '#jobs/tasks/views.js';
 import { groupsByDay, type GroupOfDay } from '#domain/market/groups-by-day.js';
 import { limitsView } from '#views/limits/limits-view.js';
-import { issuerSpells } from '#domain/market/market-groups.js';
+import { groupSpells, issuerSpells, UNCLASSIFIED } from '#domain/market/market-groups.js';
 import { figuresOf } from './kept-figures.js';
 import { openedCalendars } from './opened-calendars.js';
 import { openedMarket } from './open-markets.js';
@@ -34,7 +34,7 @@ export function showLimits(input: LimitsViewInput): ReturnType<typeof limitsView
       keep: figuresOf(columns, handle),
       findings: [
         ...input.findings,
-        ...(issuers ? ownIssuers(run, issuers, by) : []),
+        ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // Issuers are those of a market.
         ...('rule' in limits ? [] : neverHeld(limits.rows, run.header.names)),
       ],
     });
@@ -42,10 +42,10 @@ export function showLimits(input: LimitsViewInput): ReturnType<typeof limitsView
 }
 
 /** Tells how many names count as their own issuers on the last date of a run. */
-function ownIssuers(run: RunColumns, issuerOf: GroupOfDay, by: string): Finding[] {
+function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
   const { names } = run.header;
   const day = run.i32('days').at(-1)!;
-  const own = names.filter((name) => issuerOf(name, day).group === name);
+  const own = names.filter((name) => groupOf(name, day).group === UNCLASSIFIED);
   if (own.length === 0) return [];
   const message = `${own.length} of ${names.length} names have no ${by} on ${formatDay(day)} and count as their own issuers.`;
   return [

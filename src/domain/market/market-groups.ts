@@ -3,7 +3,7 @@ import type { MarketData, ReferenceValue } from './market-data.js';
 import { referenceSpells } from './reference-spells.js';
 
 /** Names without a group form one of their own. */
-const UNCLASSIFIED = 'UNCLASSIFIED';
+export const UNCLASSIFIED = 'UNCLASSIFIED';
 
 export function groupOf(value: ReferenceValue): string {
   return value === null || value === '' ? UNCLASSIFIED : String(value);

@@ -62,7 +62,7 @@ test('a leveraged index pays for the trades that bring its exposure back every s
   );
 });
 
-test('a blend pays for its own rebalances alone', () => {
+test('a blend pays for its own rebalances alone, and lists them', () => {
   const other = [50, 50, 51, 49, 52, 50];
   const parts = [
     { index_id: 'X', weight: 0.5 },
@@ -72,7 +72,10 @@ test('a blend pays for its own rebalances alone', () => {
   // The week ends on the fourth date.
   const targetsAt = (t: number) => (t === 0 || t === 3 ? [0.5, 0.5] : null);
   const whole = accountOf([closes, other], { targetsAt, cost: 0.004 });
-  near(runOf(blend).index.book.value.subarray(0, 5), whole.slice(0, 5));
+  const { index, rebalances } = runOf(blend);
+  near(index.book.value.subarray(0, 5), whole.slice(0, 5));
+  const listed = rebalances.map(({ session, weights }) => [session - index.book.from, ...weights]);
+  expect(listed.slice(0, 2)).toEqual([0, 3].map((t) => [t, expect.closeTo(0.5, 12), expect.closeTo(0.5, 12)]));
 });
 
 test('risk control pays a spread for what it borrows, and for changes of its exposure', () => {

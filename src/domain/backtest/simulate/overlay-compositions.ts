@@ -39,7 +39,7 @@ export function overlayCompositions(composer: Composer, document: OverlayDocumen
 }
 
 /**
- * What a book holds wherever an index beneath takes a composition.
+ * What a book holds wherever an index beneath takes a composition, and wherever it restores its own weights.
  * @param first session on which it was first held; null where that lies before the book
  */
 export function heldCompositions(
@@ -48,12 +48,14 @@ export function heldCompositions(
   first: number | null,
 ): Composition[] {
   const { from, length, sm } = book;
-  const taken = new Map<number, Composition>();
+  const taken = new Map<number, Omit<Composition, 'columns' | 'weights' | 'uncapped'>>();
   for (const list of lists) {
     const begin = first === null ? undefined : inForce(list, first);
     if (begin !== undefined) taken.set(from, { ...begin, date: sm.sessions[from]!, also: [], announced: null });
     for (const one of list) if (one.session > from && one.session < from + length) taken.set(one.session, one);
   }
+  for (const { at, rebalanced } of book.events)
+    if (rebalanced && at > 0 && !taken.has(from + at)) taken.set(from + at, restoredOn(sm, from + at));
   return [...taken]
     .toSorted(([a], [b]) => a - b)
     .map(([session, one]) => {
@@ -61,6 +63,11 @@ export function heldCompositions(
       const decision = Math.min(one.decision, session);
       return { ...one, session, decision, columns, weights, ...UNCAPPED, uncapped: weights };
     });
+}
+
+/** A rebalance of the overlay alone: its weights are in its definition. */
+function restoredOn({ sessions }: Book['sm'], session: number): Omit<Composition, 'columns' | 'weights' | 'uncapped'> {
+  return { date: sessions[session]!, also: [], session, decision: session, announced: null, ...UNCAPPED };
 }
 
 /** Caps are those of what lies beneath. */

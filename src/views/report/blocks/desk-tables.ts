@@ -87,7 +87,7 @@ export function dividendsTable({ dividendPoints, overview }: RunFigures, limit: 
   const coming =
     announced.dividends_total === 0
       ? ''
-      : ` Announced after that: ${ratioText(announced.points)} points in ${countText(announced.dividends_total)} dividends.`;
+      : ` Announced after that: ${ratioText(announced.points)} points in ${countText(announced.dividends_total)} ${announced.dividends_total === 1 ? 'dividend' : 'dividends'}.`;
   return toTable(
     fields,
     rows,

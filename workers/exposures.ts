@@ -56,18 +56,21 @@ function fieldReader(fields: readonly string[], { market, header, book }: Read):
   if (fields.length === 0 || market === null) return { fields: [], on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = TreatmentSpec.parse({ ...header.treatment });
-  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, isRolling: true });
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placedNames(sm, header.names),
     benchmark: placedNames(sm, book === null ? [] : Array.from(book.columns, (column) => book.sm.identifiers[column]!)),
   };
+  const followed = Int32Array.from(new Set([...sides.own.columns, ...sides.benchmark.columns])).sort();
+  const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
   return {
     fields,
     on(day, held) {
-      const section = sections.at(lastAtMost(sm.sessions, day), sides.own.columnsHeld(held));
+      const own = sides.own.columnsHeld(held);
+      const section = sections.at(lastAtMost(sm.sessions, day), own);
+      let other: Int32Array | undefined;
       return {
         values(field, side, weights) {
-          const held = sides[side].columnsHeld(weights);
+          const held = side === 'own' ? own : (other ??= sides.benchmark.columnsHeld(weights));
           return sides[side].scattered(section.numbers(latest(fields[field]!), held));
         },
       };
@@ -80,6 +83,8 @@ function notRead(): never {
 }
 
 interface PlacedNames {
+  /** All that the market has, ascending. */
+  readonly columns: Int32Array;
   /** Columns of the names with a weight, ascending. */
   columnsHeld(weights: Float64Array): Int32Array;
   /** Values of the columns that were told last, at the places of their names, NaN at the others. */
@@ -94,16 +99,18 @@ function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
     .toSorted((a, b) => a.column - b.column);
   const columns = Int32Array.from(placed, ({ column }) => column);
   const placeOf = Int32Array.from(placed, ({ place }) => place);
-  /** Whether a position was held the last time. */
-  const isHeld = new Uint8Array(placed.length);
+  /** Whether each of the names had a weight the last time. */
+  const wasHeld = new Uint8Array(names.length);
   const out = new Float64Array(names.length).fill(NaN);
-  let held = new Int32Array(0);
-  let places = new Int32Array(0);
+  let held: Int32Array = new Int32Array(0);
+  let places: Int32Array = new Int32Array(0);
   return {
+    columns,
     columnsHeld(weights) {
-      if (!takeHeld(isHeld, placeOf, weights)) return held;
-      held = columns.filter((_, position) => isHeld[position] === 1);
-      places = placeOf.filter((_, position) => isHeld[position] === 1);
+      if (areHeld(wasHeld, weights)) return held;
+      for (let i = 0; i < wasHeld.length; i++) wasHeld[i] = weights[i] === 0 ? 0 : 1;
+      held = columns.filter((_, position) => wasHeld[placeOf[position]!] === 1);
+      places = placeOf.filter((place) => wasHeld[place] === 1);
       out.fill(NaN);
       return held;
     },
@@ -114,17 +121,8 @@ function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
   };
 }
 
-/**
- * Which names have a weight. Holdings change at rebalances, and are asked for on every date.
- * @param isHeld of the last time, overwritten
- * @returns whether it differs
- */
-function takeHeld(isHeld: Uint8Array, placeOf: Int32Array, weights: Float64Array): boolean {
-  let isOther = false;
-  for (let i = 0; i < placeOf.length; i++) {
-    const now = weights[placeOf[i]!] === 0 ? 0 : 1;
-    if (isHeld[i] !== now) isOther = true;
-    isHeld[i] = now;
-  }
-  return isOther;
+/** Whether the names with a weight are those that were held: they change at rebalances, and are asked for on every date. */
+function areHeld(wasHeld: Uint8Array, weights: Float64Array): boolean {
+  for (let i = 0; i < wasHeld.length; i++) if ((weights[i] === 0 ? 0 : 1) !== wasHeld[i]) return false;
+  return true;
 }

@@ -19,9 +19,14 @@ const BUCKETS = 128;
 /** Values that are sorted rather than parted. */
 const FEW = 24;
 
+/** Positive values whose largest is so many times the least are parted by their magnitude: those of companies are. */
+const WIDE = 16;
+
 /** Values with what lies on them; those of a part lie together, in the order of their places. */
 interface Weighted {
   readonly keys: Float64Array;
+  /** The same memory, two words a key: of positive keys the second ascends with them, about as their logarithm does. */
+  readonly words: Int32Array;
   readonly weights: Float64Array;
   /** Part of the range that each lies in. */
   readonly buckets: Uint8Array;
@@ -54,11 +59,11 @@ interface Sought {
  * @param shares ascending, from 0 to 1
  */
 export function weightedPercentiles(size: number, shares: readonly number[]): WeightedPercentiles {
-  const room = (): Weighted => ({
-    keys: new Float64Array(size),
-    weights: new Float64Array(size),
-    buckets: new Uint8Array(size),
-  });
+  const room = (): Weighted => {
+    const keys = new Float64Array(size);
+    const words = new Int32Array(keys.buffer);
+    return { keys, words, weights: new Float64Array(size), buckets: new Uint8Array(size) };
+  };
   const whole = room();
   const levels = [whole];
   const levelAt = (depth: number): Weighted => (levels[depth] ??= room());
@@ -95,29 +100,15 @@ const placed = new Int32Array(BUCKETS);
 function seek(sought: Sought, part: Part): void {
   const { depth, at, count } = part;
   const level = sought.levelAt(depth);
-  if (count <= FEW) {
+  if (count <= FEW || !intoBuckets(level, part)) {
     sortedInto(sought, level, part);
     return;
   }
   const { keys, weights, buckets } = level;
-  let least = keys[at]!;
-  let most = least;
-  for (let i = at; i < at + count; i++) {
-    const key = keys[i]!;
-    if (key < least) least = key;
-    if (key > most) most = key;
-  }
-  const scale = (BUCKETS - 1) / (most - least);
-  // Equal values, and a range without end, are one bucket.
-  if (!(scale > 0 && scale < Infinity)) {
-    sortedInto(sought, level, part);
-    return;
-  }
   held.fill(0);
   lying.fill(0);
   for (let i = at; i < at + count; i++) {
-    const bucket = ((keys[i]! - least) * scale) | 0;
-    buckets[i] = bucket;
+    const bucket = buckets[i]!;
     held[bucket]!++;
     lying[bucket]! += weights[i]!;
   }
@@ -131,6 +122,36 @@ function seek(sought: Sought, part: Part): void {
     placed[buckets[i]!] = to + 1;
   }
   for (const inner of parts) seek(sought, inner);
+}
+
+/** Parts the values of a part by their range. @returns whether it can be: equal values and endless ranges are one bucket */
+function intoBuckets({ keys, words, buckets }: Weighted, { depth, at, count }: Part): boolean {
+  let least = keys[at]!;
+  let most = least;
+  for (let i = at; i < at + count; i++) {
+    const key = keys[i]!;
+    if (key < least) least = key;
+    if (key > most) most = key;
+  }
+  if (!(most - least > 0 && most - least < Infinity)) return false;
+  if (depth === 0 && least > 0 && most > WIDE * least) {
+    const lowest = magnitudeOf(least);
+    const scale = (BUCKETS - 1) / (magnitudeOf(most) - lowest);
+    for (let i = at; i < at + count; i++) buckets[i] = (words[2 * i + 1]! - lowest) * scale;
+    return true;
+  }
+  const scale = (BUCKETS - 1) / (most - least);
+  if (scale === Infinity) return false;
+  for (let i = at; i < at + count; i++) buckets[i] = (keys[i]! - least) * scale;
+  return true;
+}
+
+const one = new Float64Array(1);
+const wordsOfOne = new Int32Array(one.buffer);
+
+function magnitudeOf(key: number): number {
+  one[0] = key;
+  return wordsOfOne[1]!;
 }
 
 /** The buckets in which shares lie, and their places; the last share may be left to the last bucket by rounding. */

@@ -103,12 +103,15 @@ export interface CrossSectionTerms {
   readonly treatment: TreatmentSpec;
   /** Of the index. */
   readonly currency: string;
-  /** Whether sessions follow each other: windows of a year are then summed as they roll on, and differ by rounding. */
-  readonly isRolling?: boolean;
+  /**
+   * Names that are read on sessions that follow each other, ascending: their windows of a year are summed as they roll on,
+   * and differ by rounding.
+   */
+  readonly followed?: Int32Array;
 }
 
 /** Datapoints of a market on the terms of an index. */
-export function crossSectionsOf({ market, treatment, currency, isRolling = false }: CrossSectionTerms): CrossSections {
+export function crossSectionsOf({ market, treatment, currency, followed }: CrossSectionTerms): CrossSections {
   const rates = exchangeRates(market, currency);
   const isForeign = market.identifiers.some((_, column) => !rates.isNative(column));
   const exchange: Series = {
@@ -122,7 +125,7 @@ export function crossSectionsOf({ market, treatment, currency, isRolling = false
     growth,
     gaps: () => returnGaps(market, growth()),
     maxStaleSessions: treatment.max_stale_sessions,
-    isRolling,
+    followed: followed ?? null,
     requireRates(session, columns) {
       if (isForeign) for (const column of columns) requireRate(rates, market, session, column);
     },

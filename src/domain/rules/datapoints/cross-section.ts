@@ -99,7 +99,7 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       return known;
     },
     marketReturns,
-    rolling: terms.isRolling ? createRollingStatistics(table, sm.names) : null,
+    rolling: terms.followed && createRollingStatistics(table, terms.followed),
     dividends: () => (dividends ??= dividendHistory(sm.market)),
   };
   return {
@@ -138,9 +138,10 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     const from = Math.max(0, end - length + 1);
     const window = { end, length, observationsMin: halfOf(length) };
     if (source.kind === 'beta') {
+      const rolled = shared.rolling?.betas({ ...window, columns, universe });
+      if (rolled) return rolled;
       const of = { returns: shared.windowsOf(table.returns(), session), from, end };
-      const market = shared.marketReturns(of, universe);
-      return shared.rolling?.betas({ ...window, columns, market, universe }) ?? betas(of, { market, length, columns });
+      return betas(of, { market: shared.marketReturns(of, universe), length, columns });
     }
     if (source.kind === 'windowed') {
       const rolled = source.isWhole ? shared.rolling?.growth : shared.rolling?.volatilities;

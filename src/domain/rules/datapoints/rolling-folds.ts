@@ -1,6 +1,3 @@
-/** How the values of a window become one number. */
-export type Fold = 'sum' | 'product';
-
 export interface RolledWindow {
   /** First session, not negative, and last. */
   readonly from: number;
@@ -13,14 +10,24 @@ export interface RolledWindow {
   readonly version: unknown;
 }
 
+/** How the values of sessions become some numbers a name, which lie together: [n x width]. */
+export interface Folding {
+  /** Those of no session, [width]. */
+  readonly empty: readonly number[];
+  /** Adds the values of a session. @param columns [n] */
+  add(sums: Float64Array, session: number, columns: Int32Array): void;
+  /** Adds those of other sessions. */
+  join(sums: Float64Array, others: Float64Array): void;
+}
+
 /** Sums and products over windows that roll on. */
 export interface RollingFolds {
   /**
-   * Those of a window, [folds x n]; valid until the next question.
-   * @param fill writes the values of a session, [folds x n]
-   * @cost one session of values where the window ends on the session after the one before, else all of its sessions
+   * Those of a window, [n x width]; valid until the next question.
+   * @cost one session of values where the window ends on the session after the one before, none where it is the one before,
+   *       else all of its sessions
    */
-  over(window: RolledWindow, fill: (session: number, row: Float64Array) => void): Float64Array;
+  over(window: RolledWindow, folding: Folding): Float64Array;
 }
 
 /**
@@ -28,9 +35,8 @@ export interface RollingFolds {
  * holds of the block before backwards (van Herk 1992, Gil and Werman 1993): each session is added twice, nothing is ever
  * subtracted, and a window has the same bits whatever was asked before it.
  */
-export function createRollingFolds(folds: readonly Fold[]): RollingFolds {
+export function createRollingFolds(): RollingFolds {
   let known: RolledWindow | undefined;
-  let n = 0;
   /** First session of the block that the window before ended in. */
   let block = 0;
   /** From its first session to the end of the window. */
@@ -38,57 +44,51 @@ export function createRollingFolds(folds: readonly Fold[]): RollingFolds {
   /** Of each session of the block before, to its last one; from `first` on. */
   let backwards = new Float64Array(0);
   let first = 0;
-  let row = new Float64Array(0);
   let out = new Float64Array(0);
-  let stride = 0;
 
-  const restart = (window: RolledWindow, fill: (session: number, row: Float64Array) => void): void => {
-    n = window.columns.length;
-    stride = folds.length * n;
-    block = Math.floor(window.end / window.length) * window.length;
-    if (row.length !== stride) {
-      [forwards, row, out] = [new Float64Array(stride), new Float64Array(stride), new Float64Array(stride)];
-    }
-    if (backwards.length < stride * window.length) backwards = new Float64Array(stride * window.length);
-    first = window.from;
+  const after = (session: number): Float64Array =>
+    backwards.subarray((session - first) * out.length, (session - first + 1) * out.length);
+
+  const restart = ({ from, end, length, columns }: RolledWindow, folding: Folding): void => {
+    const stride = columns.length * folding.empty.length;
+    block = Math.floor(end / length) * length;
+    if (out.length !== stride) [forwards, out] = [new Float64Array(stride), new Float64Array(stride)];
+    if (backwards.length < stride * length) backwards = new Float64Array(stride * length);
+    first = from;
+    clear(forwards, folding.empty);
+    let sums: Float64Array = forwards;
     for (let session = block - 1; session >= first; session--) {
-      const at = backwards.subarray((session - first) * stride, (session - first + 1) * stride);
-      fill(session, at);
-      if (session < block - 1)
-        foldInto(at, backwards.subarray((session - first + 1) * stride, (session - first + 2) * stride));
+      const longer = after(session);
+      longer.set(sums);
+      folding.add(longer, session, columns);
+      sums = longer;
     }
-    folds.forEach((fold, f) => forwards.fill(fold === 'sum' ? 0 : 1, f * n, (f + 1) * n));
-  };
-
-  /** @param into [folds x n], of which those of a fold lie together */
-  const foldInto = (into: Float64Array, values: Float64Array): void => {
-    folds.forEach((fold, f) => {
-      const to = (f + 1) * n;
-      if (fold === 'sum') for (let i = f * n; i < to; i++) into[i]! += values[i]!;
-      else for (let i = f * n; i < to; i++) into[i]! *= values[i]!;
-    });
   };
 
   return {
-    over(window, fill) {
+    over(window, folding) {
       const { from, end, length, columns, version } = window;
-      const isNext =
-        known !== undefined &&
-        known.columns === columns &&
-        known.version === version &&
-        known.length === length &&
-        end > known.end &&
-        end < block + length;
+      const isLike =
+        known !== undefined && known.columns === columns && known.version === version && known.length === length;
+      if (isLike && end === known!.end) return out;
+      const isNext = isLike && end > known!.end && end < block + length;
       const added = isNext ? known!.end + 1 : Math.max(from, Math.floor(end / length) * length);
-      if (!isNext) restart(window, fill);
-      for (let session = added; session <= end; session++) {
-        fill(session, row);
-        foldInto(forwards, row);
-      }
+      if (!isNext) restart(window, folding);
+      for (let session = added; session <= end; session++) folding.add(forwards, session, columns);
       known = window;
       out.set(forwards);
-      if (from < block) foldInto(out, backwards.subarray((from - first) * stride, (from - first + 1) * stride));
+      if (from < block) folding.join(out, after(from));
       return out;
     },
   };
+}
+
+function clear(sums: Float64Array, empty: readonly number[]): void {
+  const width = empty.length;
+  for (let i = 0; i < sums.length; i += width) for (let k = 0; k < width; k++) sums[i + k] = empty[k]!;
+}
+
+/** The `join` of sums. */
+export function addAll(sums: Float64Array, others: Float64Array): void {
+  for (let i = 0; i < sums.length; i++) sums[i]! += others[i]!;
 }

@@ -40,8 +40,8 @@ export interface SeriesTerms {
   readonly growth: () => Float64Array;
   /** Where they are no returns between two bars; computed at the first use. */
   readonly gaps: () => ReturnGaps;
-  /** Whether VOLATILITY, MOMENTUM and BETA are summed as their windows roll on. */
-  readonly isRolling: boolean;
+  /** Names whose VOLATILITY, MOMENTUM and BETA are summed as their windows roll on, ascending; null where none are. */
+  readonly followed: Int32Array | null;
   /** Sessions that a FREE_FLOAT stays good for. */
   readonly maxStaleSessions: number;
 }

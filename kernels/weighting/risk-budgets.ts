@@ -2,8 +2,14 @@ import { assert } from '../assert.js';
 import type { Curvature } from '../optimisation/factors/curvature.js';
 import { metricDiagonal, metricTimes, type Metric } from '../optimisation/program/metric.js';
 
-/** Sweeps over the names before Newton's method: as many as cost less than the steps they save. */
-const SWEEPS = 6;
+/** Sweeps over the names before Newton's method at most: as many as one factor of a thousand names costs. */
+const SWEEPS_MAX = 40;
+
+/** Sweeps after which slow ones are left to Newton's method. */
+const SWEEPS_MIN = 6;
+
+/** Share of the imbalance that a sweep may leave: a quarter is usual. */
+const SLOW = 0.5;
 
 const NEWTON_MAX = 50;
 
@@ -18,14 +24,15 @@ const STEP_SHARE = 0.95;
 
 /**
  * Positive weights whose contributions to the variance are the budgets: w_i (S w)_i = b_i w'Sw for every i, sum 1. They
- * are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by a few sweeps over
- * its coordinates and then Newton's method.
+ * are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by sweeps over its
+ * coordinates, and by Newton's method where those are slow.
  *
  * @param budgets  [n], positive, of sum 1.
  * @param out      [n], overwritten with the weights.
  * @returns        Whether the contributions are the budgets to 1e-11, relative.
  * @throws         KernelFault on a shape mismatch, a budget or a variance that is not positive.
- * @cost           6 sweeps of 2 n^2 multiply-adds (4 n k for loadings), then 2 to 5 factors of the curvature.
+ * @cost           about 20 sweeps of n^2 multiply-adds (4 n k for loadings); where they are slow 6, then 2 to 5 factors of
+ *   the curvature.
  * @source         Spinu (2013), An algorithm for computing risk parity weights; Griveau-Billion, Richard & Roncalli
  *   (2013), algorithm 1.
  */
@@ -52,7 +59,13 @@ export function riskBudgetWeights(
     out[i]! *= scale;
     marginal[i]! *= scale;
   }
-  for (let sweep = 0; sweep < SWEEPS; sweep++) sweepOver(metric, { budgets, variances }, out, marginal);
+  let imbalance = Number.POSITIVE_INFINITY;
+  for (let sweep = 0; sweep < SWEEPS_MAX && imbalance > TOLERANCE / 2; sweep++) {
+    sweepOver(metric, { budgets, variances }, out, marginal);
+    const before = imbalance;
+    imbalance = imbalanceOf(budgets, out, marginal);
+    if (sweep >= SWEEPS_MIN && imbalance > SLOW * before) break;
+  }
   const isSolved = newton(curvature, metric, budgets, out);
   let total = 0;
   for (let i = 0; i < n; i++) total += out[i]!;
@@ -65,7 +78,17 @@ interface Names {
   readonly variances: Float64Array;
 }
 
-/** Moves each coordinate in turn to the positive root of S_ii x^2 + c x = b_i, c the covariance with the others. */
+/** Largest relative difference of a contribution from its budget. */
+function imbalanceOf(budgets: Float64Array, x: Float64Array, marginal: Float64Array): number {
+  let largest = 0;
+  for (let i = 0; i < x.length; i++) largest = Math.max(largest, Math.abs((x[i]! * marginal[i]!) / budgets[i]! - 1));
+  return largest;
+}
+
+/**
+ * Moves each coordinate in turn to the positive root of S_ii x^2 + c x = b_i, c the covariance with the others. S x
+ * follows.
+ */
 function sweepOver(metric: Metric, { budgets, variances }: Names, x: Float64Array, marginal: Float64Array): void {
   const { n } = metric;
   const moveOf = (i: number, slope: number): number => {
@@ -94,6 +117,7 @@ function sweepOver(metric: Metric, { budgets, variances }: Names, x: Float64Arra
     const step = moveOf(i, slope);
     for (let f = 0; f < k; f++) scores[f]! += step * loadings[i * k + f]!;
   }
+  metricTimes(metric, x, marginal);
 }
 
 /** Newton's method on the gradient S x - b / x, each step short of the edge. */
@@ -106,9 +130,8 @@ function newton(curvature: Curvature, metric: Metric, budgets: Float64Array, x: 
   let least = Number.POSITIVE_INFINITY;
   for (let iteration = 0; iteration < NEWTON_MAX; iteration++) {
     metricTimes(metric, x, marginal);
-    let imbalance = 0;
+    const imbalance = imbalanceOf(budgets, x, marginal);
     for (let i = 0; i < n; i++) {
-      imbalance = Math.max(imbalance, Math.abs((x[i]! * marginal[i]!) / budgets[i]! - 1));
       step[i] = budgets[i]! / x[i]! - marginal[i]!;
       diagonal[i] = budgets[i]! / (x[i]! * x[i]!);
     }

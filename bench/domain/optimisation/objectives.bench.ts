@@ -26,6 +26,9 @@ const ROUNDS = 3;
 const PEER_SECONDS = 60;
 
 const AVERSION = 4;
+
+/** Above the least volatility of each size, below that of the largest return. */
+const VOLATILITY = 0.16;
 const OBJECTIVES: readonly ({ readonly type: string } & Readonly<Record<string, unknown>>)[] = [
   { type: 'min_tracking_error' },
   { type: 'min_variance' },
@@ -118,9 +121,6 @@ function rowsOf(names: number, type: string): readonly object[] {
     ...(type === 'max_return' ? [{ type: 'Volatility', params: { limit: VOLATILITY } }] : []),
   ];
 }
-
-/** Above the least volatility of each size, below that of the largest return. */
-const VOLATILITY = 0.16;
 
 function ours(
   names: number,

@@ -152,15 +152,20 @@ export async function historyOf(reader: Reader, datasetId: string): Promise<Data
   return stored === undefined || 'unreadable' in stored ? undefined : DataHistoryDocument.safeParse(stored.body).data;
 }
 
-/** Hashes of the contents that a store had; none where its versions are not known. @cost a read a version */
-export async function contentsOf(reader: Reader, datasetId: string): Promise<ReadonlySet<string>> {
+/**
+ * Hashes of the contents of a store that were served; null where its versions are not known: of a store of before there
+ * were any, and of one that lacks some.
+ * @cost a read a version
+ */
+export async function contentsOf(reader: Reader, datasetId: string): Promise<ReadonlySet<string> | null> {
   const head = await historyOf(reader, datasetId);
   const hashes = new Set<string>();
-  for (let version = firstOf(head); version <= (head?.latest ?? 0); version++) {
+  if (head === undefined) return (await forgottenOf(reader, datasetId)) > 0 ? hashes : null;
+  for (let version = firstOf(head); version <= head.latest; version++) {
     const stored = await reader.get('data-version', numberedId(datasetId, version));
     const document =
       stored === undefined || 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
-    if (document === undefined) return new Set();
+    if (document === undefined) return null;
     hashes.add(document.content_hash);
   }
   return hashes;

@@ -79,12 +79,12 @@ export async function assertNothingPublished(
   datasetId: string,
 ): Promise<void> {
   const indices: string[] = [];
-  let contents: ReadonlySet<string> | undefined;
+  let contents: ReadonlySet<string> | null | undefined;
   for (const subject of await reader.ids('run-list'))
     for await (const { store_id: id, store_content_hash: hash } of publishedRuns(reader, subject)) {
       if (id !== datasetId) continue;
-      contents ??= await contentsOf(reader, datasetId);
-      if (contents.size > 0 && !contents.has(hash)) continue; // Of a store without versions any run may be.
+      if (contents === undefined) contents = await contentsOf(reader, datasetId);
+      if (contents !== null && !contents.has(hash)) continue; // Where versions are not known any run may be.
       indices.push(subject);
       break;
     }

@@ -161,6 +161,7 @@ export function describeAgainstAService(): void {
         thirdFridays.map((day) => day.replaceAll('-', '')),
       );
       expect(await rowsOf(['actions', 'EVEN'])).toEqual([]);
+      expect(await rowsOf(['actions', 'EVEN', '--choices'])).toEqual([]);
       const pack = await asked(['rebalance-pack', 'EVEN', '--aum', '1e6']);
       expect(pack.err).toContain('no volume of A and 3 more');
       const orders = linesOf(pack.out).slice(0, -1);

@@ -6,7 +6,7 @@ import { hasWords, readCommandLine, type FlagValues, type Grammar } from './comm
 import { connected, CONNECTION_HELP, EXIT } from './connection.js';
 import { runJobCommand } from './job-command.js';
 import { table } from './terminal.js';
-import { bytesOf, entriesOf, readKeys, valueOf } from './verify-published.js';
+import { bytesOf, entriesOf, heldTo, readKeys, valueOf } from './verify-published.js';
 import { auditStore } from './view-commands/data.js';
 import { writeWhole } from './write-whole.js';
 
@@ -80,7 +80,7 @@ function queryOf(flags: FlagValues) {
 
 async function checked(file: string, terms: Omit<AuditTerms, 'seals'>): Promise<number> {
   const { entries, seals } = partsOf(await bytesOf(file));
-  const verdict = verifyAudit(entries, { ...terms, seals });
+  const verdict = heldTo(entries, (given) => verifyAudit(given, { ...terms, seals }));
   if ('reason' in verdict) {
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
     return EXIT_DAMAGED;

@@ -16,7 +16,7 @@ GET /analytics/INDEX/published answers, as lines of JSON or as one object.
   --key   What GET /analytics/INDEX/published/keys answers. Without it signatures are not verified.
   --head  Hash that the last entry must have: without it nobody can say that no entry is missing at the end.
 
-Exit statuses: 0 the log is as it was written; 1 it is not, and the first bad entry is named; 64 wrong usage, or a
+Exit statuses: 0 the log is as it was written; 1 it is not, or has no entries, and the first bad entry is named; 64 wrong usage, or a
 file that cannot be read.
 `;
 
@@ -35,7 +35,9 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   if (values.head !== undefined && !HASH.test(values.head))
     throw new UsageError(`--head takes the hash of an entry, 64 hexadecimal digits, not ${values.head}`);
   const keys = values.key === undefined ? null : await readKeys(values.key);
-  const verdict = verifyLog(entriesOf(await bytesOf(file)), { keys, head: values.head?.toLowerCase() ?? null });
+  const verdict = heldTo(entriesOf(await bytesOf(file)), (entries) =>
+    verifyLog(entries, { keys, head: values.head?.toLowerCase() ?? null }),
+  );
   if ('reason' in verdict) {
     process.stdout.write(`Entry ${verdict.seq}: ${verdict.reason}.\n`);
     return EXIT_DAMAGED;
@@ -44,6 +46,16 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
     keys === null ? 'The chain of hashes holds; signatures were not verified' : 'Chain and signatures hold';
   process.stdout.write(`${extent}: ${verdict.entries} entries, the last ${verdict.head}.\n`);
   return 0;
+}
+
+interface Fault {
+  readonly seq: number;
+  readonly reason: string;
+}
+
+/** What a file is found to be; one without entries is no log that anything was verified of. */
+export function heldTo<V>(entries: readonly unknown[], verify: (entries: readonly unknown[]) => V): V | Fault {
+  return entries.length === 0 ? { seq: 1, reason: 'it is missing: the file has no entries' } : verify(entries);
 }
 
 function readArguments(argv: readonly string[]) {

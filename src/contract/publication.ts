@@ -3,7 +3,7 @@ import { PublicationEntry, PublicKey } from '#domain/documents/publication-docum
 import { Id, IsoDate } from '#domain/shape.js';
 import { LOG_MEDIA } from './media-formats.js';
 import { routes } from './route.js';
-import { whichRun } from './run-state.js';
+import { RunKey, StaleState, whichRun } from './run-state.js';
 
 /** Longest reason of a restatement, in characters: a paragraph. */
 const REASON_LENGTH_MAX = 2000;
@@ -34,6 +34,10 @@ export const Publication = z
     restated: z.int().min(0).meta({ description: 'Closes published again.' }),
     through: z.string().nullable().meta({ description: 'Last published date; null where nothing ever was.' }),
     head: z.string().meta({ description: 'Hash of the last entry; 64 zeros of an empty log.' }),
+    run_id: RunKey.meta({ description: 'Run whose closes they are.' }),
+    stale: StaleState.nullable().meta({
+      description: 'How the run differs from what a run of its request would give now; null of a current one.',
+    }),
   })
   .meta({ id: 'Publication' });
 export type Publication = z.infer<typeof Publication>;
@@ -56,7 +60,7 @@ export const publicationRoutes = routes({
     scope: 'publish',
     tag,
     summary:
-      'Publishes the closes of a run that are not published yet: of the newest current run unless another is named.',
+      'Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was.',
     description:
       'Entries go to the end of a log that is a chain of hashes, signed with Ed25519. What is published stands: a run that disagrees is refused with RESTATEMENT, unless the closes are restated with a reason. Closes for which names of the index have no bar are refused with PARTIAL_CLOSES, unless `allow_partial` is set.',
     params,

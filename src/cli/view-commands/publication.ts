@@ -34,7 +34,15 @@ export const publish: JobCommand<Publication> = {
     };
     return { result: await client.call('publishIndex', { params: { index_id }, body }) };
   },
-  show: (result) => members(result, ['published', 'restated', 'through', 'head']),
+  show: ({ stale, ...result }) =>
+    members({ ...result, stale: stale?.reasons.join(' ') ?? null }, [
+      'published',
+      'restated',
+      'through',
+      'head',
+      'run_id',
+      'stale',
+    ]),
 };
 
 export const publishedKeys = viewCommand({

@@ -1,8 +1,9 @@
-"""Verifies a published log without the service: python3 verify_published.py LOG [KEYS [HEAD]]
+"""Verifies a published log without the service: python3 verify_published.py LOG [--key KEYS] [--head HASH]
 
-LOG is GET /analytics/INDEX/published with Accept: application/x-ndjson, KEYS is GET .../published/keys. Needs Python 3.8
-and nothing else. Ed25519 as in RFC 8032, numbers as in RFC 8785.
+LOG is GET /analytics/INDEX/published, as lines of JSON or as one object, KEYS is GET .../published/keys. Needs Python
+3.8 and nothing else. Ed25519 as in RFC 8032, numbers as in RFC 8785.
 """
+import argparse
 import base64
 import hashlib
 import json
@@ -133,6 +134,20 @@ def known_keys(path):
         unusable(f"{path} holds no keys as GET .../published/keys answers them ({type(cause).__name__})")
 
 
+def entries_of(path):
+    """Readers of the entries in a file, of one object or a line each."""
+    with open(path, encoding="utf-8", newline="\n") as file:
+        try:
+            entries = list(json.load(file, object_pairs_hook=once)["entries"])
+        except (ValueError, KeyError, TypeError):
+            file.seek(0)
+            for line in file:
+                yield lambda: json.loads(line, object_pairs_hook=once)
+        else:
+            for entry in entries:
+                yield lambda: entry
+
+
 def unusable(sentence):
     print(sentence, file=sys.stderr)
     sys.exit(64)
@@ -145,18 +160,20 @@ def main(log, keys=None, head=None):
         unusable(f"the hash of an entry has 64 hexadecimal digits: {head}")
     known = None if keys is None else known_keys(keys)
     previous, seq, index_id = "0" * 64, 0, None
-    with open(log, encoding="utf-8", newline="\n") as file:
-        for seq, line in enumerate(file, 1):
-            try:
-                entry = json.loads(line, object_pairs_hook=once)
-                index_id = entry["index_id"] if index_id is None else index_id
-                reason = fault(entry, seq, previous, index_id, known)
-            except (ValueError, KeyError, TypeError, AttributeError) as cause:
-                reason = f"it is no entry of a log ({cause})"
-            if reason is not None:
-                print(f"Entry {seq}: {reason}.")
-                return 1
-            previous = entry["hash"]
+    for seq, read in enumerate(entries_of(log), 1):
+        try:
+            entry = read()
+            index_id = entry["index_id"] if index_id is None else index_id
+            reason = fault(entry, seq, previous, index_id, known)
+        except (ValueError, KeyError, TypeError, AttributeError) as cause:
+            reason = f"it is no entry of a log ({cause})"
+        if reason is not None:
+            print(f"Entry {seq}: {reason}.")
+            return 1
+        previous = entry["hash"]
+    if seq == 0:
+        print("Entry 1: it is missing: the file has no entries.")
+        return 1
     if head is not None and head.lower() != previous:
         print(f"Entry {seq + 1}: it is missing: the log ends with {previous}.")
         return 1
@@ -165,7 +182,17 @@ def main(log, keys=None, head=None):
     return 0
 
 
+class Arguments(argparse.ArgumentParser):
+    def error(self, message):
+        unusable(f"{message}\n\n{__doc__}")
+
+
 if __name__ == "__main__":
-    if not 2 <= len(sys.argv) <= 4:
-        unusable(__doc__)
-    sys.exit(main(*sys.argv[1:]))
+    arguments = Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("log")
+    arguments.add_argument("keys", nargs="?", help="as --key")
+    arguments.add_argument("last", nargs="?", help="as --head")
+    arguments.add_argument("--key", help="file of public keys; without it signatures are not verified")
+    arguments.add_argument("--head", help="hash that the last entry must have")
+    given = arguments.parse_args()
+    sys.exit(main(given.log, given.key or given.keys, given.head or given.last))

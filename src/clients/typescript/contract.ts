@@ -4983,6 +4983,10 @@ export interface Publication {
   readonly through: string | null;
   /** Hash of the last entry; 64 zeros of an empty log. */
   readonly head: string;
+  /** Run whose closes they are. */
+  readonly run_id: string;
+  /** How the run differs from what a run of its request would give now; null of a current one. */
+  readonly stale: StaleState | null;
 }
 
 export interface PublicationEntry {
@@ -8999,7 +9003,7 @@ export interface Operations {
     request: { readonly params: { readonly store_id: string; readonly version: string } };
     answer: DataStore;
   };
-  /** Publishes the closes of a run that are not published yet: of the newest current run unless another is named. */
+  /** Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was. */
   publishIndex: {
     request: { readonly params: { readonly index_id: string }; readonly body?: PublishRequest | null | undefined };
     answer: Publication;

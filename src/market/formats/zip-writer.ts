@@ -1,4 +1,4 @@
-import { deflateRawSync } from 'node:zlib';
+import { crc32, deflateRawSync } from 'node:zlib';
 
 export interface ZipSource {
   readonly name: string;
@@ -43,17 +43,4 @@ export function writeZip(sources: readonly ZipSource[]): Uint8Array<ArrayBuffer>
   end.writeUInt32LE(size, 8);
   end.writeUInt32LE(offset, 12);
   return new Uint8Array(Buffer.concat([...locals, ...directory, Buffer.from('PK\u0005\u0006', 'latin1'), end]));
-}
-
-const TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let value = byte;
-  for (let bit = 0; bit < 8; bit++) value = (value & 1) === 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
-  return value;
-});
-
-/** CRC-32 of ISO 3309, as zip has it. */
-function crc32(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) crc = TABLE[(crc ^ byte) & 0xff]! ^ (crc >>> 8);
-  return (crc ^ 0xffffffff) >>> 0;
 }

@@ -22,7 +22,7 @@ import { markPublished } from '../runs/kept-runs.js';
 import { requireRun } from '../runs/run-documents.js';
 import { runIdOf } from '#store/run-id.js';
 import { latestTime } from '#store/timestamp.js';
-import type { RunStates } from '../runs/run-states.js';
+import { stateOf, type RunStates } from '../runs/run-states.js';
 import { currentRun } from './current-run.js';
 import type { ViewMaker } from '../runs/view-maker.js';
 import { assertAllowed } from './allowed.js';
@@ -164,7 +164,8 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         const statements = statementsOf(closes, { run, log, disagreements, request, by, at });
         assertWhole(statements, closes.partial, request);
         const published = statements.filter(({ kind }) => kind === 'close').length;
-        const answer = { published, restated: statements.length - published };
+        const restated = statements.length - published;
+        const answer = { published, restated, run_id: runIdOf(run), stale: (await stateOf(states, run)).stale };
         if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
         const entries = await signed(statements, log, key);
         if (!(await isAppended(run, log, entries, { ...by, note: noteOf(request, by) }))) continue;

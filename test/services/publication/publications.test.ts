@@ -1,8 +1,6 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { z } from 'zod';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import type { Publication } from '#contract/publication.js';
@@ -18,6 +16,7 @@ import type { LevelChange } from '#services/publication/disagreements.js';
 import { issueKey } from '#services/operations/keys.js';
 import { finishedHere } from '../../cli/process.js';
 import { runService, type RunningService } from '../running-service.js';
+import { inPython } from './in-python.js';
 
 /** One story of an index whose closes are published: tests follow each other. */
 let service: RunningService;
@@ -95,7 +94,9 @@ test('only a key with the scope publish publishes', async () => {
 
 test('closes are published once: what is there is not said again, what came after it is', async () => {
   const first = (await publish({ through: '2023-03-31' })).body;
-  expect(first).toMatchObject({ restated: 0, through: '2023-03-31' });
+  const { runs } = (await ask<{ readonly runs: readonly { readonly run_id: string }[] }>('GET', '/analytics/PUB/runs'))
+    .body;
+  expect(first).toMatchObject({ restated: 0, through: '2023-03-31', run_id: runs[0]!.run_id, stale: null });
   expect((await publish({ through: '2023-03-31' })).body).toEqual({ ...first, published: 0 });
   const rest = (await publish({ through: '2023-07-02' })).body; // Sunday after the last session
   const levels = await rowsOf('levels');
@@ -190,19 +191,6 @@ test('a new key signs from then on, and the log tells which signed what', async 
   expect(JSON.stringify(await keysOf())).not.toContain('private');
 });
 
-const run = promisify(execFile);
-
-/** Exit status and text of the page of Python. */
-async function inPython(words: readonly string[]): Promise<{ readonly status: number; readonly text: string }> {
-  try {
-    const { stdout } = await run('python3', ['src/clients/python/verify_published.py', ...words]);
-    return { status: 0, text: stdout };
-  } catch (failure) {
-    const { code, stdout } = failure as { readonly code: number; readonly stdout: string };
-    return { status: code, text: stdout };
-  }
-}
-
 test('the log verifies without the service, by the command and by a page of Python, and an edited one does not', async () => {
   const lines = await service.download('/analytics/PUB/published', {
     headers: { ...keys['desk']!, accept: 'application/x-ndjson' },
@@ -228,7 +216,13 @@ test('the log verifies without the service, by the command and by a page of Pyth
     text: expect.stringContaining('signatures were not verified') as string,
   });
   expect(await inPython([at('some'), at('keys.json')])).toMatchObject({ status: 0 });
-
+  expect(await inPython([at('log.json')])).toMatchObject({ status: 0 });
+  const head = (await entriesOf()).at(-1)!.hash;
+  for (const [hash, status] of [
+    [head, 0],
+    ['0'.repeat(64), 1],
+  ] as const)
+    expect(await inPython([at('log'), '--head', hash])).toMatchObject({ status });
   await writeFile(at('cut'), text.split('\n').slice(2).join('\n'));
   for (const judged of [await inPython([at('cut')]), await finishedHere(['verify-published', at('cut')])])
     expect(JSON.stringify(judged)).toContain(

@@ -1334,7 +1334,7 @@ class Operations:
         return cast("c.DataStore", self._transport.json("POST", f"/data/stores/{word(store_id)}/document/versions/{word(version)}/restore", if_match=if_match, note=note))
 
     def publish_index(self, index_id: str, body: Optional[c.PublishRequest] = None) -> c.Publication:
-        """Publishes the closes of a run that are not published yet: of the newest current run unless another is named."""
+        """Publishes the closes of a run that are not published yet: of the newest current run unless another is named, and says which it was."""
         return cast("c.Publication", self._transport.json("POST", f"/analytics/{word(index_id)}/publish", body=body))
 
     def get_published(self, index_id: str, *, start: Optional[c.Date] = None, end: Optional[c.Date] = None, format: Optional[Literal["json", "ndjson"]] = None) -> c.PublishedLog:

@@ -5547,6 +5547,10 @@ class Publication(t.TypedDict):
     through: t.Optional[str]
     #: Hash of the last entry; 64 zeros of an empty log.
     head: str
+    #: Run whose closes they are.
+    run_id: str
+    #: How the run differs from what a run of its request would give now; null of a current one.
+    stale: t.Optional[StaleState]
 
 
 class PublicationEntry(t.TypedDict):

@@ -35,13 +35,14 @@ export function Publish({ id, run, last }: PublishProps) {
     setBusy(true);
     setTrouble(null);
     try {
-      const { published, restated, through } = await service.value.call('publishIndex', {
+      const { published, restated, through, stale } = await service.value.call('publishIndex', {
         params: { index_id: id },
         // Of the run that is looked at; the service says what is wrong with it.
         body: { ...shownRun(), ...body } as PublishRequest,
       });
       const again = restated === 0 ? '' : `, ${restated} again`;
-      say('good', `${counted(published, 'close')} published${again}; through ${through ?? 'no date yet'}.`);
+      const old = stale === null ? '' : ` The run is stale: ${stale.reasons.join(' ')}`;
+      say('good', `${counted(published, 'close')} published${again}; through ${through ?? 'no date yet'}.${old}`);
       setAsked({});
       changed();
     } catch (thrown) {

@@ -1,0 +1,26 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { finishedHere } from '../../cli/process.js';
+import { inPython } from './in-python.js';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'divisor-empty-logs-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test.each(['', '{"entries":[]}'])('a file without entries (%j) is no log that holds', async (text) => {
+  const file = join(folder, 'log');
+  await writeFile(file, text);
+  const judged = [
+    await inPython([file]),
+    await finishedHere(['verify-published', file]),
+    await finishedHere(['audit', '--check', file]),
+  ];
+  for (const each of judged) {
+    expect(each.status).toBe(1);
+    expect(JSON.stringify(each)).toContain('Entry 1: it is missing: the file has no entries.');
+  }
+});

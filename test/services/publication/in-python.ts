@@ -1,0 +1,15 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Exit status and text of the page of Python. */
+export async function inPython(words: readonly string[]): Promise<{ readonly status: number; readonly text: string }> {
+  try {
+    const { stdout } = await run('python3', ['src/clients/python/verify_published.py', ...words]);
+    return { status: 0, text: stdout };
+  } catch (failure) {
+    const { code, stdout } = failure as { readonly code: number; readonly stdout: string };
+    return { status: code, text: stdout };
+  }
+}

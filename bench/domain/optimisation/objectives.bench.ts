@@ -11,7 +11,7 @@ import { wasmEngine } from '#kernels/engines/wasm.js';
 import { metricDiagonal, metricMatrix, metricSquare } from '#kernels/optimisation/program/metric.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { npmHighs, scratch, type Quadratic } from '../../kernels/optimisation/outside-peers.js';
-import { problemFamily } from './problem-family.js';
+import { problemFamily, type Family } from './problem-family.js';
 
 /**
  * Every objective but the tails, which `tails` has, beside cvxopt, SLSQP (of scipy) and HiGHS: processor time in turns, least of three, and
@@ -27,8 +27,8 @@ const PEER_SECONDS = 60;
 
 const AVERSION = 4;
 
-/** Above the least volatility of each size, below that of the largest return. */
-const VOLATILITY = 0.16;
+/** Of a limit on the volatility over the least that the other rows allow. */
+const ABOVE_LEAST = 1.02;
 const OBJECTIVES: readonly ({ readonly type: string } & Readonly<Record<string, unknown>>)[] = [
   { type: 'min_tracking_error' },
   { type: 'min_variance' },
@@ -64,7 +64,7 @@ const sizes = process.argv
   .slice(2)
   .map(Number)
   .filter((size) => size > 0);
-ours(60, OBJECTIVES[0]!);
+ours([], OBJECTIVES[0]!, problemFamily(60, SESSIONS));
 for (const names of sizes.length > 0 ? sizes : DEFAULT)
   for (const objective of OBJECTIVES) await compare(names, objective);
 rmSync(scratch, { recursive: true });
@@ -72,10 +72,11 @@ rmSync(scratch, { recursive: true });
 async function compare(names: number, objective: (typeof OBJECTIVES)[number]): Promise<void> {
   const found = new Map<string, Outcome | string>();
   const family = problemFamily(names, SESSIONS);
+  const least = leastVolatility(names, family);
   for (let round = 0; round < ROUNDS; round++) {
-    const { problem, ...own } = ours(names, objective, family);
+    const { problem, ...own } = ours(rowsOf(names, objective.type, least), objective, family);
     keepLeast('ours', own);
-    if (round === 0) writeFileSync(join(scratch, 'case'), caseOf(problem));
+    if (round === 0) writeFileSync(join(scratch, 'case'), caseOf(problem, ABOVE_LEAST * least));
     for (const name of pythons)
       if (typeof found.get(name) !== 'string') attempt(name, () => byPython(name, objective.type));
     const quadratic = quadraticOf(problem);
@@ -112,27 +113,29 @@ async function compare(names: number, objective: (typeof OBJECTIVES)[number]): P
   }
 }
 
-function rowsOf(names: number, type: string): readonly object[] {
+/** @param least volatility within the other rows */
+function rowsOf(names: number, type: string, least: number): readonly object[] {
   if (type === 'risk_parity') return [];
   return [
     { type: 'PositionBounds', params: { upper: Math.max(0.03, 5 / names) } },
     { type: 'ActiveGroupBounds', params: { field: 'SECTOR', lower: -0.02, upper: 0.02 } },
     { type: 'Beta', params: { lower: 0.95, upper: 1.05 } },
-    ...(type === 'max_return' ? [{ type: 'Volatility', params: { limit: VOLATILITY } }] : []),
+    ...(type === 'max_return' ? [{ type: 'Volatility', params: { limit: ABOVE_LEAST * least } }] : []),
   ];
 }
 
-function ours(
-  names: number,
-  { type, ...params }: (typeof OBJECTIVES)[number],
-  family = problemFamily(names, SESSIONS),
-) {
+function leastVolatility(names: number, family: Family): number {
+  const { value } = ours(rowsOf(names, 'min_variance', NaN), { type: 'min_variance' }, family);
+  return Math.sqrt(value);
+}
+
+function ours(rows: readonly object[], { type, ...params }: (typeof OBJECTIVES)[number], family: Family) {
   const begin = process.cpuUsage();
   const objective = objectiveOf({ type, ...params });
-  const problem = family.problemOf(rowsOf(names, type), objective);
+  const problem = family.problemOf(rows, objective);
   const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
   const { user, system } = process.cpuUsage(begin);
-  if (solution === undefined) throw new Error(`${names} names, ${type}: no answer`);
+  if (solution === undefined) throw new Error(`${family.identifiers.length} names, ${type}: no answer`);
   return { problem, ms: (user + system) / 1000, value: valueOf(problem, type, solution.weights) };
 }
 
@@ -180,9 +183,9 @@ function byPython(name: string, type: string): Outcome {
   return { ms, value };
 }
 
-function caseOf(problem: Problem): Buffer {
+function caseOf(problem: Problem, volatility: number): Buffer {
   const { n, lower, upper, rows } = assembleProgram(problem).program;
-  const head = Float64Array.of(n, rows.count, AVERSION, VOLATILITY);
+  const head = Float64Array.of(n, rows.count, AVERSION, volatility);
   const parts = [
     head,
     metricMatrix(problem.metric),

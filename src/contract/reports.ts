@@ -142,6 +142,7 @@ export const reportRoutes = routes({
     tag,
     summary: 'Removes a rendered report.',
     params: renderPath,
+    versioned: true,
     success: { status: 204, description: 'It is gone.' },
     errors: ['RENDER_NOT_FOUND'],
   },

@@ -136,6 +136,7 @@ export const riskModelRoutes = routes({
     tag,
     summary: 'Forget a risk model.',
     params,
+    versioned: true,
     success: { status: 204, description: 'Forgotten.' },
     errors: ['RISK_MODEL_NOT_FOUND'],
   },

@@ -27,7 +27,7 @@ export interface Route {
   readonly query?: z.ZodObject;
   /** The query is ignored altogether (health and its probes). */
   readonly openQuery?: boolean;
-  /** Writes what has versions, a document or data: takes the header X-Change-Note. */
+  /** Writes what has versions, a document or data, or deletes results: takes the header X-Change-Note. */
   readonly versioned?: true;
   /** Honours If-Match, as every PUT, PATCH and DELETE of an id does. */
   readonly conditional?: true;

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exampleRequest, successesOf } from '#views/documentation/operation.js';
+import type { AuditLog } from '#contract/audit.js';
+import type { z } from 'zod';
 import { createConformity } from '../http/conformity.js';
 import { liveService, type LiveService } from '../real/live.js';
 import { createTeller, OPERATIONS, STORY, type Teller } from './example-story.js';
@@ -18,6 +20,15 @@ test.each(STORY)('the example of %s succeeds', async (id) => {
   const declared = successesOf(OPERATIONS.get(id)!).at(-1)?.[0];
   expect(`${answer.status} ${answer.status < 300 ? '' : JSON.stringify(answer.body)}`.trim()).toBe(declared);
   if (job !== undefined) expect([job.status, job.error]).toEqual(['succeeded', null]);
+});
+
+test('the log of writes has the request of every write', async () => {
+  const { entries } = await service.ok<z.infer<typeof AuditLog>>('GET', '/audit');
+  const kinds = new Set(entries.map(({ action, kind }) => `${action} ${kind}`));
+  expect([...kinds]).toEqual(
+    expect.arrayContaining(['deleted risk-model', 'deleted render', 'activated store', 'updated run']),
+  );
+  expect(entries.filter(({ request_id: id }) => id === '')).toEqual([]);
 });
 
 test('every body has an example, and so has every parameter that must be given', () => {

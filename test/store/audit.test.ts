@@ -73,6 +73,7 @@ test('content and activation of a store are logged beside what is declared of it
   await put('store', 'm', { ...store, content_hash: 'b' });
   await put('store', 'm', { ...store, content_hash: 'b', active: true });
   await put('data-version', 'm/0000000003', { version: 3 });
+  await put('store', 'n', { ...store, store_id: 'n', active: true });
   await put('run', 'EQ', { run_id: 'EQ', artifacts: { columns: { name: 'f.art' } } });
   await documents.transaction((tx) => tx.delete('run', 'EQ'), { by });
   const run_id = createHash('sha256').update('EQ f.art').digest('hex').slice(0, 16);
@@ -89,6 +90,8 @@ test('content and activation of a store are logged beside what is declared of it
     ['loaded', 'store', 'm', null, undefined],
     ['activated', 'store', 'm', null, undefined],
     ['created', 'data-version', 'm', 3, undefined],
+    ['created', 'store', 'n', 1, undefined],
+    ['activated', 'store', 'n', null, undefined],
     ['created', 'run', 'EQ', null, run_id],
     ['deleted', 'run', 'EQ', null, run_id],
   ]);

@@ -16,6 +16,12 @@ export const RUN = {
   },
 } as const;
 
+/** On which content a run was asked for. */
+interface Known {
+  readonly as_known_on?: string | number;
+  readonly as_known?: string;
+}
+
 export const runs = viewCommand({
   summary: 'The stored runs of an index or strategy, newest first.',
   words: [INDEX],
@@ -25,8 +31,12 @@ export const runs = viewCommand({
     'divisor levels CORE-100 --run-id $(divisor runs CORE-100 | jq -rs ".[1].run_id")',
   ],
   ask: (client, [index_id = '']) => client.call('listRuns', { params: { index_id } }),
-  records: (view) => view.runs,
-  columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'published'],
+  records: (view) =>
+    view.runs.map((run) => {
+      const { as_known_on: version, as_known: when } = run.request as Known;
+      return { ...run, known: version ?? when ?? null };
+    }),
+  columns: ['run_id', 'run_at', 'start', 'end', 'index_version', 'store_id', 'store_version', 'known', 'published'],
 });
 
 export const levels = viewCommand({

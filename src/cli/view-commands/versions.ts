@@ -78,16 +78,13 @@ export const runDifference: JobCommand<RunsDifference> = {
       ['levels', isSame ? 'the same' : `differ from ${first ?? '-'} on`],
       ['definition', `${rest.definition.length} fields`],
       ['request', `${rest.request.length} fields`],
-      ['data', data.cells === null ? dataOf(data.stores) : `${data.cells} values`],
+      ['data', data.cells === null ? `not compared: ${data.reason}` : `${data.cells} values`],
       ['engine', rest.engine.from === rest.engine.to ? 'the same' : `${rest.engine.from} and ${rest.engine.to}`],
       ...(effects ?? []).map((effect) => [`by ${effect.cause}`, String(effect.total_return)]),
       ...(reason === null ? [] : [['by cause', `not known: ${reason}`]]),
       ['total return', String(rest.total_return)],
     ]),
 };
-
-const dataOf = ({ from, to }: RunsDifference['data']['stores']): string =>
-  from === to ? 'cannot be had again' : `of the stores ${from ?? '-'} and ${to ?? '-'}`;
 
 export const removeIndex: JobCommand<IndexDeletion> = {
   summary: 'Delete an index and what is derived from it; its versions stay, and one can be restored.',

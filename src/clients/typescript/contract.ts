@@ -1640,8 +1640,8 @@ export interface DataVersion {
   readonly content_hash: string;
   /** Time from which it was served, ISO-8601 UTC with offset. */
   readonly known_at: string;
-  /** What made it. */
-  readonly source: 'import' | 'append' | 'replace' | 'refresh' | 'repair' | 'synthetic';
+  /** What made it; `reload`: its source had another content when a start or an activation read it. */
+  readonly source: 'import' | 'append' | 'replace' | 'refresh' | 'reload' | 'repair' | 'synthetic';
   /** Rows that are new. */
   readonly rows_added: number;
   /** Rows with other values. */
@@ -6381,7 +6381,7 @@ export interface RunsDifference {
   readonly same_levels: boolean;
   /** First date that only one has, or on which the levels differ. */
   readonly first_difference: string | null;
-  /** Common date with the largest relative difference; null where there is none. */
+  /** Common date with the largest relative difference; null where there is none, as where only days were appended. */
   readonly largest: {
     /** The date. */
     readonly date: string;
@@ -6427,6 +6427,8 @@ export interface RunsDifference {
       /** Data store of the later run. */
       readonly to: string | null;
     };
+    /** Why `cells` is null; null where it is given. */
+    readonly reason: string | null;
   };
   /** Engines of both. */
   readonly engine: {

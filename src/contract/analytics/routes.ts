@@ -137,6 +137,7 @@ export const analyticsRoutes = routes({
     tag,
     summary: 'Forget the stored run.',
     params,
+    versioned: true,
     success: { status: 204, description: 'Forgotten.' },
     errors: ['INDEX_NOT_FOUND', 'RUN_NOT_FOUND'],
   },

@@ -29,7 +29,10 @@ export const RunsDifference = z
         to: z.number().meta({ description: 'Level of the later run, 100 at its start.' }),
       })
       .nullable()
-      .meta({ description: 'Common date with the largest relative difference; null where there is none.' }),
+      .meta({
+        description:
+          'Common date with the largest relative difference; null where there is none, as where only days were appended.',
+      }),
     definition: z.array(DocumentChange).meta({
       description: 'Of the index or strategy itself; of documents that it reaches under `/documents/{id}`.',
     }),
@@ -51,6 +54,7 @@ export const RunsDifference = z
           to: z.string().nullable().meta({ description: 'Data store of the later run.' }),
         })
         .meta({ description: 'Stores that the runs were made on; null of a run stored before they were named.' }),
+      reason: z.string().nullable().meta({ description: 'Why `cells` is null; null where it is given.' }),
     }),
     engine: z
       .strictObject({

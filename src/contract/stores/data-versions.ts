@@ -15,7 +15,9 @@ export const DataVersion = z
     version: z.int().min(1).meta({ description: 'From 1, without a gap.' }),
     content_hash: z.string().meta({ description: 'SHA-256 of the content.' }),
     known_at: z.string().meta({ description: 'Time from which it was served, ISO-8601 UTC with offset.' }),
-    source: z.enum(DATA_SOURCES).meta({ description: 'What made it.' }),
+    source: z.enum(DATA_SOURCES).meta({
+      description: 'What made it; `reload`: its source had another content when a start or an activation read it.',
+    }),
     ...rowCounts,
     author: z.string().meta({
       description: 'Name of the key that asked for it; `local` where none is asked for, and of what a start found.',

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { LOCAL_AUTHOR } from './version-document.js';
 
-/** What made a content. */
-export const DATA_SOURCES = ['import', 'append', 'replace', 'refresh', 'repair', 'synthetic'] as const;
+/** What made a content; `reload`: the source had another one when a start or an activation read it. */
+export const DATA_SOURCES = ['import', 'append', 'replace', 'refresh', 'reload', 'repair', 'synthetic'] as const;
 export type DataSource = (typeof DATA_SOURCES)[number];
 
 const Artifact = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: z.string() });

@@ -20,8 +20,8 @@ export function reportHandlers(reports: Reports, removals: Removals): Handlers<t
         headers: { 'Content-Disposition': `inline; filename="${fileName}"` },
       };
     },
-    async deleteRender({ params, precondition }) {
-      await reports.removeRender(params.render_id, precondition());
+    async deleteRender({ params, precondition, authorship }) {
+      await reports.removeRender(params.render_id, precondition(), authorship());
       return {};
     },
     listTemplates: async ({ query }) => ({ json: await reports.listTemplates(query) }),

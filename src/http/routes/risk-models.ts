@@ -20,8 +20,8 @@ export function riskModelHandlers(riskModels: RiskModels): Handlers<typeof riskM
       const status = await riskModels.validate(params.model_id, body(), origin);
       return { json: status, headers: { Location: `/jobs/${status.job_id}` } };
     },
-    async deleteRiskModel({ params, precondition }) {
-      await riskModels.remove(params.model_id, precondition());
+    async deleteRiskModel({ params, precondition, authorship }) {
+      await riskModels.remove(params.model_id, precondition(), authorship());
       return {};
     },
   };

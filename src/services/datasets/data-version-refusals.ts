@@ -2,16 +2,46 @@ import type { DataHistoryDocument } from '#domain/documents/data-version-documen
 import { Refusal } from '#domain/refusal.js';
 import { firstOf } from './data-history.js';
 
-export function versionNotFound(datasetId: string, version: number, head: DataHistoryDocument | undefined): Refusal {
+/** Which parameter of a request asks for a version. */
+export type VersionPath = 'as_known_on' | 'from' | 'to';
+
+interface MissingVersion {
+  readonly version: number;
+  readonly head: DataHistoryDocument | undefined;
+  readonly path: VersionPath | undefined;
+}
+
+export function versionNotFound(datasetId: string, { version, head, path }: MissingVersion): Refusal {
   const [first, last] = [firstOf(head), head?.latest];
   const has = last === undefined ? 'none' : `${first} to ${last}`;
   const message = `The data store ${datasetId} has no version ${version}; it has ${has}.`;
-  return new Refusal('VERSION_NOT_FOUND', message, { version, ...(last === undefined ? {} : { first, last }) });
+  return new Refusal('VERSION_NOT_FOUND', message, {
+    version,
+    ...(last === undefined ? {} : { first, last }),
+    ...(path === undefined ? {} : { path }),
+  });
 }
 
-export function notKept(datasetId: string, version: number): Refusal {
-  const message = `Version ${version} of the data store ${datasetId} cannot be had again: no copy of it was left when a later content came.`;
-  return new Refusal('NO_DATA_KNOWN', message, { store_id: datasetId, version });
+/** @param kept how many versions the store keeps; null where all */
+export function notKept(
+  datasetId: string,
+  version: number,
+  { kept, latest }: { readonly kept: number | null; readonly latest: number },
+): Refusal {
+  const isForgotten = kept !== null && version <= latest - kept;
+  const why = isForgotten
+    ? `it was forgotten, as the store keeps ${kept} (versions_kept)`
+    : 'no copy of it was left when a later content came';
+  const message = `Version ${version} of the data store ${datasetId} cannot be had again: ${why}.`;
+  const detail = { store_id: datasetId, version, ...(isForgotten ? { versions_kept: kept } : {}) };
+  return new Refusal('NO_DATA_KNOWN', message, detail);
+}
+
+/** @param firstAt time from which the first version was known */
+export function knownLater(datasetId: string, time: string, firstAt: string): Refusal {
+  const message = `Nothing of the data store ${datasetId} was known by ${time}: its first version was known at ${firstAt}.`;
+  const detail = { store_id: datasetId, as_known_on: time, first_known_on: firstAt, path: 'as_known_on' };
+  return new Refusal('NO_DATA_KNOWN', message, detail);
 }
 
 export function unreadable(datasetId: string, version: number): Refusal {

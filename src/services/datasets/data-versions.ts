@@ -16,7 +16,7 @@ import { servedMarket, type ServedMarkets } from '#market/serving/served-markets
 import { numberedId } from '#store/document-id.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { createContentCopies } from './content-copies.js';
-import { notKept, unreadable, versionNotFound } from './data-version-refusals.js';
+import { knownLater, notKept, unreadable, versionNotFound, type VersionPath } from './data-version-refusals.js';
 import { firstOf, historyOf, type PreparedVersion, type PreservedContent } from './data-history.js';
 import { datasetNotFound, readDataset } from './documents.js';
 import { createPendingCopies, type PendingCopies } from './pending-copies.js';
@@ -126,7 +126,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     const draft = {
       datasetId,
       contentHash,
-      source: head === undefined && source === 'refresh' ? first : source,
+      source: head === undefined && (source === 'refresh' || source === 'reload') ? first : source,
       knownAt: timestamp(),
       ...none,
     };
@@ -164,9 +164,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     return copy === null ? null : { datasetId, contentHash: head.content_hash, copy };
   }
 
-  async function requireVersion(datasetId: string, version: number): Promise<DataVersionDocument> {
+  async function requireVersion(datasetId: string, version: number, path?: VersionPath): Promise<DataVersionDocument> {
     const stored = await documents.get('data-version', numberedId(datasetId, version));
-    if (stored === undefined) throw versionNotFound(datasetId, version, await historyOf(documents, datasetId));
+    if (stored === undefined)
+      throw versionNotFound(datasetId, { version, head: await historyOf(documents, datasetId), path });
     const document = 'unreadable' in stored ? undefined : DataVersionDocument.safeParse(stored.body).data;
     if (document === undefined) throw unreadable(datasetId, version);
     return document;
@@ -184,11 +185,10 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       else high = middle - 1;
     }
     if (found !== undefined) return found;
-    const message = `Nothing of the data store ${datasetId} was known by ${time}: its first version is later.`;
-    throw new Refusal('NO_DATA_KNOWN', message, { store_id: datasetId, as_known_on: time });
+    throw knownLater(datasetId, time, (await requireVersion(datasetId, firstOf(head))).known_at);
   }
 
-  async function at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket> {
+  async function at(asKnownOn: AsKnownOn | undefined, path: VersionPath = 'as_known_on'): Promise<KnownMarket> {
     const served = markets.require();
     const { datasetId, contentHash } = served.identity;
     const head = await historyOf(documents, datasetId);
@@ -203,10 +203,15 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     const found =
       number === undefined
         ? await knownAt(datasetId, head, String(asKnownOn))
-        : await requireVersion(datasetId, number);
+        : await requireVersion(datasetId, number, path);
     if (found.version === latest) return { served, version: latest };
-    if (found.version < head.readable_from) throw notKept(datasetId, found.version);
+    if (found.version < head.readable_from) throw await lost(datasetId, found.version);
     return { served: await earlier(served, latest, found), version: found.version };
+  }
+
+  async function lost(datasetId: string, version: number): Promise<Refusal> {
+    const latest = (await historyOf(documents, datasetId))?.latest ?? version;
+    return notKept(datasetId, version, { kept: (await requireStore(datasetId))?.versions_kept ?? null, latest });
   }
 
   /** An earlier content, which stays in memory until others are asked for. */
@@ -226,7 +231,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     const changes: { readonly path: string; readonly sha256: string }[] = [];
     for (let version = latest; version > wanted.version; version--) {
       const { change } = await requireVersion(datasetId, version);
-      if (change === null) throw notKept(datasetId, wanted.version);
+      if (change === null) throw await lost(datasetId, wanted.version);
       changes.push({ path: await artifacts.file(change), sha256: change.sha256 });
     }
     const { content_hash: contentHash, known_at: loadedAt } = wanted;
@@ -295,7 +300,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       await requireStore(datasetId);
       if (markets.require().identity.datasetId !== datasetId)
         throw new Refusal('STORE_NOT_SERVED', `The data store ${datasetId} is not being served.`);
-      const [before, after] = [await at(from), await at(to)];
+      const [before, after] = [await at(from, 'from'), await at(to, 'to')];
       const input = {
         before: before.served.handle,
         after: after.served.handle,

@@ -33,7 +33,7 @@ export function createDatasetJobs(dependencies: DatasetJobsDependencies): Datase
       if (loaded.kind === 'refused') throw readFailed(loaded.findings, 'location');
       const { summary, served } = loaded;
       const isGrown = await hasGrown(document, served!); // it was to be served
-      const version = await versions.prepare(served!, { source: 'refresh', kind: document.kind });
+      const version = await versions.prepare(served!, { source: 'reload', kind: document.kind });
       const counts = version?.rows ?? null;
       const fields = reloadedFields(document, { summary, served: served!, hasGrown: isGrown, counts }, timestamp());
       const after = { ...document, ...fields };

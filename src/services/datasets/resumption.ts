@@ -87,7 +87,7 @@ export function createDatasetResumption(dependencies: DatasetResumptionDependenc
     try {
       const loaded = await loading.read(active, { serve: true, signal: closing });
       const error = loaded.kind === 'refused' ? readFailed(loaded.findings, 'location').toDetail() : null;
-      const origin = { source: 'refresh', kind: active.kind } as const;
+      const origin = { source: 'reload', kind: active.kind } as const;
       const version = loaded.kind === 'refused' ? null : await versions.prepare(loaded.served!, origin);
       if (loaded.kind === 'loaded') await activations.prepare(loaded.served!); // it was to be served
       const isGrown = loaded.kind === 'loaded' && (await hasGrown(active, loaded.served!));

@@ -154,7 +154,7 @@ const nameOf = ({ kind, id }: Subject): string => `${FAMILIES[kind].word} ${id}`
 
 function missing(subject: Subject): Refusal {
   const { word, missing: code } = FAMILIES[subject.kind];
-  return new Refusal(code, `No ${word} is or was stored under the id ${subject.id}.`);
+  return new Refusal(code, `There is no ${word} ${subject.id}, nor a version of one.`);
 }
 
 function versionNotFound(subject: Subject, version: number, { latest, purged }: HistoryHead): Refusal {

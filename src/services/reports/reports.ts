@@ -64,7 +64,7 @@ export interface Reports {
   /** @throws Refusal RENDER_NOT_FOUND, DOCUMENT_UNREADABLE */
   getRender(renderId: string): Promise<RenderedPdf>;
   /** @throws Refusal RENDER_NOT_FOUND, PRECONDITION_FAILED */
-  removeRender(renderId: string, ifMatch: Precondition | undefined): Promise<void>;
+  removeRender(renderId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   listTemplates(query: {
     readonly limit?: number | undefined;
     readonly after?: string | undefined;
@@ -223,8 +223,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
       };
     },
 
-    async removeRender(renderId, ifMatch) {
-      await documents.transaction(async (tx) => {
+    async removeRender(renderId, ifMatch, by) {
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
         const stored = await tx.get('render', renderId);
         if (stored === undefined) throw renderNotFound(renderId);
         const etag = 'unreadable' in stored ? undefined : readRender(stored.body)?.artifact.sha256;
@@ -236,7 +236,8 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
           );
         }
         await tx.delete('render', renderId);
-      });
+      };
+      await documents.transaction(forget, { by });
     },
 
     async listTemplates({ limit, after }) {

@@ -6,6 +6,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { compareText, type Finding } from '#domain/findings.js';
 import type { IndexDocument, TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
+import type { Authorship } from '#domain/documents/version-document.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { RiskModelPart } from '#domain/risk/risk-model-part.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -13,7 +14,7 @@ import type { Origin } from '#jobs/origin.js';
 import type { JobStatus } from '#jobs/status.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import { lookupOf } from '#market/serving/market-lookup.js';
-import type { ArtifactStore, DocumentStore } from '#store/port.js';
+import type { ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
 import { assertPrecondition, type Precondition } from '../shared/preconditions.js';
 import type { RiskModelPayload, RiskValidationPayload } from '#domain/jobs/payloads.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
@@ -61,7 +62,7 @@ export interface RiskModels {
    */
   validate(modelId: string, request: RiskValidationRequest, origin: Origin | null): Promise<JobStatus>;
   /** @throws Refusal RISK_MODEL_NOT_FOUND, PRECONDITION_FAILED */
-  remove(modelId: string, ifMatch: Precondition | undefined): Promise<void>;
+  remove(modelId: string, ifMatch: Precondition | undefined, by?: Authorship): Promise<void>;
   /** The result of a finished job as JSON. */
   result(value: unknown): ReadableStream<Uint8Array>;
 }
@@ -216,11 +217,12 @@ export function createRiskModels({
         origin,
       });
     },
-    async remove(modelId, ifMatch) {
-      await documents.transaction(async (tx) => {
+    async remove(modelId, ifMatch, by) {
+      const forget = async (tx: DocumentTransaction): Promise<void> => {
         await assertPrecondition(tx, 'risk-model', modelId, ifMatch);
         if (!(await tx.delete('risk-model', modelId))) throw modelNotFound(modelId);
-      });
+      };
+      await documents.transaction(forget, { by });
     },
     result(value) {
       const document = readModel(value);

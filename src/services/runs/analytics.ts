@@ -196,7 +196,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
       const run = await findRun(documents, runId);
       // Results of earlier versions, whose store is not known, may lack what a result has today.
       if (run?.store_id === undefined || run.as_known_on !== dataVersion.data_version) return undefined;
-      if ((await states.staleOf(run)) !== null) return undefined;
+      if ((await states.staleOf(run, { isOfThen: true })) !== null) return undefined; // Of the version that is asked for.
       const { inset, ...result } = run.artifacts.result;
       if (inset === undefined || canonicalJson(await states.planNow(run)) !== canonicalJson(plan)) return undefined;
       return stored({ ...result, inset });

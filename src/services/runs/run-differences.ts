@@ -135,15 +135,21 @@ export function createRunDifferenceJob({
 
   async function dataOf(from: Side, to: Side, { signal }: Pick<Attempt, 'signal'>): Promise<RunsDifference['data']> {
     const stores = { from: from.run.store_id ?? null, to: to.run.store_id ?? null };
-    if (isSameData(from.run, to.run)) return { cells: 0, first: [], rows: NO_ROWS, appended: null, stores };
-    const isReadable = !('reason' in from.market) && !('reason' in to.market) && stores.from === stores.to;
-    if (!isReadable || stores.from === null || from.version === null || to.version === null)
-      return { ...UNKNOWN_DATA, stores };
-    const versions = { from: from.version, to: to.version, limit: CELLS_MAX, appended: false };
+    if (isSameData(from.run, to.run))
+      return { cells: 0, first: [], rows: NO_ROWS, appended: null, stores, reason: null };
+    if (stores.from === null || stores.from !== stores.to)
+      return { ...UNKNOWN_DATA, stores, reason: 'The runs were made on two data stores.' };
+    for (const { market, version, run } of [from, to]) {
+      if ('reason' in market) return { ...UNKNOWN_DATA, stores, reason: market.reason };
+      if (version === null)
+        return { ...UNKNOWN_DATA, stores, reason: `No version of ${stores.from} has the data of ${named(run)}.` };
+    }
+    const versions = { from: from.version!, to: to.version!, limit: CELLS_MAX, appended: false }; // As above.
     const bytes = await dataVersions.difference(stores.from, versions, signal);
     const found = JSON.parse(new TextDecoder().decode(bytes)) as DataDifferenceView; // As the task has written it.
     const { cells, changes, appended, rows_added, rows_changed, rows_removed } = found;
-    return { cells, first: changes, rows: { rows_added, rows_changed, rows_removed }, appended, stores };
+    const rows = { rows_added, rows_changed, rows_removed };
+    return { cells, first: changes, rows, appended, stores, reason: null };
   }
 }
 

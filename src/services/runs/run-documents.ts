@@ -1,9 +1,10 @@
 import { runIdOf } from '#store/run-id.js';
 import { RunDocument } from '#domain/documents/run-document.js';
+import { RunListDocument } from '#domain/documents/run-list-document.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ArtifactReference } from '#jobs/tasks/references.js';
 import type { RunProvenance } from '#jobs/tasks/runs.js';
-import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction } from '#store/port.js';
+import type { ArtifactRef, ArtifactStore, DocumentStore, DocumentTransaction, FoundDocument } from '#store/port.js';
 
 type Reader = Pick<DocumentStore | DocumentTransaction, 'get'>;
 
@@ -46,7 +47,7 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   const stored = id === undefined ? newest : await reader.get('kept-run', keptRunId(subject, id));
   if (stored === undefined) {
     await assertSubject(reader, subject);
-    throw runNotFound(subject, id);
+    throw runNotFound({ subject, id }, await reader.get('run-list', subject));
   }
   const document = 'unreadable' in stored ? undefined : readRun(stored.body);
   if (document === undefined)
@@ -54,10 +55,18 @@ export async function requireRun(reader: Reader, name: RunName): Promise<RunDocu
   return document;
 }
 
-function runNotFound(subject: string, id: string | undefined): Refusal {
-  return id === undefined
-    ? new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject })
-    : new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
+/** @param list runs of the subject that are there beside the newest */
+function runNotFound({ subject, id }: AskedRun, list: FoundDocument): Refusal {
+  if (id !== undefined)
+    return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run ${id}.`, { index_id: subject, run_id: id });
+  const readable = list === undefined || 'unreadable' in list ? undefined : RunListDocument.safeParse(list.body).data;
+  const earlier = readable?.earlier ?? [];
+  if (earlier.length === 0) return new Refusal('RUN_NOT_FOUND', `${subject} has no stored run.`, { index_id: subject });
+  return new Refusal(
+    'RUN_NOT_FOUND',
+    `The newest run of ${subject} was deleted. Earlier ones are there by their id: run_id=${earlier[0]!}.`,
+    { index_id: subject, run_ids: earlier },
+  );
 }
 
 /** Key of a run before the newest. */

@@ -22,15 +22,20 @@ export interface RunStatesDependencies {
   readonly engineVersion: string;
 }
 
+export interface StateTerms {
+  /** Whether the content of then is meant, of a run that was asked for as known on a version. */
+  readonly isOfThen: boolean;
+}
+
 /**
  * Whether stored runs are still what runs of the same requests would give, and which market may be read beside them.
  */
 export interface RunStates {
   /**
-   * Null while what is stored is what a run of the same request would give now.
+   * Null while what is stored is what a run of the same request would give on what is known now.
    * @cost of a look-up, until a definition changes
    */
-  staleOf(run: RunDocument): Promise<StaleState | null>;
+  staleOf(run: RunDocument, terms?: Partial<StateTerms>): Promise<StaleState | null>;
   /** The plan that a stored run's request has now. @throws Refusal as `BacktestPlans.planOf` */
   planNow(run: RunDocument): Promise<BacktestPlan>;
   /**
@@ -183,21 +188,28 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
     throw new Refusal('STORE_MISMATCH', message, { store_id: runDataset, served_store_id: servedDataset });
   }
 
-  async function dataReasons(run: RunDocument): Promise<Pick<StaleReasons, 'data' | 'otherStore'>> {
+  async function dataReasons(
+    run: RunDocument,
+    { isOfThen }: StateTerms,
+  ): Promise<Pick<StaleReasons, 'data' | 'otherStore'>> {
     const content = await currentContent();
     if (content === undefined) return { data: [], otherStore: null };
     const { datasetId } = content;
     const runDataset = (await datasetOf(run)) ?? datasetId;
-    if (runDataset === datasetId) return { data: contentReasons(run, content), otherStore: null };
+    if (runDataset === datasetId) return { data: contentReasons(run, content, isOfThen), otherStore: null };
     const reason = `The run was made on the store ${runDataset}; ${datasetId} is active.`;
     return { data: [reason], otherStore: runDataset };
   }
 
-  function contentReasons(run: RunDocument, content: MarketIdentity): string[] {
+  function contentReasons(run: RunDocument, content: MarketIdentity, isOfThen: boolean): string[] {
     const { datasetId, contentHash, adjustment, currency = null } = content;
-    // What was known then stays what it was.
-    if (contentHash !== run.store_content_hash && run.as_known_on === undefined)
+    const { as_known_on: version } = run;
+    if (contentHash !== run.store_content_hash && version === undefined)
       return [`The store ${datasetId} holds other content than the run was made on.`];
+    if (contentHash !== run.store_content_hash && !isOfThen)
+      return [
+        `The run was made on version ${version} of the store ${datasetId}, as known then; it holds other content now.`,
+      ];
     const declared = [
       { of: 'adjustment', was: run.adjustment, is: adjustment },
       { of: 'currency', was: run.declared_currency, is: currency },
@@ -219,10 +231,10 @@ export function createRunStates({ documents, artifacts, markets, engineVersion }
 
   return {
     planNow,
-    async staleOf(run) {
+    async staleOf(run, { isOfThen = false } = {}) {
       return staleState({
         definition: await definitionReasons(run),
-        ...(await dataReasons(run)),
+        ...(await dataReasons(run, { isOfThen })),
         engine: engineReasons(run),
       });
     },

@@ -85,8 +85,8 @@ export function versionedTransaction<T extends DocumentTransaction>(tx: T, { now
       if (isVersioned(kind)) {
         const standing = await standingOf(tx, { kind, id }, ahead.take({ kind, id }));
         const { etag, added } = await putVersioned(tx, { kind, id }, { body, by: author(), at: time(), standing });
-        const written = added ?? (kind === 'store' ? contentChange(standing.document, body, etag) : undefined);
-        if (written !== undefined) await log(kind, id, written);
+        const change = kind === 'store' ? contentChange(standing.document, body, etag) : undefined;
+        for (const written of [added, change]) if (written !== undefined) await log(kind, id, written);
         return etag;
       }
       if (kind === 'audit-head') ahead.logEndsWith(body as StoredAuditHead); // Its only shape.
@@ -167,12 +167,16 @@ function namesOf(kind: AuditedKind, body: unknown): Names {
   return { version: null, run_id: runIdOf({ run_id, artifacts }) };
 }
 
-/** What a write that declares nothing else of a data store has made of it; undefined where its content stands. */
+/**
+ * What a write has made of a data store beside what it declares: undefined where the same content is served or not. A
+ * new store has its content by being created.
+ */
 function contentChange(before: FoundDocument, body: unknown, etag: string): Written | undefined {
-  if (before === undefined || 'unreadable' in before) return undefined;
-  const [was, is] = [before.body, body] as readonly Partial<DatasetDocument>[]; // Stores, as they are written.
-  if (is!.active === true && was!.active !== true) return { action: 'activated', version: null, etag };
-  return is!.content_hash === was!.content_hash ? undefined : { action: 'loaded', version: null, etag };
+  if (before !== undefined && 'unreadable' in before) return undefined;
+  const [was, is] = [before?.body, body] as readonly (Partial<DatasetDocument> | undefined)[]; // As they are written.
+  if (is!.active === true && was?.active !== true) return { action: 'activated', version: null, etag };
+  const isSame = was === undefined || is!.content_hash === was.content_hash;
+  return isSame ? undefined : { action: 'loaded', version: null, etag };
 }
 
 /** Documents that one transaction adopts. */

@@ -179,7 +179,7 @@ test('a time asks for the newest version known at it, and a backtest tells which
   });
   expect(await service.refusal('GET', '/data/prices/B?as_known_on=9')).toMatchObject({
     code: 'VERSION_NOT_FOUND',
-    detail: { version: 9, first: 1, last: 3 },
+    detail: { version: 9, first: 1, last: 3, path: 'as_known_on' },
   });
   for (const moment of ['2024-02-30', 'yesterday', '0']) {
     const { code, detail } = await service.refusal('GET', `/data/prices/B?as_known_on=${moment}`);
@@ -237,7 +237,10 @@ test('contents beyond those to be kept are forgotten, but for what a stored run 
   ];
   expect(await readable()).toEqual(kept);
   expect(await answers('?as_known_on=2', { as_known_on: 2 })).toEqual(then[1]!.answers);
-  expect((await service.refusal('GET', '/data/prices/B?as_known_on=1')).code).toBe('NO_DATA_KNOWN');
+  expect(await service.refusal('GET', '/data/prices/B?as_known_on=1')).toMatchObject({
+    code: 'NO_DATA_KNOWN',
+    message: expect.stringContaining('forgotten, as the store keeps ') as string,
+  });
   // Its runs are gone with the index; what was published of them is not.
   expect((await service.ask('DELETE', '/indices/KNOWN?purge=true')).status).toBe(200);
   await imported(tables(42, CORRECTED), 'append');
@@ -276,9 +279,9 @@ test('a folder that changed while the service was stopped keeps the contents tha
   await service.finished('load:f');
   const versions = await ofStore('f');
   expect(versions.map(({ version, readable, source }) => [version, readable, source])).toEqual([
-    [4, true, 'refresh'],
-    [3, true, 'refresh'],
-    [2, true, 'refresh'],
+    [4, true, 'reload'],
+    [3, true, 'reload'],
+    [2, true, 'reload'],
     [1, true, 'import'],
   ]);
   expect(versions.map((row) => [row.rows_added, row.rows_changed, row.rows_removed])).toEqual([

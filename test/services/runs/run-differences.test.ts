@@ -145,7 +145,8 @@ describe('runs of two data stores', () => {
 
   test('are compared: the stores are named, values are not compared, all of the difference is of the data', async () => {
     const found = await difference(onM, onNEqual); // Both are 100 on their base date, the third day.
-    const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' } };
+    const reason = 'The runs were made on two data stores.';
+    const data = { cells: null, first: [], rows: null, appended: null, stores: { from: 'm', to: 'n' }, reason };
     expect(found).toMatchObject({ same_levels: false, first_difference: DAYS[3], definition: [], data });
     expect(found.total_return).toBeCloseTo(onNEqual.total - onM.total, 12);
     expect(effectsOf(found)).toEqual({ definition: 0, request: 0, data: found.total_return, engine: 0 });

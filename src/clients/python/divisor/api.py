@@ -286,12 +286,13 @@ class Operations:
         """
         return cast("c.BacktestResultSummary", self._transport.json("GET", f"/analytics/{word(index_id)}/record", query={"run_id": run_id}))
 
-    def delete_record(self, index_id: str, *, if_match: Optional[str] = None) -> None:
+    def delete_record(self, index_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Forget the stored run.
 
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
-        self._transport.json("DELETE", f"/analytics/{word(index_id)}/record", if_match=if_match)
+        self._transport.json("DELETE", f"/analytics/{word(index_id)}/record", if_match=if_match, note=note)
 
     def get_overview(self, index_id: str, *, run_id: Optional[str] = None) -> c.OverviewView:
         """Level, metrics and concentration of a run.
@@ -673,13 +674,14 @@ class Operations:
         """
         return self._transport.content("GET", f"/risk-models/{word(model_id)}", query={"format": format}, accept=media)
 
-    def delete_risk_model(self, model_id: str, *, if_match: Optional[str] = None) -> None:
+    def delete_risk_model(self, model_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Forget a risk model.
 
         :param model_id: Id of the risk model.
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
-        self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match)
+        self._transport.json("DELETE", f"/risk-models/{word(model_id)}", if_match=if_match, note=note)
 
     def estimate_risk_model(self, model_id: str, body: Optional[c.RiskModelRequest] = None, *, callback: Optional[str] = None) -> Job[c.RiskModelView]:
         """Estimate a risk model as a job.
@@ -752,12 +754,13 @@ class Operations:
         """A rendered report."""
         return self._transport.content("GET", f"/reports/renders/{word(render_id)}")
 
-    def delete_render(self, render_id: str, *, if_match: Optional[str] = None) -> None:
+    def delete_render(self, render_id: str, *, if_match: Optional[str] = None, note: Optional[str] = None) -> None:
         """Removes a rendered report.
 
         :param if_match: Change the document only when its etag is one of these.
+        :param note: Why: the note of what this write makes, in versions and the log of writes.
         """
-        self._transport.json("DELETE", f"/reports/renders/{word(render_id)}", if_match=if_match)
+        self._transport.json("DELETE", f"/reports/renders/{word(render_id)}", if_match=if_match, note=note)
 
     def list_templates(self, *, limit: Optional[int] = None, after: Optional[str] = None) -> c.ReportTemplateCollection:
         """Stored report templates, and the names of the built-in ones.

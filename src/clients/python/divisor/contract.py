@@ -1830,8 +1830,8 @@ class DataVersion(t.TypedDict):
     content_hash: str
     #: Time from which it was served, ISO-8601 UTC with offset.
     known_at: str
-    #: What made it.
-    source: t.Literal["import", "append", "replace", "refresh", "repair", "synthetic"]
+    #: What made it; `reload`: its source had another content when a start or an activation read it.
+    source: t.Literal["import", "append", "replace", "refresh", "reload", "repair", "synthetic"]
     #: Rows that are new.
     rows_added: int
     #: Rows with other values.
@@ -7058,6 +7058,8 @@ class RunsDifferenceData(t.TypedDict):
     appended: t.Optional[RunsDifferenceDataAppended]
     #: Stores that the runs were made on; null of a run stored before they were named.
     stores: RunsDifferenceDataStores
+    #: Why `cells` is null; null where it is given.
+    reason: t.Optional[str]
 
 
 RunsDifferenceEngine = t.TypedDict("RunsDifferenceEngine", {
@@ -7078,7 +7080,7 @@ class RunsDifference(t.TypedDict):
     same_levels: bool
     #: First date that only one has, or on which the levels differ.
     first_difference: t.Optional[str]
-    #: Common date with the largest relative difference; null where there is none.
+    #: Common date with the largest relative difference; null where there is none, as where only days were appended.
     largest: t.Optional[RunsDifferenceLargest]
     #: Of the index or strategy itself; of documents that it reaches under `/documents/{id}`.
     definition: t.Sequence[DocumentChange]

@@ -135,11 +135,9 @@ const storesOf = ({ from, to }: RunsDifference['data']['stores']): string | null
   from === to ? from : `${from ?? 'not known'} → ${to ?? 'not known'}`;
 
 /** Values of the data that differ. */
-function Cells({ data: { cells, first, stores } }: Pick<RunsDifference, 'data'>) {
+function Cells({ data: { cells, first, reason } }: Pick<RunsDifference, 'data'>) {
   if (cells === 0) return null;
-  if (cells === null && stores.from !== stores.to)
-    return <p class="quiet">They were made on two data stores, whose values are not compared.</p>;
-  if (cells === null) return <p class="quiet">Which values differ cannot be told: a content cannot be had again.</p>;
+  if (cells === null) return <p class="quiet">Which values differ is not known. {reason}</p>;
   const text = (value: unknown) => (value === null ? '–' : String(value));
   return (
     <>

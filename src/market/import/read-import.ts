@@ -3,6 +3,7 @@ import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../content/content-rows.js';
+import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
 import { CsvFault, readCsv } from '../formats/csv.js';
 import { rowsByTable, tableCalled, type TableKind } from '../content/table-kinds.js';
 import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
@@ -11,7 +12,7 @@ import { cellPath, type Problem, type Problems } from '../content/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { SourceRead } from '../sources/source-read.js';
-import { FORMULA, readWorkbook, WorkbookFault } from '../formats/workbook-reader.js';
+import { readWorkbook, WorkbookFault } from '../formats/workbook-reader.js';
 import { XmlFault } from '../formats/xml-tokens.js';
 import { openZip, ZipFault } from '../formats/zip-reader.js';
 
@@ -69,7 +70,7 @@ const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table
 
 async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
   const read = new Set<string>();
-  const hasTwoRows = mapping?.layout === 'wide' && mapping.field === null; // the second may be the longer one
+  const hasTwoRows = hasTwoHeaders(mapping);
   await readWorkbook(
     bytes,
     (sheet, columns, heading) => {
@@ -84,30 +85,8 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
       const label = labelOf(table, name);
       problems.nameFile(label, sheet);
       const addRow = rows.beginCells(table, label, columns, { name, heading });
-      return (
-        addRow &&
-        ((cells, row) => {
-          if (
-            !(table === 'market' && hasTwoRows) &&
-            cells.length > columns.length &&
-            cells.slice(columns.length).some((cell) => cell !== undefined && cell !== null)
-          ) {
-            problems.error({
-              code: 'UNREADABLE_FILE',
-              path: cellPath(label, row, ''),
-              message: `The row has a value beyond the ${columns.length} columns of the header.`,
-            });
-          }
-          const formula = cells.indexOf(FORMULA);
-          addRow(formula < 0 ? cells.filter((cell) => cell !== FORMULA) : null); // Rows that cannot be read count, so that those after keep their numbers.
-          if (formula >= 0)
-            problems.error({
-              code: 'WRONG_TYPE',
-              path: cellPath(label, row, columns[formula] ?? ''),
-              message: 'The cell is a formula; a value is needed.',
-            });
-        })
-      );
+      const mayBeLonger = table === 'market' && hasTwoRows;
+      return addRow && sheetRows({ label, columns, mayBeLonger, problems }, addRow);
     },
     (sheet) => (tableKindOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );

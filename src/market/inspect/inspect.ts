@@ -9,7 +9,6 @@ import { createProblems, type Problems } from '../content/problems.js';
 import { readImport } from '../import/read-import.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import { textIn } from '../formats/cells.js';
-import type { TextEncoding } from '../formats/text-encoding.js';
 import { isMarketTable } from '../mapping/market-tables.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
 import { readDatabase } from '../sources/databases/read-database.js';
@@ -174,7 +173,7 @@ function seen(source: Source | undefined): string {
 
 async function opened(inspected: Opened, problems: Problems, answers: Answers): Promise<Source | undefined> {
   const encoding = answers.encoding ?? null;
-  if (inspected.kind === 'files') return openedFiles(inspected.files, problems, encoding);
+  if (inspected.kind === 'files') return openedFiles(inspected.files, problems, answers);
   if (inspected.kind === 'database') {
     const { place, tables } = inspected;
     const all = await sampleDatabase(place, SAMPLE_ROWS, problems);
@@ -203,11 +202,16 @@ async function opened(inspected: Opened, problems: Problems, answers: Answers): 
   };
 }
 
-async function openedFiles(files: TableFiles, problems: Problems, encoding: TextEncoding | null): Promise<Source> {
+async function openedFiles(
+  files: TableFiles,
+  problems: Problems,
+  { encoding = null, ignore }: Answers,
+): Promise<Source> {
   let duck: DuckDb | undefined;
   const paths = files.market.flatMap(({ format, path }) => (format === 'parquet' ? [path] : []));
   const samples = await sampleFiles(files.market, problems, {
     encoding,
+    ignore,
     duck: async () => (duck ??= await openDuckDb({ files: paths })),
   });
   duck?.close();

@@ -39,7 +39,9 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
     const question = `The column ${near} is taken for ${role}: did you mean ${role}?`;
     ask(draft, { field: 'columns', question, taken: `${role}=${near}` });
   }
-  recognise(draft, header, sample.name, null);
+  const { index = [] } = sample;
+  const isIndexed = index.includes(roles.date!) && roles.identifier !== undefined && index.includes(roles.identifier);
+  recognise(draft, header, sample.name, isIndexed ? 'pandas, an index of days and names' : null);
   const fields = { ...roles };
   delete fields.adjusted;
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };

@@ -9,7 +9,7 @@ import { FORMULA, readWorkbook } from '../formats/workbook-reader.js';
 import { openZip, type ZipMember } from '../formats/zip-reader.js';
 import { createProblems, type Problems } from '../content/problems.js';
 import { tableCalled } from '../content/table-kinds.js';
-import { cellOf, sqlName, type DuckDb } from '../sources/duckdb.js';
+import { cellOf, sqlName, sqlText, type DuckDb } from '../sources/duckdb.js';
 import type { SourceFile } from '../sources/folder.js';
 import { unreadableFile } from '../sources/read-parquet-files.js';
 import { readRows } from '../sources/read-text-file.js';
@@ -21,6 +21,8 @@ export interface Sample {
   readonly rows: readonly (readonly (Cell | undefined)[])[];
   /** What stands between the cells of a text file. */
   readonly delimiter?: string | undefined;
+  /** Columns that were the index of a pandas frame. */
+  readonly index?: readonly string[] | undefined;
 }
 
 /** How text that is not UTF-8 is written, in most of the cases. */
@@ -42,18 +44,25 @@ export const SAMPLE_TABLES = 8;
 /** Enough rows were read. */
 class Enough extends Error {}
 
+/** What is said of files beforehand. */
+interface SampleTerms {
+  readonly encoding: TextEncoding | null;
+  /** Sheets that are left out. */
+  readonly ignore?: readonly string[] | undefined;
+}
+
 /** The first rows of files, all of one kind. Problems of a file are reported. */
 export async function sampleFiles(
   files: readonly SourceFile[],
   problems: Problems,
-  { encoding, duck }: { readonly encoding: TextEncoding | null; readonly duck: () => Promise<DuckDb> },
+  { duck, ...terms }: SampleTerms & { readonly duck: () => Promise<DuckDb> },
 ): Promise<Sample[]> {
   const samples: Sample[] = [];
   for (const file of spread(files)) {
     const sample =
       file.format === 'parquet'
         ? await parquetRows(file, await duck(), problems)
-        : await textRows(file, problems, encoding);
+        : await textRows(file, problems, terms);
     if (sample !== undefined) samples.push({ name: basename(file.path), ...sample });
   }
   return samples;
@@ -71,15 +80,16 @@ function spread<T>(files: readonly T[]): readonly T[] {
 type Rows = Omit<Sample, 'name'>;
 
 /** Rows of a text file: one that is not UTF-8 is taken for windows-1252, as long as nobody says how it is written. */
-async function textRows(file: SourceFile, problems: Problems, encoding: TextEncoding | null): Promise<Rows> {
+async function textRows(file: SourceFile, problems: Problems, terms: SampleTerms): Promise<Rows> {
   const found = createProblems();
-  const rows = await encodedRows(file, found, encoding);
-  if (encoding === null && found.findings().some(isOfEncoding)) return textRows(file, problems, USUAL_ENCODING);
+  const rows = await encodedRows(file, found, terms);
+  if (terms.encoding === null && found.findings().some(isOfEncoding))
+    return textRows(file, problems, { ...terms, encoding: USUAL_ENCODING });
   problems.take(found.findings());
   return rows;
 }
 
-async function encodedRows(file: SourceFile, problems: Problems, encoding: TextEncoding | null): Promise<Rows> {
+async function encodedRows(file: SourceFile, problems: Problems, { encoding, ignore }: SampleTerms): Promise<Rows> {
   let delimiter: string | undefined;
   const rows: (readonly (Cell | undefined)[])[] = [];
   const add = (cells: readonly (Cell | undefined)[] | null) => {
@@ -100,8 +110,12 @@ async function encodedRows(file: SourceFile, problems: Problems, encoding: TextE
         };
       },
       cells: onHeader,
+      sheet: (columns) => {
+        add(columns);
+        return (cells) => add(cells.map((cell) => (cell === FORMULA ? null : cell)));
+      },
       onBytes: () => {},
-      terms: { encoding },
+      terms: { encoding, ignore },
     });
   } catch (enough) {
     if (!(enough instanceof Enough)) throw enough;
@@ -118,7 +132,7 @@ function delimiterIn({ bytes, starts, ends, cells }: CsvRecord): string | undefi
 /** Undefined, with a finding, where the file cannot be read. */
 async function parquetRows(file: SourceFile, duck: DuckDb, problems: Problems): Promise<Rows | undefined> {
   try {
-    return { rows: await firstRows(file, duck) };
+    return { rows: await firstRows(file, duck), index: await pandasIndex(file, duck) };
   } catch (error) {
     problems.nameFile(file.label, basename(file.path));
     problems.error(unreadableFile(file, error));
@@ -133,6 +147,28 @@ async function firstRows(file: SourceFile, { connection }: DuckDb): Promise<Samp
   const list = names.map(sqlName).join(', ');
   const read = await connection.runAndReadAll(`SELECT ${list} FROM ${scan} LIMIT ${SAMPLE_ROWS}`);
   return [names, ...read.getRows().map((row) => row.map(cellOf))];
+}
+
+/** Names of the index in what pandas says of a frame; an index of positions has none. */
+function indexIn(metadata: string): readonly string[] {
+  try {
+    const { index_columns: index } = JSON.parse(metadata) as { readonly index_columns?: unknown };
+    return Array.isArray(index) ? index.filter((column) => typeof column === 'string') : [];
+  } catch {
+    return []; // nothing there, or not as pandas writes it
+  }
+}
+
+/** Bytes of what pandas says of its columns: a thousand of them. */
+const PANDAS_BYTES_MAX = 1 << 20;
+
+/** Columns that pandas says were the index of the frame; none where it did not write the file. */
+async function pandasIndex({ path }: SourceFile, { connection }: DuckDb): Promise<readonly string[]> {
+  const metadata = `SELECT decode(value) FROM parquet_kv_metadata(${sqlText(path)})`;
+  const read = await connection.runAndReadAll(
+    `${metadata} WHERE decode(key) = 'pandas' AND octet_length(value) <= ${PANDAS_BYTES_MAX} LIMIT 1`,
+  );
+  return indexIn(String(read.getRows()[0]?.[0] ?? ''));
 }
 
 /** The first rows of the market's tables of an import. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */

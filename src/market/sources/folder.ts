@@ -10,7 +10,7 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { realPathOfAbsent, type Locations } from './locations.js';
 import type { Problems } from '../content/problems.js';
 
-export const FILE_FORMATS = ['parquet', 'csv', 'jsonl'] as const;
+export const FILE_FORMATS = ['parquet', 'csv', 'jsonl', 'xlsx'] as const;
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
 /** A file of a dataset. */
@@ -50,13 +50,15 @@ const ENDINGS: readonly { readonly ending: string; readonly as: Pick<SourceFile,
   { ending: '.csv.gz', as: { format: 'csv', isGzipped: true } },
   { ending: '.jsonl', as: { format: 'jsonl', isGzipped: false } },
   { ending: '.jsonl.gz', as: { format: 'jsonl', isGzipped: true } },
+  { ending: '.xlsx', as: { format: 'xlsx', isGzipped: false } },
 ];
 
 /**
  * The files of a store's folder by dataset: `market.parquet`, `market.csv`, `market.jsonl` (the latter two also as
  * `.gz`) or a folder `market/` of files of one of these kinds, in folders of hive partitions or not; likewise the other
  * datasets. Files whose names begin with a dot or an underscore are left out. Files are in the order of their labels.
- * With a mapping and no file of that name, the market are the other files that lie in it.
+ * With a mapping and no file of that name, the market are the other files that lie in it: workbooks where there are no
+ * others, then with `reference.xlsx` and the like beside them.
  */
 export async function folderFiles(
   folder: string,
@@ -79,7 +81,8 @@ export async function folderFiles(
       continue;
     }
     const given = tables[table];
-    const candidates = given === undefined ? names.filter((name) => isCalled(name, table)) : [given];
+    const areWorkbooks = files.market[0]?.format === 'xlsx';
+    const candidates = given === undefined ? names.filter((name) => isCalled(name, table, areWorkbooks)) : [given];
     if (candidates.length > 1) {
       problems.error({
         code: 'UNREADABLE_FILE',
@@ -126,7 +129,11 @@ function reportAbsent(table: TableKind, names: readonly string[], problems: Prob
     });
 }
 
-const isCalled = (name: string, table: TableKind) => name === table || formatOf(name, table) !== undefined;
+function isCalled(name: string, table: TableKind, withWorkbooks = false): boolean {
+  return name === table || (formatOf(name, table) !== undefined && (withWorkbooks || !isWorkbook(name)));
+}
+
+const isWorkbook = (name: string) => formatOf(name)?.as.format === 'xlsx';
 
 /** A name without the ending of its format. */
 function stemOf(name: string): string {
@@ -158,18 +165,19 @@ async function mappedFiles(
   listing: Listing,
 ): Promise<SourceFile[]> {
   const isOwn = (name: string) => !/^[._]/.test(name) && formatOf(name) !== undefined && isMarketTable(mapping, name);
-  const own = names
-    .filter((name) => isOwn(name) && !TABLE_KINDS.some((table) => isCalled(name, table)))
-    .toSorted(compareText);
-  const found = own.length > 0 ? own : await filesBelow(folder, isOwn);
-  if (found.length > 0)
-    return filesAt(
-      found.map((name) => [join(folder, name), `market/${name}`]),
-      'market',
-      listing,
-    );
-  const sent = names.find((name) => /\.(xlsx|zip)$/i.test(name));
-  const hint = sent === undefined ? '' : ` A workbook or archive is imported by itself: ${sent.slice(0, 80)}.`;
+  // A workbook beside tables is a note on them.
+  for (const areWorkbooks of [false, true]) {
+    const isRead = (name: string) => isOwn(name) && isWorkbook(name) === areWorkbooks;
+    const own = names
+      .filter((name) => isRead(name) && !TABLE_KINDS.some((table) => isCalled(name, table, areWorkbooks)))
+      .toSorted(compareText);
+    const found = own.length > 0 ? own : await filesBelow(folder, isRead);
+    if (found.length === 0) continue;
+    const places = found.map((name) => [join(folder, name), `market/${name}`] as const);
+    return filesAt(places, 'market', listing);
+  }
+  const sent = names.find((name) => /\.zip$/i.test(name));
+  const hint = sent === undefined ? '' : ` An archive is imported by itself: ${sent.slice(0, 80)}.`;
   listing.problems.error({
     code: 'LOCATION_NOT_FOUND',
     path: 'market',

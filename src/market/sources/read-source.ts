@@ -14,6 +14,7 @@ import { noPanels } from '../serving/panels.js';
 import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
+import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
 import { createSeriesRows, reportSharedNames } from '../content/series-rows.js';
 import type { TableRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
@@ -129,8 +130,13 @@ async function readMarket(
         const opened = rows.beginFile(file.label, columns, tableName(file));
         return opened && ((cells) => rows.addCells(opened, cells));
       },
+      sheet: (columns, heading) => {
+        const opened = rows.beginFile(file.label, columns, tableName(file), heading);
+        const table = { label: file.label, columns, mayBeLonger: hasTwoHeaders(terms.mapping), problems };
+        return opened && sheetRows(table, (cells) => rows.addCells(opened, cells));
+      },
       onBytes: (bytes) => onProgress((done + bytes) / total),
-      terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding },
+      terms: { skip: terms.mapping?.skip_rows, encoding: terms.mapping?.encoding, ignore: terms.mapping?.ignore },
     });
     done += file.bytes;
     // A single one is reported as a market without rows; of a part only later rows count.
@@ -165,6 +171,10 @@ async function readTable<T extends ReferenceTable | readonly CorporateAction[] |
       await readRows(file, digests, problems, {
         csv: (columns) => tableRecords(rows, file.label, columns, problems),
         cells: (columns) => rows.beginFile(file.label, columns),
+        sheet: (columns) => {
+          const addRow = rows.beginFile(file.label, columns);
+          return addRow && sheetRows({ label: file.label, columns, mayBeLonger: false, problems }, addRow);
+        },
         onBytes: () => {},
       });
     }

@@ -3,12 +3,17 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import type { Heading } from '../formats/cells.js';
 import { CsvFault, readCsv } from '../formats/csv.js';
 import type { FileDigest } from './digest-file.js';
 import type { SourceFile } from './folder.js';
 import { JsonLinesFault, readJsonLines, type JsonLinesReader } from '../formats/json-lines.js';
 import { RowsFault } from '../content/market-limits.js';
 import { cellPath, type Problems } from '../content/problems.js';
+import { WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
+import { XmlFault } from '../formats/xml-tokens.js';
+import { ZipFault } from '../formats/zip-reader.js';
+import { readWorkbookFile, type WorkbookTerms } from './read-workbook-file.js';
 
 /** Bytes of a gzipped file after decompression, per byte before: text does not compress further. */
 const GZIP_RATIO_MAX = 200;
@@ -25,23 +30,25 @@ const RATIO_FROM_BYTES = 1 << 24;
 interface RowReaders {
   readonly csv: Parameters<typeof readCsv>[1];
   readonly cells: JsonLinesReader['onHeader'];
-  /** How a CSV file is read. */
-  readonly terms?: Parameters<typeof readCsv>[2];
+  readonly sheet: (columns: readonly string[], heading: Heading) => SheetSink;
+  /** How a CSV file or a workbook is read. */
+  readonly terms?: Parameters<typeof readCsv>[2] & WorkbookTerms;
   readonly onBytes: (bytes: number) => void;
 }
 
-/** Reads one text file row by row; a fault of the format becomes one finding. */
+/** Reads one file of text, or a workbook, row by row; a fault of the format becomes one finding. */
 export async function readRows(
   file: SourceFile,
   digests: FileDigest[],
   problems: Problems,
-  { csv, cells, onBytes, terms }: RowReaders,
+  { csv, cells, sheet, onBytes, terms = {} }: RowReaders,
 ): Promise<void> {
   const onFault = ({ line, message }: JsonLinesFault) =>
     problems.error({ code: 'UNREADABLE_FILE', path: cellPath(file.label, line, ''), message });
   try {
     const bytes = bytesOf(file, digests, onBytes);
     if (file.format === 'csv') await readCsv(bytes, csv, terms);
+    else if (file.format === 'xlsx') await readWorkbookFile(file, bytes, sheet, terms);
     else await readJsonLines(bytes, { onHeader: cells, onFault });
   } catch (error) {
     const path =
@@ -50,9 +57,7 @@ export async function readRows(
         : error instanceof JsonLinesFault
           ? cellPath(file.label, error.line, '')
           : file.label;
-    const isFault =
-      error instanceof CsvFault || error instanceof JsonLinesFault || error instanceof RowsFault || isCode(error);
-    if (!isFault) throw error;
+    if (!isFault(error)) throw error;
     problems.error({
       code: 'UNREADABLE_FILE',
       path,
@@ -61,6 +66,10 @@ export async function readRows(
     });
   }
 }
+
+const isFault = (error: unknown): error is Error => FAULTS.some((fault) => error instanceof fault) || isCode(error);
+
+const FAULTS = [CsvFault, JsonLinesFault, RowsFault, WorkbookFault, ZipFault, XmlFault];
 
 /** What is wrong with a gzipped file, by the code of who inflates it. */
 const GZIP_FAULTS: Readonly<Record<string, string>> = {

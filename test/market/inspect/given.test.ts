@@ -89,3 +89,25 @@ test('a file of Parquet is looked at as it is sent', async () => {
   expect([rows_read, mapping.columns]).toEqual([2, { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' }]);
   expect(preview.data.map((row) => row.at(-1))).toEqual([10, 11]);
 });
+
+test('a row a date and name of a frame with an index of both is recognised by what pandas says of its index', async () => {
+  const recognised = async (pandas: object) => {
+    const bytes = parquetWriteBuffer({
+      columnData: [
+        { name: 'Close', data: [10, 11], type: 'DOUBLE' },
+        { name: 'Date', data: ['2024-01-02', '2024-01-03'], type: 'STRING' },
+        { name: 'Ticker', data: ['A', 'A'], type: 'STRING' },
+      ],
+      kvMetadata: [{ key: 'pandas', value: JSON.stringify(pandas) }],
+    });
+    const { recognised_as, confidence, rows_read } = await inspect({
+      kind: 'parquet',
+      content: Buffer.from(bytes).toString('base64'),
+    });
+    return [recognised_as, confidence, rows_read];
+  };
+  const of = 'pandas, an index of days and names';
+  expect(await recognised({ index_columns: ['Date', 'Ticker'] })).toEqual([of, 'sure', 2]);
+  expect(await recognised({ index_columns: [{ kind: 'range', start: 0, stop: 2 }] })).toEqual([null, 'likely', 2]);
+  expect(await recognised({ index_columns: 'Date' })).toEqual([null, 'likely', 2]);
+});

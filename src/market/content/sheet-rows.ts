@@ -1,0 +1,44 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import type { Cell } from '../formats/cells.js';
+import { FORMULA, type SheetCell } from '../formats/workbook-reader.js';
+import { cellPath, type Problems } from './problems.js';
+
+interface SheetTable {
+  /** What findings call the table. */
+  readonly label: string;
+  readonly columns: readonly string[];
+  /** Whether rows may have more cells than the header. */
+  readonly mayBeLonger: boolean;
+  readonly problems: Problems;
+}
+
+/** Whether a mapped table has two header rows, of which the second may be the longer one. */
+export const hasTwoHeaders = (mapping: Mapping | null): boolean => mapping?.layout === 'wide' && mapping.field === null;
+
+/** Rows of a sheet for the reader of a table: formulas, and values beyond the header, are reported. */
+export function sheetRows(
+  { label, columns, mayBeLonger, problems }: SheetTable,
+  addRow: (cells: readonly (Cell | undefined)[] | null) => void,
+): (cells: readonly SheetCell[], row: number) => void {
+  return (cells, row) => {
+    if (
+      !mayBeLonger &&
+      cells.length > columns.length &&
+      cells.slice(columns.length).some((cell) => cell !== undefined && cell !== null)
+    ) {
+      problems.error({
+        code: 'UNREADABLE_FILE',
+        path: cellPath(label, row, ''),
+        message: `The row has a value beyond the ${columns.length} columns of the header.`,
+      });
+    }
+    const formula = cells.indexOf(FORMULA);
+    addRow(formula < 0 ? cells.filter((cell) => cell !== FORMULA) : null); // Rows that cannot be read count, so that those after keep their numbers.
+    if (formula >= 0)
+      problems.error({
+        code: 'WRONG_TYPE',
+        path: cellPath(label, row, columns[formula] ?? ''),
+        message: 'The cell is a formula; a value is needed.',
+      });
+  };
+}

@@ -1,0 +1,137 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
+import { createProblems } from '#market/content/problems.js';
+import { inspect } from '#market/inspect/inspect.js';
+import type { Answers } from '#market/inspect/question.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { readFolder, writeFiles } from '../store-folder.js';
+
+let root: string;
+let folders = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'divisor-workbooks-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+async function written(files: Readonly<Record<string, string | Uint8Array>>): Promise<string> {
+  const folder = join(root, String((folders += 1)));
+  await writeFiles(folder, files);
+  return folder;
+}
+
+async function inspected(folder: string, answers: Answers = {}) {
+  const asked = { tables: {}, mapping: Mapping.parse({}) };
+  const files = await folderFiles(folder, asked, createLocations([folder]), createProblems());
+  return inspect({ kind: 'files', files }, { answers });
+}
+
+const refinitiv = (close: number): Sheet => ({
+  name: 'Sheet1',
+  rows: [
+    ['Exchange Date', 'Close', 'Volume'],
+    ['2024-01-03', close + 1, 200],
+    ['2024-01-02', close, 100],
+  ],
+});
+
+const bloomberg = (security: string, close: number): Sheet => ({
+  name: 'Sheet1',
+  rows: [
+    ['Security', security],
+    ['Start Date', '2024-01-02'],
+    [],
+    ['Date', 'PX_LAST', 'PX_VOLUME'],
+    ['2024-01-02', close, 100],
+    ['2024-01-03', close + 1, 200],
+  ],
+});
+
+const EMPTY: Sheet = { name: 'Sheet2', rows: [] };
+const NOTES: Sheet = { name: 'Notes', rows: [['Source', 'Desk']] };
+
+describe('a folder of workbooks', () => {
+  test('of Refinitiv, a name a file, is read by the names of the files, as their prices in CSV files are', async () => {
+    const folder = await written({
+      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10), EMPTY]),
+      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+      'reference.xlsx': writeWorkbook([
+        {
+          name: 'Sheet1',
+          rows: [
+            ['identifier', 'SECTOR'],
+            ['IBM.N', 'Technology'],
+          ],
+        },
+      ]),
+    });
+    const found = await inspected(folder);
+    expect([found.recognised_as, found.files, found.rows_read]).toEqual(['Refinitiv', 2, 4]);
+    expect(found.mapping.identifier_from).toBe('file:{identifier}.xlsx');
+    expect(found.unsure.filter(({ required }) => required)).toEqual([]);
+    const csv = (close: number) => `Exchange Date,Close,Volume\n2024-01-03,${close + 1},200\n2024-01-02,${close},100\n`;
+    const texts = await written({
+      'AAPL.OQ.csv': csv(10),
+      'IBM.N.csv': csv(20),
+      'reference.csv': 'identifier,SECTOR\nIBM.N,Technology\n',
+      'about.xlsx': writeWorkbook([NOTES]),
+    });
+    const [workbooks, tables] = await Promise.all(
+      [folder, texts].map(async (each) => {
+        const { mapping, adjustment } = await inspected(each);
+        const { read, findings } = await readFolder(each, {}, () => {}, { mapping, adjustment });
+        expect(findings.filter(({ severity }) => severity === 'error')).toEqual([]);
+        return read!;
+      }),
+    );
+    expect(workbooks!.content).toEqual(tables!.content);
+    expect([...workbooks!.content.fields.get('CLOSE')!]).toEqual([10, 20, 11, 21]);
+  });
+
+  test('of Bloomberg is named by the security above the prices of each', async () => {
+    const folder = await written({
+      'grid1.xlsx': writeWorkbook([bloomberg('USB US Equity', 10)]),
+      'grid2.xlsx': writeWorkbook([bloomberg('LH US Equity', 20)]),
+    });
+    const { mapping, recognised_as, rows_read, preview } = await inspected(folder);
+    expect([mapping.identifier_from, recognised_as, rows_read]).toEqual(['heading:Security', 'Bloomberg', 4]);
+    expect(preview.data.map(([name, day, close]) => [name, day, close])).toEqual([
+      ['LH US Equity', '2024-01-02', 20],
+      ['LH US Equity', '2024-01-03', 21],
+      ['USB US Equity', '2024-01-02', 10],
+      ['USB US Equity', '2024-01-03', 11],
+    ]);
+  });
+
+  test('with two sheets of values in one is refused by both names, and read without the one that is left out', async () => {
+    const folder = await written({
+      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10), NOTES]),
+      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+    });
+    const refused = await inspected(folder);
+    expect([refused.rows_read, refused.confidence]).toEqual([0, 'unsure']);
+    expect(refused.findings).toContainEqual(
+      expect.objectContaining({
+        code: 'UNREADABLE_FILE',
+        file: 'AAPL.OQ.xlsx',
+        message: expect.stringContaining('"Sheet1" and "Notes"'),
+      }),
+    );
+    const { rows_read, findings } = await inspected(folder, { ignore: ['Notes'] });
+    expect([rows_read, findings.filter(({ severity }) => severity === 'error')]).toEqual([4, []]);
+  });
+
+  test('with a file that is no workbook is refused by its name', async () => {
+    const folder = await written({
+      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10)]),
+      'IBM.N.xlsx': 'Exchange Date,Close\n2024-01-02,1\n',
+    });
+    const { rows_read, findings } = await inspected(folder);
+    expect(rows_read).toBe(0);
+    expect(findings).toContainEqual(expect.objectContaining({ code: 'UNREADABLE_FILE', file: 'IBM.N.xlsx' }));
+  });
+});

@@ -21,6 +21,9 @@ export const DocumentVersion = z
       .nullable()
       .meta({ description: `X-Change-Note of the write, at most ${NOTE_LENGTH_MAX} characters; null without one.` }),
     action: z.enum(VERSION_ACTIONS).meta({ description: 'What the write made of the document.' }),
+    restored_from: z.int().min(1).nullable().meta({
+      description: 'Number of the version that was brought back; null of other writes.',
+    }),
     request_id: z.string().meta({ description: 'X-Request-Id of the write; empty where the engine itself wrote.' }),
   })
   .meta({ id: 'DocumentVersion' });

@@ -8,6 +8,7 @@ interface VersionsDifference {
   readonly rows: { readonly added: number; readonly changed: number; readonly removed: number };
   readonly appended: DataDifferenceView['appended'];
   readonly changes: readonly Readonly<DataDifferenceView['changes'][number]>[];
+  readonly isCut: boolean;
 }
 
 export function dataDifferenceView({
@@ -17,6 +18,7 @@ export function dataDifferenceView({
   rows,
   appended,
   changes,
+  isCut,
 }: VersionsDifference): DataDifferenceView {
   return {
     from,
@@ -27,5 +29,6 @@ export function dataDifferenceView({
     rows_removed: rows.removed,
     appended,
     changes: [...changes],
+    cut: isCut,
   };
 }

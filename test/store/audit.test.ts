@@ -38,7 +38,7 @@ async function sixWrites(): Promise<{ readonly entries: AuditEntry[]; readonly h
   await put({ name: 'a' });
   await put({ name: 'a' }); // changes nothing
   await put({ name: 'b' });
-  await put({ name: 'a' }, { restores: true });
+  await put({ name: 'a' }, { restores: 1 });
   await documents.transaction((tx) => tx.put('run', 'EQ', { run_id: 'EQ' }));
   await documents.transaction((tx) => tx.put('job', 'backtest:EQ', {})); // no document of anybody's
   await documents.transaction((tx) => tx.delete('index', 'EQ'), { by });

@@ -1415,6 +1415,8 @@ export interface DataDifference {
   } | null;
   /** The first of those values, by date; with `appended` then the values of appended bars. */
   readonly changes: readonly DataCell[];
+  /** Whether `limit` has left out some of them. */
+  readonly cut: boolean;
 }
 
 export interface DataDoubt {
@@ -1946,6 +1948,8 @@ export interface DocumentVersion {
   readonly note: string | null;
   /** What the write made of the document. */
   readonly action: 'created' | 'updated' | 'restored' | 'deleted';
+  /** Number of the version that was brought back; null of other writes. */
+  readonly restored_from: number | null;
   /** X-Request-Id of the write; empty where the engine itself wrote. */
   readonly request_id: string;
 }

@@ -75,6 +75,7 @@ export const DataDifference = z
     changes: z.array(DataCell).meta({
       description: 'The first of those values, by date; with `appended` then the values of appended bars.',
     }),
+    cut: z.boolean().meta({ description: 'Whether `limit` has left out some of them.' }),
   })
   .meta({ id: 'DataDifference' });
 export type DataDifferenceView = z.infer<typeof DataDifference>;

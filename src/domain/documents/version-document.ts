@@ -28,8 +28,8 @@ export interface Authorship {
   readonly note: string | null;
   /** Id of the request; empty for a write that no request asked for. */
   readonly requestId: string;
-  /** Whether an earlier version is brought back. */
-  readonly restores?: boolean;
+  /** The earlier version that is brought back. */
+  readonly restores?: number;
   /** Whether a deletion removes every version, too. */
   readonly purges?: boolean;
 }
@@ -58,6 +58,8 @@ export const VersionDocument = z.strictObject({
   author: z.string(),
   note: z.string().nullable(),
   action: z.enum(VERSION_ACTIONS),
+  /** Number of the version that was brought back; absent otherwise, and before it was remembered. */
+  restored_from: z.int().min(1).optional(),
   request_id: z.string(),
   /** JSON, or where that is long, JSON deflated, in base64; null for a deletion. */
   content: z.string().nullable(),

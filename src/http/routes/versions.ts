@@ -108,7 +108,7 @@ function familyHandlers<N extends string>(versions: Versions, kind: VersionedKin
     ): Promise<Reply> {
       const id = request.params[name];
       const version = await versions.restorable({ kind, id }, Number(request.params.version));
-      return write(version, id, request.precondition(), { ...request.authorship(), restores: true });
+      return write(version, id, request.precondition(), { ...request.authorship(), restores: version.version });
     },
   };
 }

@@ -21,6 +21,8 @@ export interface DataDifference {
   readonly rows: RowCounts;
   /** The first of those values; then, where they are asked for, those of the bars that were appended. */
   readonly changes: readonly CellDifference[];
+  /** Whether there are more that are asked for. */
+  readonly isCut: boolean;
   /** Null where the second content has no later sessions. */
   readonly appended: AppendedBars | null;
 }
@@ -62,10 +64,14 @@ export function differenceOf(
       before: cell.before,
       after: cell.after,
     }));
+  const cells = compared.reduce((sum, { total }) => sum + total, 0);
+  // One more than the limit tells that there are more.
+  const listed = isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length + 1)] : changes;
   return {
-    cells: compared.reduce((sum, { total }) => sum + total, 0),
+    cells,
     rows: totalCounts(compared),
-    changes: isAppendedListed ? [...changes, ...appendedCells(before, after, limit - changes.length)] : changes,
+    changes: listed.slice(0, limit),
+    isCut: cells > changes.length || listed.length > limit,
     appended: appendedBars(before, after),
   };
 }

@@ -21,6 +21,7 @@ export interface Version extends Omit<VersionDocument, 'content'> {
 
 /** What is written about a document. */
 interface Change extends Omit<Authorship, 'restores' | 'purges'> {
+  readonly restores?: number | undefined;
   readonly action: VersionAction;
   /** Time of the write, ISO-8601 UTC. */
   readonly at: string;
@@ -141,8 +142,8 @@ export async function putVersioned(
   const bodyEtag = await tx.put(kind, id, body);
   const { etag, content } = contentOf(kind, body, bodyEtag);
   if (standing.etag === etag) return { etag: bodyEtag };
-  const action = restores === true ? 'restored' : standing.document === undefined ? 'created' : 'updated';
-  const change = { author, note, requestId, action, at, etag, content: content() } as const;
+  const action = restores !== undefined ? 'restored' : standing.document === undefined ? 'created' : 'updated';
+  const change = { author, note, requestId, restores, action, at, etag, content: content() } as const;
   return { etag: bodyEtag, added: { version: await append(tx, subject, standing.latest, change), action, etag } };
 }
 
@@ -194,7 +195,7 @@ async function append(
   tx: DocumentTransaction,
   subject: Subject,
   latest: number,
-  { author, note, requestId, action, at, etag, content }: Change,
+  { author, note, requestId, restores, action, at, etag, content }: Change,
 ): Promise<number> {
   const version = latest + 1;
   await tx.put('version', versionId(subject, version), {
@@ -206,6 +207,7 @@ async function append(
     etag,
     note,
     request_id: requestId,
+    ...(restores === undefined ? {} : { restored_from: restores }),
     version,
   } satisfies VersionDocument);
   if (latest === 0) await tx.put('history', historyId(subject), { latest: version } satisfies HistoryDocument);

@@ -195,7 +195,15 @@ test('rows are counted as added, changed and removed, and cells are told with bo
   const counts = { added: 2, changed: 2, removed: 1 }; // two bars; a bar and the dividend; a bar
   const bars = { added: 2, changed: 1, removed: 1 };
   expect(changeCounts(before, after)).toEqual({ ...counts, bars });
-  const { cells, rows, changes, appended } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
+  const { cells, rows, changes, appended, isCut } = differenceOf(before, after, { limit: 2, isAppendedListed: false });
+  expect(isCut).toBe(true);
+  for (const [limit, isAppendedListed, isShort] of [
+    [3, false, false],
+    [3, true, true],
+    [4, true, true],
+    [5, true, false],
+  ] as const)
+    expect(differenceOf(before, after, { limit, isAppendedListed }).isCut).toBe(isShort);
   expect(rows).toEqual(counts);
   expect(cells).toBe(3);
   expect(appended).toEqual({ sessions: 1, rows: 2, start: '1970-04-14', end: '1970-04-14' });

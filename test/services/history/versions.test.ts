@@ -104,6 +104,7 @@ describe.each(FAMILIES)('%s', (_, path, first, second) => {
     expect((await ask('POST', `${path}/versions/1/restore`)).status).toBe(200);
     const after = (await ask<VersionList>('GET', `${path}/versions`)).body.versions;
     expect([after.length, after[0]!.action, after[0]!.etag]).toEqual([4, 'restored', listed.versions[2]!.etag]);
+    expect(after.map(({ restored_from: from }) => from)).toEqual([1, null, null, null]);
   });
 
   test('has no version beyond its last, and that of a deletion is neither read nor restored', async () => {

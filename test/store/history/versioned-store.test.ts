@@ -43,7 +43,7 @@ async function randomWrite(store: DocumentStore, { kind, id }: Subject, random: 
   const body: unknown = isRestored
     ? JSON.parse(earlier.content!)
     : { store_id: id, name, source: random() < 0.5 ? null : `/p${random()}` };
-  await store.transaction((tx) => tx.put(kind, id, body), { by: by({ restores: isRestored }) });
+  await store.transaction((tx) => tx.put(kind, id, body), { by: by(isRestored ? { restores: 1 } : {}) });
 }
 
 async function answeredNow(store: DocumentStore, { kind, id }: Subject): Promise<string | null> {

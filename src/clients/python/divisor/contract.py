@@ -1579,6 +1579,7 @@ DataDifference = t.TypedDict("DataDifference", {
     "rows_removed": int,
     "appended": t.Optional["DataDifferenceAppended"],
     "changes": t.Sequence["DataCell"],
+    "cut": bool,
 })
 
 
@@ -2166,6 +2167,8 @@ class DocumentVersion(t.TypedDict):
     note: t.Optional[str]
     #: What the write made of the document.
     action: t.Literal["created", "updated", "restored", "deleted"]
+    #: Number of the version that was brought back; null of other writes.
+    restored_from: t.Optional[int]
     #: X-Request-Id of the write; empty where the engine itself wrote.
     request_id: str
 

@@ -74,7 +74,8 @@ export function checkShape<S extends z.ZodType>(
   const first = schema.safeParse(value, { reportInput: true, error: acceptedKeys });
   if (first.success) return { value: first.data, findings: [] };
   const issues = flatten(first.error.issues);
-  const findings = issues.flatMap((issue) => toFindings(issue, value, options));
+  const outermost = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+  const findings = issues.flatMap((issue) => toFindings(issue, value, { ...options, outermost }));
   const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
   if (unknownFields === 'error' || unknown.length === 0) return { value: undefined, findings };
   const second = schema.safeParse(withoutUnknown(value, unknown), { reportInput: true });
@@ -132,14 +133,21 @@ export function pathText(base: string, keys: readonly PropertyKey[]): string {
   }, base);
 }
 
-function toFindings(issue: Issue, root: unknown, options: ShapeOptions): Finding[] {
+interface FindingTerms extends ShapeOptions {
+  /** Fields of the value as a whole. */
+  readonly outermost: readonly string[];
+}
+
+function toFindings(issue: Issue, root: unknown, options: FindingTerms): Finding[] {
   const { path: base = '', unknownFields = 'error', unknownCode = 'UNKNOWN_FIELD', rowId } = options;
   const row = rowId === undefined ? {} : { row_id: rowId };
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => ({
       severity: unknownFields,
       code: unknownCode,
-      message: `The field ${key} is not known${unknownFields === 'warning' ? ' and was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
+      message: isMisplaced(key, issue, root, options)
+        ? `The field ${key} belongs beside ${String(issue.path[0])}, not in it${unknownFields === 'warning' ? ', and was dropped' : ''}.`
+        : `The field ${key} is not known${unknownFields === 'warning' ? ' and was dropped' : ''}.${didYouMean(key, issue.message.split(' '))}`,
       path: pathText(base, [...issue.path, key]),
       ...row,
     }));
@@ -149,6 +157,11 @@ function toFindings(issue: Issue, root: unknown, options: ShapeOptions): Finding
   const name = path === '' ? 'The value' : path;
   const { code, message, accepted } = describe(issue, value, name);
   return [{ severity: 'error', code, message, path, ...row, ...(accepted ? { accepted } : {}), ...smallValue(value) }];
+}
+
+/** Whether an unknown field is one of the value as a whole, which lacks it. */
+function isMisplaced(key: string, { path }: Issue, root: unknown, { outermost }: FindingTerms): boolean {
+  return path.length > 0 && outermost.includes(key) && at(root, [key]) === undefined;
 }
 
 interface Description {

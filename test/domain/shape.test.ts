@@ -45,5 +45,7 @@ describe('an unknown field is told with the known one that is nearest', () => {
     [{ universe: { ...LIST, identifier: 1 } }, 'The field identifier is not known. Did you mean identifiers?'],
     [{ universe: LIST, rows: [{ windw: 1 }] }, 'The field windw is not known. Did you mean window?'],
     [{ universe: LIST, colour: 1 }, 'The field colour is not known.'],
+    [{ universe: { ...LIST, rows: [] } }, 'The field rows belongs beside universe, not in it.'],
+    [{ universe: { ...LIST, rows: [] }, rows: [] }, 'The field rows is not known.'],
   ])('%j', (value, message) => expect(messageOf(nested, value)).toEqual([message]));
 });

@@ -181,6 +181,9 @@ test('a time asks for the newest version known at it, and a backtest tells which
     code: 'VERSION_NOT_FOUND',
     detail: { version: 9, first: 1, last: 3, path: 'as_known_on' },
   });
+  expect(await service.refusal('GET', '/data/stores/m/versions/diff?from=1&to=9')).toMatchObject({
+    detail: { version: 9, path: 'to' },
+  });
   for (const moment of ['2024-02-30', 'yesterday', '0']) {
     const { code, detail } = await service.refusal('GET', `/data/prices/B?as_known_on=${moment}`);
     expect([code, (detail as { readonly findings: unknown[] }).findings.length]).toEqual(['VALIDATION_FAILED', 1]);

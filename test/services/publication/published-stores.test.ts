@@ -32,6 +32,7 @@ const preview = (as_known_on: number) =>
   });
 
 let published: string;
+let newest: string;
 let then: unknown;
 
 beforeAll(async () => {
@@ -58,7 +59,7 @@ test('a store that published runs were made on stays, and they are computed agai
   const { body: activation } = await service.ask<{ readonly job_id: string }>('POST', '/data/stores/m/activate', {});
   await service.finished(activation.job_id);
   expect((await preview(1)).body.constituents).toEqual(then);
-  const newest = await backtest();
+  newest = await backtest();
   const { body: asked } = await service.ask<{ readonly job_id: string }>('POST', '/analytics/CORE/runs/diff', {
     from: published,
     to: newest,
@@ -107,6 +108,13 @@ test('a store of the same id holds nothing of what was published before the purg
   await imported('other', tables(6, 3));
   expect(await service.refusal('DELETE', '/data/stores/m')).toMatchObject({ code: 'STORE_PUBLISHED' });
 }, 120_000);
+
+test('where the newest run was deleted, views name those that are there', async () => {
+  expect((await service.ask('DELETE', '/analytics/CORE/record')).status).toBe(204);
+  const { code, detail } = await service.refusal('GET', '/analytics/CORE/levels');
+  expect([code, (detail as { readonly run_ids: unknown }).run_ids]).toEqual(['RUN_NOT_FOUND', [newest, published]]);
+  expect((await service.ask('GET', `/analytics/CORE/levels?run_id=${published}`)).status).toBe(200);
+}, 60_000);
 
 test('an index that was deleted before is purged with its published runs, and its log stays', async () => {
   expect((await service.ask('DELETE', '/indices/CORE')).status).toBe(200);

@@ -4,7 +4,8 @@ import { VARIANT_BLOCKS } from '#domain/backtest/run-file/schema.js';
 import { growthStep } from '#domain/market/growth.js';
 import { lastAtMost } from '#domain/search.js';
 import { runEffects, type RunEffect } from '../../run-effects.js';
-import { inBatches, type Producer } from '../batch.js';
+import { inBatches, type ExportSource, type Producer } from '../batch.js';
+import { keptColumns } from '../kept-columns.js';
 import { spanOf } from '../span.js';
 
 const TYPES = ['split', 'cash', 'rights', 'exit'] as const;
@@ -19,28 +20,53 @@ interface EventRow {
   readonly effect: number;
 }
 
-export const events: Producer<'events'> = ({ columns, window }, at) => {
-  const { names } = columns.header;
+export const events: Producer<'events'> = (source, from) => {
+  const { columns } = source;
   const days = columns.i32('days');
-  const { from, to } = spanOf(days, window);
   const divisor = divisors(columns, days);
-  const rows = eventRows(columns, { from: Math.max(1, from), to, divisor });
+  const kept = keptColumns(source, { table: 'events', width: 5 }, () => figuresOf(source, { days, divisor }));
+  const [at, name, type, value, effect] = kept as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ]; // the width
   return inBatches<'events'>(
     {
-      count: rows.length,
+      count: at.length,
       columns: {
-        date: Int32Array.from(rows, (row) => days[row.at]!),
-        identifier: { codes: Int32Array.from(rows, ({ name }) => name), texts: names },
-        type: { codes: Int32Array.from(rows, ({ type }) => TYPES.indexOf(type)), texts: TYPES },
-        per_share: Float64Array.from(rows, ({ value }) => value),
-        effect: Float64Array.from(rows, ({ effect }) => effect),
-        divisor_before: Float64Array.from(rows, (row) => divisor[row.at - 1]!),
-        divisor_after: Float64Array.from(rows, (row) => divisor[row.at]!),
+        date: Int32Array.from(at, (t) => days[t]!),
+        identifier: { codes: Int32Array.from(name), texts: columns.header.names },
+        type: { codes: Int32Array.from(type), texts: TYPES },
+        per_share: value,
+        effect,
+        divisor_before: at.map((t) => divisor[t - 1]!),
+        divisor_after: at.map((t) => divisor[t]!),
       },
     },
-    at,
+    from,
   );
 };
+
+interface RunDates {
+  readonly days: Int32Array;
+  readonly divisor: Float64Array;
+}
+
+/** Members of the rows, one after the other. */
+function figuresOf({ columns, window }: ExportSource, { days, divisor }: RunDates): Float64Array[] {
+  const { from, to } = spanOf(days, window);
+  const rows = eventRows(columns, { from: Math.max(1, from), to, divisor });
+  const numbers = (of: (row: EventRow) => number): Float64Array => Float64Array.from(rows, of);
+  return [
+    numbers(({ at }) => at),
+    numbers(({ name }) => name),
+    numbers(({ type }) => TYPES.indexOf(type)),
+    numbers(({ value }) => value),
+    numbers(({ effect }) => effect),
+  ];
+}
 
 /** Divisor of the index in its own variant on the dates of the run, [T]. */
 export function divisors(columns: RunColumns, days: Int32Array): Float64Array {

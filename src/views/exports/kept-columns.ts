@@ -1,0 +1,37 @@
+import type { ExportTableName } from '#domain/exports/catalogue.js';
+import { createFigures, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
+import type { ExportSource } from './batch.js';
+
+/**
+ * Columns of numbers of a table that is made whole, from an earlier export of the same window in another format where they
+ * are kept.
+ * @param width columns
+ */
+export function keptColumns(
+  { window, keep }: Pick<ExportSource, 'window' | 'keep'>,
+  { table, width }: { readonly table: ExportTableName; readonly width: number },
+  make: () => readonly Float64Array[],
+): readonly Float64Array[] {
+  const figures: KeepFigures = keep?.(null) ?? ((_what, size) => createFigures(size));
+  const what = ['export', table, window.start, window.end];
+  const rows = figures([...what, 'rows'], { width: 1, dates: 1 });
+  if (rows.known[0] === 1) {
+    const count = rows.values[0]!;
+    const found = figures(what, sizeOf(count, width));
+    if (found.known[0] === 1) return columnsOf(found, count, width);
+  }
+  const made = make();
+  const count = made[0]!.length;
+  const { values, known } = figures(what, sizeOf(count, width));
+  made.forEach((column, c) => values.set(column, c * count));
+  known[0] = 1;
+  rows.values[0] = count;
+  rows.known[0] = 1;
+  return made;
+}
+
+/** Rows are kept as dates are, one at least, so that something says that they are there. */
+const sizeOf = (count: number, width: number) => ({ width, dates: Math.max(1, count) });
+
+const columnsOf = ({ values }: DatedFigures, count: number, width: number) =>
+  Array.from({ length: width }, (_, c) => values.subarray(c * count, (c + 1) * count));

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import { openColumns } from '#domain/backtest/run-file/read.js';
+import type { ExportTableName } from '#domain/exports/catalogue.js';
+import type { RowFormat } from '#domain/exports/formats.js';
+import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
+import { exportPart } from '#views/exports/export-part.js';
+import { sampleRun } from '../report/sample-run.js';
+
+const sample = sampleRun({ names: 30, start: '2021-01-01', end: '2022-12-30', cap: 0.08, costs: 10 });
+let bytesRead = 0;
+const open = () =>
+  openColumns((from, to) => {
+    bytesRead += to - from;
+    return sample.columns.subarray(from, to);
+  });
+
+interface Asked {
+  readonly table: ExportTableName;
+  readonly format: RowFormat;
+  readonly start: string | null;
+}
+
+/** An export of a run that is opened for it, and the bytes of the run that were read. */
+function exported({ table, format, start }: Asked, keep?: KeepFigures) {
+  const pieces: Uint8Array[] = [];
+  bytesRead = 0;
+  const input = {
+    columns: open(),
+    table,
+    format,
+    from: { at: 0, rows: 0 },
+    window: { start, end: null },
+    market: null,
+  };
+  const sink = { append: (piece: Uint8Array) => void pieces.push(piece.slice()) };
+  exportPart({ ...input, sink, keep: keep && (() => keep), tick: () => {} });
+  return { bytes: Buffer.concat(pieces), read: bytesRead };
+}
+
+test.each(['attribution', 'events'] as const)(
+  'figures of %s are kept by window: another format has the same bytes as without, and reads no weights again',
+  (table) => {
+    const kept = new Map<string, DatedFigures>();
+    const keep: KeepFigures = (what, size) => {
+      const key = JSON.stringify(what);
+      const figures = kept.get(key) ?? createFigures(size);
+      kept.set(key, figures);
+      return figures;
+    };
+    for (const start of [null, '2022-01-01', '2022-12-01']) {
+      const first = exported({ table, format: 'csv', start }, keep);
+      expect(first.bytes).toEqual(exported({ table, format: 'csv', start }).bytes);
+      for (const format of ['csv', 'arrow', 'json'] as const) {
+        const alone = exported({ table, format, start });
+        const again = exported({ table, format, start }, keep);
+        expect(again.bytes).toEqual(alone.bytes);
+        expect(again.read).toBeLessThan(alone.read);
+      }
+    }
+    // What is forgotten between two exports is worked out again.
+    for (const key of kept.keys()) if (!key.includes('"rows"')) kept.delete(key);
+    const asked = { table, format: 'csv', start: null } as const;
+    expect(exported(asked, keep).bytes).toEqual(exported(asked).bytes);
+  },
+);

@@ -46,10 +46,12 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
   }
   const composition = compositionFor(composer, { indexId, session, engine, called: question.called });
   const { max_stale_sessions: maxStaleSessions } = treatmentOf(documents[indexId]!, (id) => documents[id])!; // one that decides
-  const { columns, findings } = placedHoldings({ sm, session, maxStaleSessions }, request);
+  const { weights } = composition;
+  const { columns, accounts, findings } = placedHoldings({ sm, session, maxStaleSessions, weights }, request);
+  const placed = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
-  const names = namesOf(sm, { question, session, weights: composition.weights, columns });
-  const pack = packOf(names, request);
+  const names = namesOf(sm, { question, session, weights, columns });
+  const pack = packOf(names, placed.request);
   const { weights: _weights, announced: _announced, ...about } = composition;
   return {
     index_id: indexId,
@@ -57,7 +59,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,
-    reconciliation: reconciliationOf(sm, { question, composition, session, names, accounts: pack.accounts }),
+    reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: orderFindings([
       ...pricedBefore(asked, market.dates.at(-1)!),
       ...composition.findings,

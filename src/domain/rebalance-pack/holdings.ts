@@ -1,5 +1,7 @@
 import { formatDay } from '../days.js';
 import { compareText, type Finding, type FindingCode } from '../findings.js';
+import type { ActionType, CorporateAction } from '../market/market-data.js';
+import type { SessionAction } from '../market/session-actions.js';
 import { panelRow, type SessionMarket } from '../market/session-market.js';
 import { refuseWithFindings } from '../refusal.js';
 import type { PackAccount } from './pack.js';
@@ -12,33 +14,46 @@ interface HeldOn {
   readonly maxStaleSessions: number;
 }
 
+interface Placeable extends HeldOn {
+  /** What is to be traded, by column. */
+  readonly weights: ReadonlyMap<number, number>;
+}
+
 export interface PlacedHoldings {
   readonly columns: Set<number>;
-  /** What is priced by a bar that is too old to trade at. */
+  /** The accounts without what cannot be traded: that is neither sold nor counted. */
+  readonly accounts: RebalancePackRequest['accounts'];
+  /** What is left out, and what became of it. */
   readonly findings: readonly Finding[];
 }
 
 /** Columns of the names that accounts hold. @throws Refusal VALIDATION_FAILED for a holding without a price, a lot of no name */
-export function placedHoldings(held: HeldOn, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
-  const { sm, session, maxStaleSessions } = held;
+export function placedHoldings(held: Placeable, { accounts, lot_sizes: lots }: RebalancePackRequest): PlacedHoldings {
+  const { sm, session, maxStaleSessions, weights } = held;
   const columns = new Set<number>();
   const refused = Object.keys(lots)
     .filter((identifier) => sm.columnOf(identifier) < 0)
     .map((identifier) => unpriced(held, identifier, `lot_sizes.${identifier}`));
   const findings: Finding[] = [];
-  accounts.forEach(({ name, holdings }, a) =>
-    holdings.forEach(({ identifier }, h) => {
+  const placed = accounts.map((account, a) => {
+    const holdings = account.holdings.filter(({ identifier }, h) => {
       const path = `accounts[${a}].holdings[${h}].identifier`;
       const column = sm.columnOf(identifier);
-      if (column < 0 || !Number.isFinite(sm.carriedClose(session, column)))
+      if (column < 0 || !Number.isFinite(sm.carriedClose(session, column))) {
         refused.push(unpriced(held, identifier, path));
-      else columns.add(column);
-      if (column >= 0 && !sm.isPriceable(session, column, maxStaleSessions))
-        findings.push(stale(held, { identifier, column, account: name, path }));
-    }),
-  );
+        return false;
+      }
+      if (!weights.has(column) && !sm.isPriceable(session, column, maxStaleSessions)) {
+        findings.push(leftOut(held, { identifier, column, account: account.name, path }));
+        return false;
+      }
+      columns.add(column);
+      return true;
+    });
+    return { ...account, holdings };
+  });
   if (refused.length > 0) throw refuseWithFindings('body', refused);
-  return { columns, findings };
+  return { columns, accounts: placed, findings };
 }
 
 function unpriced({ sm, session }: HeldOn, identifier: string, path: string): Finding {
@@ -49,28 +64,50 @@ function unpriced({ sm, session }: HeldOn, identifier: string, path: string): Fi
   return { severity: 'error', code: 'UNKNOWN_IDENTIFIER', message, path, value: identifier };
 }
 
-interface StaleHolding {
+interface LeftOut {
   readonly identifier: string;
   readonly column: number;
   readonly account: string;
   readonly path: string;
 }
 
-function stale(
-  { sm, session, maxStaleSessions }: HeldOn,
-  { identifier, column, account, path }: StaleHolding,
-): Finding {
+function leftOut(held: HeldOn, { identifier, column, account, path }: LeftOut): Finding {
+  const { sm, session, maxStaleSessions } = held;
   const bar = formatDay(sm.sessions[sm.lastBar[panelRow(sm, session) + column]!]!);
-  const since = sm.hasEnded(session, column)
-    ? `it has ended, and ${bar} is its last bar`
-    : `its last bar is of ${bar}, more than ${maxStaleSessions} sessions ago`;
+  const why = sm.hasEnded(session, column)
+    ? `${endingOf(held, column)} Cash and shares received for it are to be given as those of the account.`
+    : `Its last bar is of ${bar}, more than ${maxStaleSessions} sessions ago.`;
   return {
     severity: 'warning',
     code: 'STALE_FILL',
-    message: `The account ${account} holds ${identifier}, which cannot be traded: ${since}. It counts at that price; what was paid for it is cash of the account.`,
+    message: `The account ${account} holds ${identifier}, which cannot be traded: it is neither sold nor counted. ${why}`,
     path,
     value: identifier,
   };
+}
+
+/** When and how a name has ended, and what a share became. */
+function endingOf({ sm, session }: HeldOn, column: number): string {
+  const endings = sm.actions.all.filter((own) => own.column === column && own.session <= session && isEnding(own));
+  const last = endings.filter((own) => own.session === endings.at(-1)!.session);
+  const terms = last.flatMap(({ action }) => termsOf(action) ?? []);
+  const kinds = last.map(({ action }) => action.type).join(' and ');
+  const paid = terms.length === 0 ? 'the store does not say what was paid' : terms.join(' or ');
+  return `It has ended (${kinds} of ${formatDay(last[0]!.action.exDay)}): ${paid}.`;
+}
+
+const ENDINGS: ReadonlySet<ActionType> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
+
+function isEnding({ action }: SessionAction): boolean {
+  return ENDINGS.has(action.type);
+}
+
+/** What a share became; undefined where the action does not say. */
+function termsOf({ type, value, related }: CorporateAction): string | undefined {
+  if (type === 'TICKER_CHANGE') return `it goes on as ${related}`;
+  if (!(value > 0)) return undefined;
+  if (type !== 'MERGER') return `paid ${value} a share`;
+  return related === null ? undefined : `a share became ${value} of ${related}`;
 }
 
 interface Since {

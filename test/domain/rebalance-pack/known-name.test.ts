@@ -33,21 +33,37 @@ test('the mean volume is in shares of the day: volumes before a split count as m
   expect(b).toBeCloseTo((50 + 70 + 60 + 80) / 4, 9);
 });
 
-test('what cannot be traded is told, and a lot of no name is refused', () => {
+test('what cannot be traded is left out with what became of it, and a lot of no name is refused', () => {
   const dates = ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'];
+  const gone = [5, 5, NaN, NaN];
   const market = buildMarket({
     dates,
-    close: { A: [1, 1, 1, 1], GONE: [5, 5, NaN, NaN], OLD: [7, NaN, NaN, NaN] },
-    actions: [{ name: 'GONE', type: 'ACQUISITION', value: 6, ex: dates[2]! }],
+    close: { A: [1, 1, 1, 1], GONE: gone, OFFER: gone, OLD: [7, NaN, NaN, NaN], LATE: [9, NaN, NaN, NaN], SHUT: gone },
+    actions: [
+      { name: 'GONE', type: 'ACQUISITION', value: 6, ex: dates[2]! },
+      { name: 'OFFER', type: 'MERGER', value: 0.5, ex: dates[2]!, related: 'A' },
+      { name: 'SHUT', type: 'DELISTING', value: 0, ex: dates[2]! },
+    ],
   });
   const calendars = weekdayCalendars({ MAIN: { from: dates[0]!, to: '2024-01-31' } });
   const sm = alignMarket({ market, calendar: calendars.get('MAIN')!, calendars });
-  const holdings = ['A', 'GONE', 'OLD'].map((identifier) => ({ identifier, shares: 10 }));
-  const on = { sm, session: 3, maxStaleSessions: 2 };
-  const { findings } = placedHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
+  const holdings = ['A', 'GONE', 'OLD', 'OFFER', 'SHUT', 'LATE'].map((identifier) => ({ identifier, shares: 10 }));
+  const on = { sm, session: 3, maxStaleSessions: 2, weights: new Map([[sm.columnOf('LATE'), 1]]) };
+  const { accounts, columns, findings } = placedHoldings(on, request({ accounts: [{ name: 'F', cash: 1, holdings }] }));
+  // What the index itself buys at its last close is traded like any other.
+  expect(accounts[0]!.holdings.map(({ identifier }) => identifier)).toEqual(['A', 'LATE']);
+  expect([...columns].map((column) => sm.identifiers[column])).toEqual(['A', 'LATE']);
   expect(findings.map(({ code, value, path }) => [code, value, path])).toEqual([
     ['STALE_FILL', 'GONE', 'accounts[0].holdings[1].identifier'],
     ['STALE_FILL', 'OLD', 'accounts[0].holdings[2].identifier'],
+    ['STALE_FILL', 'OFFER', 'accounts[0].holdings[3].identifier'],
+    ['STALE_FILL', 'SHUT', 'accounts[0].holdings[4].identifier'],
+  ]);
+  expect(findings.map(({ message }) => message.split('counted. ')[1]!.split(' Cash and')[0])).toEqual([
+    'It has ended (ACQUISITION of 2024-01-04): paid 6 a share.',
+    'Its last bar is of 2024-01-02, more than 2 sessions ago.',
+    'It has ended (MERGER of 2024-01-04): a share became 0.5 of A.',
+    'It has ended (DELISTING of 2024-01-04): the store does not say what was paid.',
   ]);
   expect(() => placedHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
 });

@@ -75,7 +75,22 @@ test('a name that has ended since the announcement is bought no more: the pack i
   const orders = pack.reconciliation!.accounts[0]!.orders;
   const gone = orders.find(({ identifier }) => identifier === ended)!;
   expect(gone.shares_announced).toBeGreaterThan(0);
-  expect(gone.shares).toBe(-100);
+  expect(gone.shares).toBe(0);
+});
+
+test('a holding that has ended is neither sold nor counted, and what was paid for it is told', async () => {
+  const packFor = (holdings: readonly { identifier: string; shares: number }[]) => {
+    const accounts = [{ name: 'F', cash: 1e6, holdings: [...holdings] }];
+    return client.call('packRebalance', { params, body: { as_of: dateOf(EFFECTIVE), accounts } });
+  };
+  const held = await packFor([{ identifier: ended, shares: 100 }]);
+  const without = await packFor([]);
+  expect(held.accounts).toEqual(without.accounts);
+  expect(held.accounts[0]!.value).toBe(1e6);
+  expect([held.liquidation, held.reconciliation]).toEqual([without.liquidation, without.reconciliation]);
+  const [told] = held.findings.filter(({ value }) => value === ended);
+  expect(told).toMatchObject({ code: 'STALE_FILL', path: 'accounts[0].holdings[0].identifier' });
+  expect(told!.message).toContain(`(ACQUISITION of ${dateOf(GONE)}): paid 120 a share.`);
 });
 
 test('before it has ended the orders of the announcement have it', async () => {

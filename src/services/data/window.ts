@@ -1,3 +1,4 @@
+import { assertOrder } from '#domain/assert-order.js';
 import { type Day, dayFrom } from '#domain/days.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 
@@ -13,8 +14,7 @@ export function window({ start, end }: { readonly start?: string | undefined; re
   readonly start: Day | null;
   readonly end: Day | null;
 } {
-  if (start !== undefined && end !== undefined && start > end)
-    throw new Refusal('INVALID_RANGE', `The start ${start} lies after the end ${end}.`);
+  assertOrder({ start, end });
   return { start: start === undefined ? null : dayFrom(start), end: end === undefined ? null : dayFrom(end) };
 }
 

@@ -130,6 +130,7 @@ export function createDatasetActivity({ documents, jobs, markets }: DatasetActiv
     throw new Refusal(
       'STORE_EXISTS',
       `A data store is already registered under the id ${datasetId}; store_id (--id of the command) gives another.`,
+      { store_id: datasetId },
     );
   }
 

@@ -236,7 +236,9 @@ export function createDatasetRegistration(dependencies: DatasetRegistrationDepen
     if (stored === undefined || (document !== undefined && (await activity.isAbandoned(document))))
       throw datasetNotFound(datasetId);
     if (activity.isServed(datasetId))
-      throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`);
+      throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is being served; activate another one first.`, {
+        store_id: datasetId,
+      });
     await activity.assertIdle(datasetId);
     // A refused deletion cancels nothing.
     await assertPrecondition(documents, 'store', datasetId, ifMatch);

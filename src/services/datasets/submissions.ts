@@ -1,3 +1,4 @@
+import { assertOrder } from '#domain/assert-order.js';
 import type { GenerateSyntheticRequest } from '#domain/documents/synthetic-request.js';
 import type { RefreshRequest } from '#contract/stores/refresh.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -54,7 +55,9 @@ export function createDatasetSubmissions(dependencies: DatasetSubmissionsDepende
   async function activate(datasetId: string, origin: Origin | null): Promise<JobStatus> {
     const { document } = await activity.requireKnown(datasetId);
     if (activity.isServed(datasetId))
-      throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is already being served.`);
+      throw new Refusal('STORE_ACTIVE', `The data store ${datasetId} is already being served.`, {
+        store_id: datasetId,
+      });
     await activity.assertIdle(datasetId);
     const submit = () =>
       jobs.submit({
@@ -226,8 +229,7 @@ function assertGeneratable(request: GenerateRequest, calendars: Calendars, field
       value: request.calendar,
     });
   }
-  if (request.start > request.end)
-    throw new Refusal('INVALID_RANGE', `The start ${request.start} lies after the end ${request.end}.`);
+  assertOrder(request);
   const { from, to } = calendar.coverage;
   if (dayFrom(request.end) > to) {
     throw refused({

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { AuditSeal, type AuditedKind, type AuditEntry, type AuditHead } from '#domain/documents/audit-document.js';
 import type { PublicKey } from '#domain/documents/publication-document.js';
 import { beginningOf, momentOf } from '#domain/moment.js';
+import { reversed } from '#domain/assert-order.js';
 import { Refusal } from '#domain/refusal.js';
 import { auditBatches, auditHead } from '#store/audit/log.js';
 import { isSealed, sealAudit } from '#store/audit/seals.js';
@@ -66,8 +67,7 @@ export function createAudit({ documents, signingKeys, timestamp }: AuditDependen
   return {
     async read(query) {
       const { start, end, kind, id, author, limit, after } = query;
-      if (start !== undefined && end !== undefined && beginningOf(start) > momentOf(end))
-        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      if (start !== undefined && end !== undefined && beginningOf(start) > momentOf(end)) throw reversed(start, end);
       await seal();
       const { seq, hash } = await auditHead(documents);
       const head: AuditHead = { seq, hash };

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { EventsQuery, EventsView } from '#contract/events.js';
+import { assertOrder } from '#domain/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -85,7 +86,7 @@ function windowOf(
 ): EventWindow {
   const from = first === undefined ? today : dayFrom(first);
   const to = last === undefined ? from + LIMITS.SCHEDULE_LOOKAHEAD_DAYS : dayFrom(last);
-  if (from > to) throw new Refusal('INVALID_RANGE', `from ${formatDay(from)} is after to ${formatDay(to)}.`);
+  assertOrder({ start: formatDay(from), end: formatDay(to) }, ['from', 'to']);
   if (to - from > DAYS_MAX)
     throw refuseWithFindings('query', [
       {

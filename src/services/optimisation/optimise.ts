@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ConstraintSetCollection } from '#contract/constraint-sets.js';
 import type { ConstraintTypes, ObjectiveTypes } from '#contract/optimise.js';
+import { assertOrder } from '#domain/assert-order.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import { returnsSpecs } from '#domain/expected-returns/catalogue.js';
 import { objectiveSpecs } from '#domain/objectives/catalogue.js';
@@ -229,8 +230,7 @@ export function createOptimise({
       const { document } = await requireIndex(documents, index_id);
       assertDecides(document);
       const { set } = await getSet(constraint_set_id);
-      if (start !== null && end !== null && start > end)
-        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      assertOrder({ start, end });
       const { market } = markets.require();
       const reached = await reachedBy(documents, document);
       assertComputable(set, reached, { market, request });

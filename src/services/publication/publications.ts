@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Publication, PublishRequest } from '#contract/publication.js';
+import { assertOrder } from '#domain/assert-order.js';
 import type { Calendar, Calendars } from '#domain/calendars/calendar.js';
 import { dayFrom } from '#domain/days.js';
 import {
@@ -175,8 +176,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
     },
     async entries(indexId, window) {
       const { start, end } = window;
-      if (start !== undefined && end !== undefined && start > end)
-        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      assertOrder({ start, end });
       const head = await requireLog(indexId);
       await assertReadable(documents, indexId, head); // What is refused is refused before the first byte is out.
       return filtered(logBatches(documents, indexId, head), window);

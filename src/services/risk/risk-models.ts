@@ -1,4 +1,5 @@
 import type { RiskModelCollection, RiskModelView } from '#contract/risk-models.js';
+import { assertOrder } from '#domain/assert-order.js';
 import { referencesOf } from '#domain/documents/validate-reference.js';
 import { RiskModelRequest, type RiskModelDocument } from '#domain/documents/risk-model-document.js';
 import type { RiskValidationRequest } from '#domain/documents/risk-validation-request.js';
@@ -179,8 +180,7 @@ export function createRiskModels({
     async estimate(modelId, asked, origin) {
       const request = await settled(modelId, asked);
       const { start, end } = request;
-      if (start !== null && end !== null && start > end)
-        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      assertOrder({ start, end });
       const known = await dataVersions.at(request.as_known_on);
       const { market } = known.served;
       const payload = await payloadOf(modelId, request, market);
@@ -194,8 +194,7 @@ export function createRiskModels({
     },
     async validate(modelId, request, origin) {
       const { start, end } = request;
-      if (start !== null && end !== null && start > end)
-        throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
+      assertOrder({ start, end });
       const { document } = await stored(modelId);
       const { identifiers, index_id: ownIndex } = document.request;
       const estimatedOn = identifiers.length > 0 ? null : ownIndex;

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BacktestRecordCollection } from '#contract/analytics/record.js';
 import type { BacktestRequest } from '#contract/analytics/request.js';
+import { assertOrder } from '#domain/assert-order.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -23,7 +24,7 @@ import {
   lengthOf,
 } from '#store/port.js';
 import type { BacktestPayload } from '#domain/jobs/payloads.js';
-import { assertOrder, assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
+import { assertRunnable, createBacktestPlans, estimatedBytes } from './backtest-plans.js';
 import { versionOf, type DataVersions } from '../datasets/data-versions.js';
 import type { Precondition } from '../shared/preconditions.js';
 import { assertReferenceColumn } from './reference-column.js';

@@ -1,4 +1,5 @@
 import type { BacktestRequest } from '#contract/analytics/request.js';
+import { assertOrder } from '#domain/assert-order.js';
 import type { BacktestPlan, BacktestRequest as ResolvedRequest, StrategyTerms } from '#domain/backtest/plan.js';
 import { assertHeldAsOne } from '#domain/backtest/simulate/overlay-portfolio.js';
 import { assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
@@ -157,12 +158,6 @@ function assertForeign({ id }: IndexDocument, { benchmark }: ResolvedRequest): v
       value: id,
     },
   ]);
-}
-
-/** @throws Refusal INVALID_RANGE */
-export function assertOrder({ start, end }: { readonly start: string | null; readonly end: string | null }): void {
-  if (start !== null && end !== null && start > end)
-    throw new Refusal('INVALID_RANGE', `start ${start} is after end ${end}.`);
 }
 
 /**

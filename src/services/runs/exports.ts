@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, type FileHandle } from 'node:fs/promises';
+import { assertOrder } from '#domain/assert-order.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import { exportTable, type ExportTableName } from '#domain/exports/catalogue.js';
 import type { ExportFormat, ExportPosition } from '#domain/exports/formats.js';
@@ -12,7 +13,6 @@ import type { Jobs } from '#jobs/job-kind.js';
 import type { ExportPartInput, OpenRunFiles } from '#jobs/tasks/outputs.js';
 import type { Markets, ServedMarket } from '#market/serving/markets.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
-import { assertOrder } from './backtest-plans.js';
 import { assertReferenceColumn } from './reference-column.js';
 import type { DataVersions } from '../datasets/data-versions.js';
 import { requireRunOn } from './runs-as-known.js';

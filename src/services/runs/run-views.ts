@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
+import { assertOrder } from '#domain/assert-order.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
@@ -17,7 +18,7 @@ import { assertReferenceColumn } from './reference-column.js';
 import { assertNoErrors, Refusal } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
-import { assertOrder, createBacktestPlans } from './backtest-plans.js';
+import { createBacktestPlans } from './backtest-plans.js';
 import { readRun, requireRun, type RunName } from './run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
@@ -192,7 +193,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     },
     async actions(name, { start = null, end = null, format, table = 'actions' }, signal) {
       const run = await requireRun(documents, name);
-      assertOrder({ start, end });
+      assertOrder({ start, end }, ['from', 'to']);
       const { handle: market } = await states.requireMarket(run);
       const columns = await maker.columnsOf(run);
       const view = maker.held({ view: 'actions', columns, start, end, market, format, table }, signal);

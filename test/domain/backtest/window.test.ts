@@ -46,19 +46,19 @@ describe('a range that cannot be run is refused by its fields and dates', () => 
       base: '2021-02-01',
       request: {},
       message:
-        'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the base_date 2021-02-01 of the index X is after them.',
+        'NO_DATA_IN_RANGE: The data holds prices from 2020-01-01 to 2020-12-31; the base_date 2021-02-01 of the index X is after them.',
     },
     {
       base: '2020-06-01',
       request: { start: '2021-02-01', end: '2021-03-01' },
       message:
-        'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the start 2021-02-01 is after them.',
+        'NO_DATA_IN_RANGE: The data holds prices from 2020-01-01 to 2020-12-31; the start 2021-02-01 is after them.',
     },
     {
       base: '2019-03-01',
       request: { end: '2019-06-03' },
       message:
-        'NO_DATA_IN_RANGE: The served store holds prices from 2020-01-01 to 2020-12-31; the end 2019-06-03 is before them.',
+        'NO_DATA_IN_RANGE: The data holds prices from 2020-01-01 to 2020-12-31; the end 2019-06-03 is before them.',
     },
     {
       base: '2020-06-01',

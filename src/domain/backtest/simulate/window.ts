@@ -42,7 +42,7 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
   const datasetStart = dates[0];
   const datasetEnd = dates.at(-1);
   if (datasetStart === undefined || datasetEnd === undefined)
-    throw new Refusal('NO_DATA_IN_RANGE', 'The served store holds no price at all.');
+    throw new Refusal('NO_DATA_IN_RANGE', 'The data holds no price at all.');
   const end = request.end === null ? Math.max(datasetEnd, start) : dayFrom(request.end);
   const started =
     start > base ? `start ${formatDay(start)}` : `base_date ${document.base_date} of the index ${document.id}`;
@@ -59,7 +59,7 @@ export function requestedRange({ document, calendar, dates, request }: RangeInpu
       `The calendar ${calendar.code} covers ${formatDay(from)} to ${formatDay(to)}, nothing of ${asked}.`,
     );
   }
-  const held = `The served store holds prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
+  const held = `The data holds prices from ${formatDay(datasetStart)} to ${formatDay(datasetEnd)}`;
   if (end < datasetStart) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the end ${formatDay(end)} is before them.`);
   if (start > datasetEnd) throw new Refusal('NO_DATA_IN_RANGE', `${held}; the ${started} is after them.`);
   const heldFrom = Math.max(start, datasetStart);

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { assertOrder } from '#domain/assert-order.js';
+import { Refusal } from '#domain/refusal.js';
+
+const [EARLIER, LATER] = ['2024-01-02', '2024-01-03'];
+
+function refusalOf(...range: Parameters<typeof assertOrder>): unknown {
+  try {
+    assertOrder(...range);
+  } catch (thrown) {
+    return (thrown as Refusal).toDetail();
+  }
+  return null;
+}
+
+test('a range that begins after its end is refused with both dates, under the names of the request', () => {
+  expect(refusalOf({ start: LATER, end: EARLIER })).toMatchObject({
+    code: 'INVALID_RANGE',
+    message: 'start 2024-01-03 is after end 2024-01-02.',
+    detail: { path: 'start', start: LATER, end: EARLIER },
+  });
+  expect(refusalOf({ start: LATER, end: EARLIER }, ['from', 'to'])).toMatchObject({
+    message: 'from 2024-01-03 is after to 2024-01-02.',
+    detail: { path: 'from', from: LATER, to: EARLIER },
+  });
+});
+
+test('a day, a range in order and one that is open are none of those', () => {
+  for (const range of [
+    { start: EARLIER, end: EARLIER },
+    { start: EARLIER, end: LATER },
+    { start: LATER },
+    { end: null },
+  ])
+    expect(refusalOf(range)).toBeNull();
+});

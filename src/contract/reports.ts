@@ -18,7 +18,7 @@ export const RenderRequest = z
     }),
     index_id: Id.nullable().default(null).meta({
       description:
-        'Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.',
+        'Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none.',
     }),
     index_ids: z.array(Id).min(1).max(REPORT_INDICES_MAX).nullable().default(null).meta({
       description: 'Several of them in one document, each from a new page; instead of index_id.',
@@ -35,7 +35,10 @@ export const RenderResult = z
     render_id: z.string().meta({ description: 'The PDF is fetched from GET /reports/renders/{render_id}.' }),
     template_id: z.string(),
     name: z.string(),
-    index_id: z.string().nullable().meta({ description: 'Index of a built-in; null for a stored template.' }),
+    index_id: z
+      .string()
+      .nullable()
+      .meta({ description: 'As asked for; null of several and of a template that names its own.' }),
     blocks: z.int().min(0),
     bytes: z.int().min(0).meta({ description: 'Size of the rendered document.' }),
     rendered_at: z.string().meta({
@@ -98,7 +101,7 @@ export const reportRoutes = routes({
     tag,
     summary: 'Renders a template as a PDF, as a job.',
     description:
-      'Everything that can be refused without drawing is refused here: an unknown template, a built-in without an index, an index without a run, a template without blocks.',
+      'Everything that can be refused without drawing is refused here: an unknown template, a template with blocks of no index and no index, an index without a run, a template without blocks.',
     body: { schema: RenderRequest, example: { template_id: 'FACTSHEET-A4', index_id: 'LARGE-100' } },
     success: { status: 202, description: 'The job; see Location.', schema: RenderJobStatus },
     errors: [
@@ -117,7 +120,7 @@ export const reportRoutes = routes({
     tag,
     summary: 'Finished renders, newest first.',
     query: z.strictObject({
-      index_id: Id.optional().meta({ description: 'Only renders of built-ins for this index.' }),
+      index_id: Id.optional().meta({ description: 'Only renders that were asked for this index.' }),
       template_id: Id.optional().meta({ description: 'Only renders of this template.' }),
       limit: z.int().min(1).max(1000).default(100).meta({ description: 'At most so many renders.' }),
       before: Id.optional().meta({ description: 'Only renders older than this one: the next page.' }),

@@ -94,7 +94,7 @@ export const ERRORS = {
   EXPIRY_NOT_AFTER_AS_OF: { status: 422, help: 'The expiry is not after the valuation date.' },
   EXPIRY_ORDER: { status: 422, help: 'The back expiry is not after the front expiry.' },
   RATE_OUT_OF_RANGE: { status: 422, help: 'A rate is larger than 1 in magnitude: probably percent.' },
-  INDEX_REQUIRED: { status: 422, help: 'A built-in template needs an index.' },
+  INDEX_REQUIRED: { status: 422, help: 'Blocks of a template that name no index need one.' },
   TEMPLATE_BUILT_IN: { status: 422, help: 'A built-in template cannot be changed or deleted.' },
   VARIANT_NOT_AVAILABLE: {
     status: 422,

@@ -12,7 +12,7 @@ export const report: JobCommand<Render> = {
     index: {
       type: 'string',
       value: 'ID',
-      help: 'The index of a built-in template; several with commas between them in one document.',
+      help: 'The index of blocks that name none, all of a built-in template; several with commas between them in one document.',
     },
     'run-id': {
       type: 'string',

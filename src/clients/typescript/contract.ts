@@ -5624,7 +5624,7 @@ export interface RenderJobStatus {
 export interface RenderRequest {
   /** A stored template, or a built-in such as FACTSHEET-A4. */
   readonly template_id: string;
-  /** Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own. */
+  /** Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none. */
   readonly index_id?: string | null | undefined;
   /** Several of them in one document, each from a new page; instead of index_id. */
   readonly index_ids?: readonly string[] | null | undefined;
@@ -5639,7 +5639,7 @@ export interface RenderResult {
   readonly template_id: string;
   /** Display name. */
   readonly name: string;
-  /** Index of a built-in; null for a stored template. */
+  /** As asked for; null of several and of a template that names its own. */
   readonly index_id: string | null;
   /** Number of blocks. */
   readonly blocks: number;

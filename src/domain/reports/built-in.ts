@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { DEFAULT_LIMIT_RULE } from '../compliance/rules.js';
+import { boundTo } from './bind-template.js';
 import { STATS, type Stat } from './blocks/stat-grid.js';
 import { ReportTemplateDocument } from './template-document.js';
 
@@ -16,22 +17,7 @@ export function isBuiltIn(templateId: string): templateId is BuiltInId {
 
 /** The document of a built-in, its blocks bound to an index; unbound for null. */
 export function builtInTemplate(templateId: BuiltInId, indexId: string | null = null): ReportTemplateDocument {
-  return builtInOver(templateId, [indexId]);
-}
-
-/** The same for several indices, one after the other, each from a new page; what explains words comes once. */
-export function builtInOver(templateId: BuiltInId, indexIds: readonly (string | null)[]): ReportTemplateDocument {
-  const document = ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] });
-  const words = document.blocks.filter(({ kind }) => kind === 'text');
-  const figures = document.blocks.filter(({ kind }) => kind !== 'text');
-  const bound = indexIds.flatMap((indexId, k) =>
-    figures.map((block) => ({
-      ...block,
-      index_id: indexId,
-      ...(block.kind === 'header' && k > 0 ? { new_page: true } : {}),
-    })),
-  );
-  return { ...document, blocks: [...bound, ...words] };
+  return boundTo(ReportTemplateDocument.parse({ template_id: templateId, ...DRAFTS[templateId] }), [indexId]);
 }
 
 const MARGIN = 48;

@@ -7,10 +7,10 @@ import type {
 } from '#contract/reports.js';
 import type { Authorship } from '#domain/documents/version-document.js';
 import { RenderDocument } from '#domain/documents/render-document.js';
-import type { Finding } from '#domain/findings.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
-import { boundIndices, runUseOf } from '#domain/reports/block-kinds.js';
-import { BUILT_IN_IDS, builtInOver, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
+import { bindTemplate } from '#domain/reports/bind-template.js';
+import { boundIndices } from '#domain/reports/block-kinds.js';
+import { BUILT_IN_IDS, builtInTemplate, isBuiltIn } from '#domain/reports/built-in.js';
 import type { ReportTemplateDocument } from '#domain/reports/template-document.js';
 import { readTemplate, validateTemplate } from '#domain/reports/validate-template.js';
 import type { JobKind, Jobs } from '#jobs/job-kind.js';
@@ -110,49 +110,20 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
   }
 
   /** The template of a request with every block bound as far as it has to be. */
-  async function boundTemplate({
-    template_id: templateId,
-    index_id: indexId,
-    index_ids: indexIds,
-  }: RenderRequest): Promise<ReportTemplateDocument> {
+  async function boundTemplate(request: RenderRequest): Promise<ReportTemplateDocument> {
+    const { template_id: templateId } = request;
     const { template } = await requireTemplate(templateId);
-    if (isBuiltIn(templateId)) {
-      if (indexId !== null && indexIds !== null)
-        throw refuseWithFindings('request', [
-          {
-            severity: 'error',
-            code: 'OUT_OF_RANGE',
-            path: 'index_ids',
-            message: 'Only one of index_id and index_ids may be given.',
-          },
-        ]);
-      const bound = indexIds ?? (indexId === null ? [] : [indexId]);
-      if (bound.length === 0)
-        throw new Refusal(
-          'INDEX_REQUIRED',
-          `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`,
-          null,
-        );
-      return builtInOver(templateId, [...new Set(bound)]);
-    }
     if (template.blocks.length === 0)
       throw new Refusal('TEMPLATE_EMPTY', `The report template ${templateId} has no blocks.`, {
         template_id: templateId,
       });
-    const unbound = template.blocks.flatMap((block, i): Finding[] =>
-      block.index_id === null && runUseOf(block) === 'always'
-        ? [
-            {
-              severity: 'error',
-              code: 'REQUIRED',
-              path: `blocks[${i}].index_id`,
-              message: `blocks[${i}].index_id is required: a ${block.kind} block shows the run of an index.`,
-            },
-          ]
-        : [],
-    );
-    if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
-    return template;
+    if (isBuiltIn(templateId) && request.index_id === null && request.index_ids === null)
+      throw new Refusal(
+        'INDEX_REQUIRED',
+        `The built-in template ${templateId} is rendered from the run of an index: index_id is required.`,
+        null,
+      );
+    return bindTemplate(template, request);
   }
 
   async function newRenderId(): Promise<string> {
@@ -176,7 +147,7 @@ export function createReports({ documents, artifacts, jobs, kind, now }: Reports
         payload: {
           render_id: renderId,
           template,
-          index_id: isBuiltIn(template.template_id) ? request.index_id : null,
+          index_id: request.index_id,
           ...(ids === null ? {} : { run_ids: ids }),
         },
         request,

@@ -181,7 +181,7 @@ describe('what cannot be rendered is refused before there is a job', () => {
       code: 'TEMPLATE_EMPTY',
     });
     await put('UNBOUND', template('UNBOUND', { blocks: [{ kind: 'text', text: 'x' }, { kind: 'chart' }] }));
-    const unbound = await refused({ template_id: 'UNBOUND', index_id: 'RUN' });
+    const unbound = await refused({ template_id: 'UNBOUND' });
     expect(unbound).toMatchObject({ status: 422, code: 'INDEX_REQUIRED' });
     expect(unbound.detail!['findings']).toMatchObject([{ code: 'REQUIRED', path: 'blocks[1].index_id' }]);
     await put('UNRUN', template('UNRUN', { blocks: [...blocks, { kind: 'chart', index_id: 'BARE' }] }));
@@ -256,13 +256,30 @@ describe('renders', () => {
 
   test('of a stored template bind their blocks themselves', async () => {
     await put('BOUND');
-    expect(await rendered({ template_id: 'BOUND', index_id: 'BARE' })).toMatchObject({
+    expect(await rendered({ template_id: 'BOUND' })).toMatchObject({
       template_id: 'BOUND',
       name: 'Monthly',
       index_id: null,
       blocks: 2,
       pages: 1,
     });
+  });
+
+  test('of a copy of a built-in are those of the built-in', async () => {
+    const { body } = await service.ask('GET', '/reports/templates/FACTSHEET-LETTER');
+    await put('COPY', { ...body, template_id: 'COPY' });
+    const textOf = async (request: object) => {
+      const { render_id: id, index_id } = await rendered(request);
+      const bytes = await (await service.download(`/reports/renders/${id}`)).arrayBuffer();
+      return { index_id, text: readPdf(new Uint8Array(bytes)).text.replaceAll(/Rendered .*/g, '') };
+    };
+    const copy = await textOf({ template_id: 'COPY', index_id: 'RUN' });
+    expect(copy.index_id).toBe('RUN');
+    expect(copy.text).toBe((await textOf({ template_id: 'FACTSHEET-LETTER', index_id: 'RUN' })).text);
+    const ofTwo = { index_ids: ['RUN', 'GONE'] };
+    expect((await textOf({ template_id: 'COPY', ...ofTwo })).text).toBe(
+      (await textOf({ template_id: 'FACTSHEET-LETTER', ...ofTwo })).text,
+    );
   });
 
   test('are listed newest first, by index and template, page by page', async () => {

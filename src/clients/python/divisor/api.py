@@ -743,7 +743,7 @@ class Operations:
     def list_renders(self, *, index_id: Optional[str] = None, template_id: Optional[str] = None, limit: Optional[int] = None, before: Optional[str] = None) -> c.RenderCollection:
         """Finished renders, newest first.
 
-        :param index_id: Only renders of built-ins for this index.
+        :param index_id: Only renders that were asked for this index.
         :param template_id: Only renders of this template.
         :param limit: At most so many renders.
         :param before: Only renders older than this one: the next page.

@@ -232,7 +232,7 @@ class RateOutOfRange(DivisorError):
 
 
 class IndexRequired(DivisorError):
-    """A built-in template needs an index."""
+    """Blocks of a template that name no index need one."""
 
 
 class TemplateBuiltIn(DivisorError):

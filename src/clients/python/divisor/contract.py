@@ -6222,7 +6222,7 @@ class _RenderRequest(t.TypedDict):
 
 
 class RenderRequest(_RenderRequest, total=False):
-    #: Index (or strategy) whose latest run a built-in shows; ignored for a stored template, whose blocks name their own.
+    #: Index (or strategy) whose latest run the blocks without an index_id of their own show: all of a built-in; refused where a template has none.
     index_id: t.Optional[str]
     #: Several of them in one document, each from a new page; instead of index_id.
     index_ids: t.Optional[t.Sequence[str]]
@@ -6237,7 +6237,7 @@ class RenderResult(t.TypedDict):
     template_id: str
     #: Display name.
     name: str
-    #: Index of a built-in; null for a stored template.
+    #: As asked for; null of several and of a template that names its own.
     index_id: t.Optional[str]
     #: Number of blocks.
     blocks: int

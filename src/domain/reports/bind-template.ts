@@ -1,0 +1,80 @@
+import type { Finding } from '../findings.js';
+import { refuseWithFindings } from '../refusal.js';
+import { runUseOf, type ReportBlock } from './block-kinds.js';
+import type { ReportTemplateDocument } from './template-document.js';
+
+/** Which indices a report is asked for. */
+export interface AskedIndices {
+  readonly index_id: string | null;
+  readonly index_ids: readonly string[] | null;
+}
+
+/**
+ * The template with every block bound as far as it has to be: blocks without an index take those of the request.
+ * @throws Refusal VALIDATION_FAILED, INDEX_REQUIRED
+ */
+export function bindTemplate(template: ReportTemplateDocument, asked: AskedIndices): ReportTemplateDocument {
+  const findings = askedTwice(asked);
+  if (findings.length > 0) throw refuseWithFindings('request', findings);
+  const ids = asked.index_ids ?? (asked.index_id === null ? [] : [asked.index_id]);
+  if (ids.length > 0) {
+    if (!template.blocks.some(takesIndex)) throw refuseWithFindings('request', [nothingToBind(template, asked)]);
+    return boundTo(template, ids);
+  }
+  const unbound = template.blocks.flatMap((block, i) => (needsIndex(block) ? [unboundBlock(block, i)] : []));
+  if (unbound.length > 0) throw refuseWithFindings('report template', unbound, 'INDEX_REQUIRED');
+  return template;
+}
+
+/**
+ * The template over several indices, one after the other, each from a new page: blocks without an index come once for
+ * each, the others once, those behind the last of the former at the end.
+ */
+export function boundTo(
+  template: ReportTemplateDocument,
+  indexIds: readonly (string | null)[],
+): ReportTemplateDocument {
+  const { blocks } = template;
+  const end = blocks.findLastIndex(takesIndex) + 1;
+  const bound = indexIds.flatMap((indexId, k) =>
+    blocks.slice(0, end).flatMap((block): ReportBlock[] => {
+      if (!takesIndex(block)) return k === 0 ? [block] : [];
+      return [{ ...block, index_id: indexId, ...(block.kind === 'header' && k > 0 ? { new_page: true } : {}) }];
+    }),
+  );
+  return { ...template, blocks: [...bound, ...blocks.slice(end)] };
+}
+
+function takesIndex(block: ReportBlock): boolean {
+  return block.index_id === null && runUseOf(block) !== 'never';
+}
+
+function needsIndex(block: ReportBlock): boolean {
+  return block.index_id === null && runUseOf(block) === 'always';
+}
+
+function unboundBlock({ kind }: ReportBlock, at: number): Finding {
+  const path = `blocks[${at}].index_id`;
+  const message = `${path} is required, or an index_id of the request: a ${kind} block shows the run of an index.`;
+  return { severity: 'error', code: 'REQUIRED', path, message };
+}
+
+function nothingToBind({ template_id: id }: ReportTemplateDocument, { index_ids: ids }: AskedIndices): Finding {
+  const path = ids === null ? 'index_id' : 'index_ids';
+  const message = `${path} is given, and no block of the template ${id} takes an index: all that show a run name theirs.`;
+  return { severity: 'error', code: 'OUT_OF_RANGE', path, message };
+}
+
+function askedTwice({ index_id: id, index_ids: ids }: AskedIndices): Finding[] {
+  if (ids === null) return [];
+  if (id !== null) {
+    const message = 'Only one of index_id and index_ids may be given.';
+    return [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'index_ids', message }];
+  }
+  return ids.flatMap((own, i): Finding[] => {
+    const first = ids.indexOf(own);
+    if (first === i) return [];
+    const message = `index_ids[${i}] is ${own}, as index_ids[${first}] is.`;
+    return [{ severity: 'error', code: 'DUPLICATE_ID', path: `index_ids[${i}]`, message, value: own }];
+  });
+}

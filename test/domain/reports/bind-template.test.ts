@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { bindTemplate } from '#domain/reports/bind-template.js';
+import { ReportTemplateDocument } from '#domain/reports/template-document.js';
+
+const template = ReportTemplateDocument.parse({
+  template_id: 'OWN',
+  name: 'Own',
+  blocks: [
+    { kind: 'header' },
+    { kind: 'text', text: 'about' },
+    { kind: 'chart', index_id: 'MAIN' },
+    { kind: 'stat_grid' },
+    { kind: 'table', source: 'constituents', index_id: 'MAIN' },
+    { kind: 'text', text: 'words' },
+  ],
+});
+const laid = (asked: Partial<Parameters<typeof bindTemplate>[1]>) =>
+  bindTemplate(template, { index_id: null, index_ids: null, ...asked }).blocks.map(
+    (block) => `${block.kind} ${block.index_id}${'new_page' in block && block.new_page ? ' new page' : ''}`,
+  );
+
+test('blocks without an index take that of the request in their places; one bound stays bound', () => {
+  expect(laid({ index_id: 'A' })).toEqual([
+    'header A',
+    'text null',
+    'chart MAIN',
+    'stat_grid A',
+    'table MAIN',
+    'text null',
+  ]);
+});
+
+test('of several indices each has the blocks without one, from a new page; the others come once', () => {
+  expect(laid({ index_ids: ['A', 'B'] })).toEqual([
+    'header A',
+    'text null',
+    'chart MAIN',
+    'stat_grid A',
+    'header B new page',
+    'stat_grid B',
+    'table MAIN',
+    'text null',
+  ]);
+});
+
+test('indices that no block takes, both members and an index twice are refused', () => {
+  const bound = {
+    ...template,
+    blocks: template.blocks.filter(({ kind }) => kind !== 'header' && kind !== 'stat_grid'),
+  };
+  const refused = (of: typeof template, asked: Partial<Parameters<typeof bindTemplate>[1]>, finding: object) =>
+    expect(() => bindTemplate(of, { index_id: null, index_ids: null, ...asked })).toThrow(
+      expect.objectContaining({ detail: { findings: [expect.objectContaining(finding)] } }),
+    );
+  refused(bound, { index_id: 'A' }, { code: 'OUT_OF_RANGE', path: 'index_id' });
+  refused(bound, { index_ids: ['A', 'B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
+  refused(template, { index_id: 'A', index_ids: ['B'] }, { code: 'OUT_OF_RANGE', path: 'index_ids' });
+  refused(template, { index_ids: ['A', 'B', 'A'] }, { code: 'DUPLICATE_ID', path: 'index_ids[2]', value: 'A' });
+});

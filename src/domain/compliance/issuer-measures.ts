@@ -5,8 +5,11 @@ interface Above {
   count: number;
   /** Sum of their weights at no move. */
   fixed: number;
-  /** Weight of the moving name if its issuer is among them, else 0. */
+  /** What it changes by per unit of the move: the weight of the moving name if its issuer is among them, else 0. */
   moving: number;
+  /** The same of all issuers, above the trigger or not. */
+  total: number;
+  totalMoving: number;
   /** Weight of the moving name. */
   weight: number;
 }
@@ -35,7 +38,6 @@ export function nthLargestIssuer(n: number): Measure {
   };
 }
 
-/** 0 where all are short. */
 function largestOf(issuers: Float64Array): number {
   let largest = 0;
   for (let issuer = 0; issuer < issuers.length; issuer++) if (issuers[issuer]! > largest) largest = issuers[issuer]!;
@@ -72,9 +74,9 @@ export function sumUpTo(trigger: number): Measure {
       const invested = holdings.issuers.reduce((sum, own) => sum + own, 0);
       const others = { fixed: 0, moving: 0, weight: 0 };
       return bothWays(holdings, trigger, {
-        beyond({ fixed, moving, weight }, from, to) {
-          others.fixed = invested - fixed;
-          others.moving = weight - moving;
+        beyond({ fixed, moving, weight, total, totalMoving }, from, to) {
+          others.fixed = total - fixed;
+          others.moving = totalMoving - moving;
           others.weight = weight;
           return firstBeyond(others, bound, from, to);
         },
@@ -89,7 +91,7 @@ export function sumUpTo(trigger: number): Measure {
  * Whether and where (fixed + moving x) / (1 + weight x) is beyond a bound between two moves; Infinity where it is not.
  */
 function firstBeyond(
-  { fixed, moving, weight }: Omit<Above, 'count'>,
+  { fixed, moving, weight }: Pick<Above, 'fixed' | 'moving' | 'weight'>,
   { side, limit }: Bound,
   from: number,
   to: number,
@@ -138,46 +140,52 @@ const keptBeside = (invested: number, limit: number): Kept => ({
 /**
  * The least move at which `beyond` finds the bound passed: asked for each span of moves over which the same issuers are
  * above the trigger, outwards from no move. Another issuer s passes it where s / (1 + w x) does, at one multiple of 1/w
- * for all names: one order serves them all. The issuer of the name passes it where (s + w x) / (1 + w x) does.
+ * for all names: one order serves them all. The issuer of the name passes it where |n + w x| / (1 + w x) does, n its net
+ * weight.
  */
 function bothWays(holdings: Holdings, trigger: number, question: Question): Moves {
   const { beyond } = question;
-  const { weights, issuers, issuerOf } = holdings;
+  const { weights, issuers, issuerOf, nets } = holdings;
   const near = byDistance(holdings, trigger);
   const { falling, rising, sum } = near;
-  const above: Above = { count: 0, fixed: 0, moving: 0, weight: 0 };
+  const invested = issuers.reduce((total, own) => total + own, 0);
+  const above: Above = { count: 0, fixed: 0, moving: 0, weight: 0, total: 0, totalMoving: 0 };
 
   function walk(name: number, direction: 1 | -1, reach: number): number {
     const weight = weights[name]!;
     const own = issuerOf[name]!;
-    const isOwnAbove = issuers[own]! > trigger;
+    const net = nets[own]!;
     const crossing = direction * weight < 0 ? rising : falling;
     const change = direction * weight < 0 ? 1 : -1;
     // A price falls to zero at most, a portfolio does not either.
     const end = direction < 0 ? Math.max(-1, weight > 0 ? -1 / weight : -1) : weight < 0 ? -1 / weight : Infinity;
-    const passes = isOwnAbove === direction * weight < 0 ? (trigger - issuers[own]!) / (weight * (1 - trigger)) : end;
-    let ownAt = passes * direction >= 0 ? passes : end;
-    above.count = falling.length;
-    above.fixed = sum;
-    above.moving = isOwnAbove ? weight : 0;
+    const turns = turnsOf({ net, weight, trigger, direction, end });
+    let isOwnAbove = issuers[own]! > trigger;
+    let side = net < 0 ? -1 : 1;
+    const others = { count: falling.length - (isOwnAbove ? 1 : 0), sum: sum - (isOwnAbove ? issuers[own]! : 0) };
     above.weight = weight;
     let from = 0;
-    for (let k = 0; ;) {
+    for (let k = 0, turn = 0; ;) {
       if (crossing[k] === own) k++;
+      above.count = others.count + (isOwnAbove ? 1 : 0);
+      above.fixed = others.sum + (isOwnAbove ? side * net : 0);
+      above.moving = isOwnAbove ? side * weight : 0;
+      above.total = invested - issuers[own]! + side * net;
+      above.totalMoving = side * weight;
       const otherAt = k < crossing.length ? (issuers[crossing[k]!]! / trigger - 1) / weight : end;
+      const ownAt = turns[turn]?.at ?? end;
       const isOwn = ownAt * direction <= otherAt * direction;
       const to = isOwn ? ownAt : otherAt;
       if (!(to * direction < end * direction)) return beyond(above, from, end);
       const found = beyond(above, from, to);
       if (Number.isFinite(found) || Math.abs(to) > reach) return found;
       if (isOwn) {
-        above.moving = isOwnAbove ? 0 : weight;
-        above.count += isOwnAbove ? -1 : 1;
-        above.fixed += (isOwnAbove ? -1 : 1) * issuers[own]!;
-        ownAt = end;
+        const { becomes } = turns[turn++]!;
+        if (becomes === 'other side') side = -side;
+        else isOwnAbove = becomes === 'above';
       } else {
-        above.count += change;
-        above.fixed += change * issuers[crossing[k++]!]!;
+        others.count += change;
+        others.sum += change * issuers[crossing[k++]!]!;
       }
       from = to;
     }
@@ -189,6 +197,32 @@ function bothWays(holdings: Holdings, trigger: number, question: Question): Move
   };
 }
 
+interface Turn {
+  readonly at: number;
+  readonly becomes: 'above' | 'below' | 'other side';
+}
+
+interface OwnIssuer {
+  readonly net: number;
+  readonly weight: number;
+  readonly trigger: number;
+  readonly direction: 1 | -1;
+  readonly end: number;
+}
+
+/** Where the issuer of a moving name passes the trigger, long or short, or nothing; outwards from no move. */
+function turnsOf({ net, weight, trigger, direction, end }: OwnIssuer): Turn[] {
+  const rises = direction * weight > 0;
+  const turns: Turn[] = [
+    { at: (trigger - net) / (weight * (1 - trigger)), becomes: rises ? 'above' : 'below' },
+    { at: -(trigger + net) / (weight * (1 + trigger)), becomes: rises ? 'below' : 'above' },
+    { at: -net / weight, becomes: 'other side' },
+  ];
+  return turns
+    .filter(({ at }) => at * direction >= 0 && at * direction < end * direction)
+    .sort((a, b) => (a.at - b.at) * direction);
+}
+
 /** So that rounding skips no name. */
 const ROUNDING = 1e-9;
 
@@ -198,8 +232,9 @@ function leastProduct(
   issuers: Float64Array,
   { gapAt, kept, trigger }: Question & { readonly trigger: number },
 ): number {
+  if (isShort) return 0;
   const uncrossed = Math.min(gap, gapAt(sum));
-  if (kept === undefined || isShort || most >= 1) return uncrossed;
+  if (kept === undefined || most >= 1) return uncrossed;
   // At worst a fall takes every issuer above that any fall can, a rise that of the name alone.
   const all = rising.reduce((total, issuer) => total + issuers[issuer]!, sum);
   return kept.afterFall(all, most) ? Math.max(uncrossed, kept.rise(sum + trigger)) : uncrossed;

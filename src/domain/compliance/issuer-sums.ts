@@ -1,16 +1,22 @@
 import type { Holdings } from './measure.js';
 
+interface Grouped {
+  readonly by: readonly string[];
+  readonly issuerOf: Int32Array;
+  readonly sums: Float64Array;
+  readonly sizes: Float64Array;
+}
+
 /**
- * Sums weights by issuer into memory of its own: what it answered is valid until it is asked again.
+ * Sums weights by issuer, and their magnitudes, into memory of its own: what it answered is valid until it is asked again.
  * @param names number of names
  */
 export function issuerSums(names: number): (weights: Float64Array, issuers: readonly string[] | null) => Holdings {
   const own = Int32Array.from({ length: names }, (_, name) => name);
-  let grouped:
-    | { readonly by: readonly string[]; readonly issuerOf: Int32Array; readonly sums: Float64Array }
-    | undefined;
+  const sizes = new Float64Array(names);
+  let grouped: Grouped | undefined;
   return (weights, by) => {
-    if (by === null) return { weights, issuers: weights, issuerOf: own };
+    if (by === null) return { weights, nets: weights, issuers: magnitudes(weights, sizes), issuerOf: own };
     if (grouped?.by !== by) {
       const places = new Map<string, number>();
       const issuerOf = Int32Array.from(by, (issuer) => {
@@ -18,11 +24,16 @@ export function issuerSums(names: number): (weights: Float64Array, issuers: read
         places.set(issuer, place);
         return place;
       });
-      grouped = { by, issuerOf, sums: new Float64Array(places.size) };
+      grouped = { by, issuerOf, sums: new Float64Array(places.size), sizes: new Float64Array(places.size) };
     }
     const { issuerOf, sums } = grouped;
     sums.fill(0);
     for (let name = 0; name < names; name++) sums[issuerOf[name]!]! += weights[name]!;
-    return { weights, issuers: sums, issuerOf };
+    return { weights, nets: sums, issuers: magnitudes(sums, grouped.sizes), issuerOf };
   };
+}
+
+function magnitudes(nets: Float64Array, sizes: Float64Array): Float64Array {
+  for (let at = 0; at < nets.length; at++) sizes[at] = Math.abs(nets[at]!);
+  return sizes;
 }

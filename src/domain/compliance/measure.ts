@@ -7,6 +7,8 @@ export interface Holdings {
   /** Issuer of each name, [H]. */
   readonly issuerOf: Int32Array;
   /** Sums of the weights of each issuer, [K]. */
+  readonly nets: Float64Array;
+  /** Their magnitudes, [K]. */
   readonly issuers: Float64Array;
 }
 

@@ -12,7 +12,12 @@ const RUNS = 25;
 function holdingsOf(weights: readonly number[], issuers: readonly number[] = weights.map((_, i) => i)): Holdings {
   const sums = new Float64Array(Math.max(...issuers) + 1);
   weights.forEach((weight, i) => (sums[issuers[i]!]! += weight));
-  return { weights: Float64Array.from(weights), issuerOf: Int32Array.from(issuers), issuers: sums };
+  return {
+    weights: Float64Array.from(weights),
+    issuerOf: Int32Array.from(issuers),
+    nets: sums,
+    issuers: sums.map(Math.abs),
+  };
 }
 
 /** The holdings after the price of one name moved, by the definition of a weight. */
@@ -70,6 +75,24 @@ test('shares of one issuer count together', () => {
   expect(largest.measure.valueOf(holdings)).toBeCloseTo(0.12, 12);
 });
 
+test('an inverse index is measured by the magnitudes of its issuers, net by issuer', () => {
+  const valuesOf = (weights: readonly number[], issuers?: readonly number[]) => {
+    const holdings = holdingsOf(weights, issuers);
+    return LIMIT_RULE_NAMES.map((rule) => LIMIT_RULES[rule].rows.map((row) => row.measure.valueOf(holdings)));
+  };
+  const weights = [0.5, 0.3, 0.16, 0.04];
+  expect(valuesOf(weights.map((weight) => -weight))).toEqual(valuesOf(weights));
+  expect(valuesOf([0.5, -0.3, 0.16], [0, 0, 1])).toEqual(valuesOf([0.2, 0.16]));
+});
+
+test('the distance of an inverse index, by hand', () => {
+  const rows = LIMIT_RULES.UCITS_5_10_40.rows;
+  // 0.025 (1 + x) = 0.1 (1 - 0.025 x); the others are above 5 % from x = 20 on.
+  const nearest = distanceToBreach(rows, holdingsOf(Array<number>(40).fill(-0.025)));
+  expect(nearest!.name).toBe(0);
+  expect(nearest!.move).toBeCloseTo(0.075 / 0.0275, 12);
+});
+
 test.each(LIMIT_RULE_NAMES)(
   '%s: no smaller move of any name passes a bound than the one reported, and it does',
   (rule) => {
@@ -100,10 +123,19 @@ test.each(LIMIT_RULE_NAMES)(
 
 test('with short positions too the distance of every rule is the least move by trial', () => {
   let passed = 0;
-  const holdings = fc.array(fc.integer({ min: -30, max: 120 }), { minLength: 30, maxLength: 40 }).map((weights) => {
-    const sum = weights.reduce((total, weight) => total + weight, 0);
-    return holdingsOf(weights.map((weight) => weight / Math.max(sum, 1000)));
-  });
+  const holdings = fc
+    .record({
+      weights: fc.array(fc.integer({ min: -30, max: 120 }), { minLength: 30, maxLength: 40 }),
+      side: fc.constantFrom(1, -1),
+      names: fc.constantFrom(1, 2),
+    })
+    .map(({ weights, side, names }) => {
+      const sum = weights.reduce((total, weight) => total + weight, 0);
+      return holdingsOf(
+        weights.map((weight) => (side * weight) / Math.max(sum, 1000)),
+        weights.map((_, i) => Math.floor(i / names)),
+      );
+    });
   fc.assert(
     fc.property(holdings, fc.constantFrom(...LIMIT_RULE_NAMES), (own, rule) => {
       const { rows } = LIMIT_RULES[rule];

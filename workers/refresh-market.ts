@@ -7,7 +7,7 @@ import type { MarketContent } from '#market/content/market-content.js';
 import { doubtsOf } from '#market/content/doubtful-content.js';
 import { createProblems } from '#market/content/problems.js';
 import { refreshContent } from '#market/content/refresh-content.js';
-import { reportSharedNames } from '#market/content/series-rows.js';
+import { reportSeries } from '#market/content/series-rows.js';
 import { openedCalendars } from './opened-calendars.js';
 import { keepOpen, openedMarket } from './open-markets.js';
 
@@ -17,7 +17,7 @@ export const refreshMarket: Task<'refresh-market'> = async ({ held, fresh, optio
   const { content, report, taken } = refreshContent(before, openMarket(fresh), options, held.taken);
   control.report(0.5, 'checking');
   const problems = createProblems();
-  reportSharedNames(content.identifiers, content.series, problems);
+  reportSeries(content.identifiers, content.series, problems);
   if (problems.errors > 0) throw refuseWithFindings('data store', problems.findings(), 'STORE_READ_FAILED');
   const warnings = doubtsOf(content, { codes: calendars, open: openedCalendars }, problems);
   const isSameObjects =

@@ -1423,7 +1423,7 @@ export interface DataDoubt {
   /** Names the doubt in a request for repairs; the same data has the same ids. */
   readonly id: string;
   /** What it is. */
-  readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
+  readonly kind: 'unexplained_jump' | 'missed_split' | 'currency_flip' | 'duplicate_bar' | 'stale_tail' | 'volume_without_trade' | 'exchange_rate' | 'dividend_size' | 'dividend_duplicate' | 'dividend_not_adjusted';
   /** Asset identifier. */
   readonly identifier: string;
   /** The date. */

@@ -6,6 +6,7 @@ export const DOUBT_KINDS = [
   'duplicate_bar',
   'stale_tail',
   'volume_without_trade',
+  'exchange_rate',
   'dividend_size',
   'dividend_duplicate',
   'dividend_not_adjusted',

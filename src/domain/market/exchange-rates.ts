@@ -50,11 +50,16 @@ export function exchangeRates(sm: SessionMarket, currency: string): ExchangeRate
   return rates;
 }
 
-/** @throws Refusal FX_MISSING when a rate of the name is needed on the session and the store has none. */
+/**
+ * @throws Refusal FX_MISSING when a rate of the name is needed on the session and the store has none, NUMERIC_FAILURE
+ *   when it is 0 or less.
+ */
 export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: number, column: number): void {
   if (rates.isNative(column)) return;
   const pair = rates.missingPair(session, column);
   if (pair === undefined) return;
+  const refusal = rateNotAboveZero(sm, { from: rates.currencyAt(session, column), to: rates.currency, session });
+  if (refusal !== undefined) throw refusal;
   throw new Refusal(
     'FX_MISSING',
     `${sm.identifiers[column]} needs the exchange rate ${pair}, which the store does not hold on ${formatDay(sm.sessions[session]!)}.`,
@@ -63,6 +68,32 @@ export function requireRate(rates: ExchangeRates, sm: SessionMarket, session: nu
       pair,
     },
   );
+}
+
+/**
+ * Looks for rates of 0 or less on the sessions of a run, in which nothing can be worth anything.
+ * @throws Refusal NUMERIC_FAILURE
+ * @cost O(S) for each currency
+ */
+export function requireRatesAboveZero(
+  sm: SessionMarket,
+  columns: Iterable<number>,
+  { currency, from, to }: { readonly currency: string; readonly from: number; readonly to: number },
+): void {
+  const rates = exchangeRates(sm, currency);
+  if (!rates.isForeign) return;
+  const seen = new Set<Float64Array>();
+  for (const column of columns) {
+    if (rates.isNative(column)) continue;
+    const series = rates.seriesOf(column);
+    if (seen.has(series)) continue;
+    seen.add(series);
+    for (let session = from; session <= to; session++) {
+      if (series[session] === series[session]) continue;
+      const refusal = rateNotAboveZero(sm, { from: rates.currencyAt(session, column), to: currency, session });
+      if (refusal !== undefined) throw refusal;
+    }
+  }
 }
 
 /** Looks for names whose holdings cannot be worth anything in a currency on a session. @throws Refusal FX_MISSING */
@@ -168,6 +199,38 @@ function directSeries(
   );
 }
 
+/**
+ * Refusal of a rate that is 0 or less as the store has it on a session, directly or in a cross; undefined where none is.
+ */
+export function rateNotAboveZero(
+  sm: SessionMarket,
+  { from, to, session }: { readonly from: string; readonly to: string; readonly session: number },
+): Refusal | undefined {
+  const [source, target] = [majorUnit(from), majorUnit(to)];
+  const pairs = [
+    `${source}${target}`,
+    `${target}${source}`,
+    ...CROSS_CURRENCIES.flatMap((cross) => [
+      `${source}${cross}`,
+      `${cross}${source}`,
+      `${cross}${target}`,
+      `${target}${cross}`,
+    ]),
+  ];
+  for (const pair of pairs) {
+    const series = sm.market.series?.get(pair);
+    const at = series === undefined ? -1 : lastAtMost(series.days, sm.sessions[session]!);
+    if (series === undefined || at < 0 || series.closes[at]! > 0) continue;
+    const [value, date] = [series.closes[at]!, formatDay(series.days[at]!)];
+    return new Refusal(
+      'NUMERIC_FAILURE',
+      `The exchange rate ${pair} is ${value} on ${date}; a rate greater than 0 is needed.`,
+      { pair, date, value },
+    );
+  }
+  return undefined;
+}
+
 /** Whether a store with these pairs has a rate between two currencies. */
 export function isRateHeld(holds: (pair: string) => boolean, from: string, to: string): boolean {
   const [source, target] = [majorUnit(from), majorUnit(to)];
@@ -180,13 +243,14 @@ export function isRateHeld(holds: (pair: string) => boolean, from: string, to: s
 }
 
 /**
- * A pair of currencies on every session, [S]: a name of the market or a series; undefined when the store holds neither.
+ * A pair of currencies on every session, [S]: a name of the market or a series, NaN where it is 0 or less; undefined when
+ * the store holds neither.
  */
 function pairSeries(sm: SessionMarket, pair: string, convert: (rate: number) => number): Float64Array | undefined {
   const column = sm.columnOf(pair);
   if (column >= 0) return carriedSeries(sm, column, convert);
   const series = sm.market.series?.get(pair);
-  return series && carriedCloses(series, sm.sessions).map(convert);
+  return series && carriedCloses(series, sm.sessions).map((rate) => (rate > 0 ? convert(rate) : Number.NaN));
 }
 
 /** The latest bar at or before each session, on whatever day of the store it lies; NaN before the first. */

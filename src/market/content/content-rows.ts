@@ -8,7 +8,7 @@ import type { TableKind } from './table-kinds.js';
 import type { MarketFile, MarketRows } from './market-rows.js';
 import { cellPath, type Problems } from './problems.js';
 import { createReferenceRows } from './reference-rows.js';
-import { createSeriesRows, reportSharedNames } from './series-rows.js';
+import { createSeriesRows, reportSeries } from './series-rows.js';
 import type { TableRows } from './table-rows.js';
 import { createUniverseRows } from './universe-rows.js';
 import { seriesIn } from './whole-content.js';
@@ -88,7 +88,7 @@ export function createContentRows(problems: Problems, terms = PLAIN_TERMS): Cont
     toContent() {
       const held = toTables();
       const panels = market.toPanels();
-      if (panels === undefined) reportSharedNames(market.names(), held.series, problems);
+      if (panels === undefined) reportSeries(market.names(), held.series, problems);
       const content = panels && completeContent(panels, held, terms, problems);
       return problems.errors === 0 ? content : undefined;
     },

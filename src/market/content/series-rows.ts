@@ -6,6 +6,7 @@ import { badDay, quoted, repeatedKey } from './key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
 import { namedColumns } from '../import/named-columns.js';
 import { cellPath, type Problems } from './problems.js';
+import { ratesNotAboveZero } from './rates-not-above-zero.js';
 import { dateIn, identifierIn, neededIn, type Path, type TableRows } from './table-rows.js';
 
 /** One series on its way. */
@@ -134,8 +135,8 @@ function seriesOf(identifier: string, { name, currency, closes }: Growing): Pric
   return { identifier, name, currency, days, closes: Float64Array.from(days, (day) => closes.get(day)!) };
 }
 
-/** Reports identifiers that are names of the market and series at once. */
-export function reportSharedNames(
+/** Reports identifiers that are names of the market and series at once, and exchange rates of 0 or less. */
+export function reportSeries(
   identifiers: readonly string[],
   series: SeriesTable | undefined,
   problems: Problems,
@@ -149,5 +150,13 @@ export function reportSharedNames(
         message: `${identifier} is in market and in series; an identifier is in one of them.`,
         value: identifier,
       });
+  }
+  for (const { identifier, first, count } of ratesNotAboveZero(series)) {
+    problems.warning({
+      code: 'OUT_OF_RANGE',
+      path: `series[${identifier}]`,
+      message: `The exchange rate ${identifier} is ${first.value} on ${first.date}${count > 1 ? ` and 0 or less on ${count - 1} more days` : ''}; what needs it there is refused.`,
+      value: first.value,
+    });
   }
 }

@@ -2,7 +2,7 @@ import type { SeriesTable } from '#domain/market/series.js';
 import type { Panels } from '../serving/panels.js';
 import type { ContentTables, MarketContent } from './market-content.js';
 import type { Problems } from './problems.js';
-import { reportSharedNames } from './series-rows.js';
+import { reportSeries } from './series-rows.js';
 
 /** The series of a content, if there are any. */
 export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
@@ -11,6 +11,6 @@ export function seriesIn(series: SeriesTable): Pick<MarketContent, 'series'> {
 
 /** Panels and tables as one content; undefined, with a finding, when a name is in both market and series. */
 export function withTables(panels: Panels, tables: ContentTables, problems: Problems): MarketContent | undefined {
-  reportSharedNames(panels.identifiers, tables.series, problems);
+  reportSeries(panels.identifiers, tables.series, problems);
   return problems.errors > 0 ? undefined : { ...panels, ...tables };
 }

@@ -15,7 +15,7 @@ import type { MarketRead } from './read-typed-market.js';
 import type { Problems } from '../content/problems.js';
 import { createReferenceRows } from '../content/reference-rows.js';
 import { hasTwoHeaders, sheetRows } from '../content/sheet-rows.js';
-import { createSeriesRows, reportSharedNames } from '../content/series-rows.js';
+import { createSeriesRows, reportSeries } from '../content/series-rows.js';
 import type { TableRows } from '../content/table-rows.js';
 import { createUniverseRows } from '../content/universe-rows.js';
 import type { SourceRead, ReadOptions, Reading } from './source-read.js';
@@ -59,7 +59,7 @@ export async function readSource(
     for (const { label } of await changedFiles(files))
       problems.error({ code: 'UNREADABLE_FILE', path: label, message: 'The file changed while it was read.' });
     if (problems.errors > 0 || market === undefined) {
-      reportSharedNames(identifiers, series.table, problems);
+      reportSeries(identifiers, series.table, problems);
       return undefined;
     }
     const complete = completeContent(

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { rateSeries } from '#domain/market/exchange-rates.js';
+import { dayFrom } from '#domain/days.js';
+import { rateNotAboveZero, rateSeries } from '#domain/market/exchange-rates.js';
 import { alignMarket } from '#domain/market/session-market.js';
 import { buildMarket, weekdayCalendars } from '../backtest/market-builder.js';
 
@@ -20,4 +21,36 @@ test('a pair that the store holds is not crossed, and one that leads nowhere is 
   const sm = alignedWith({ A: [1, 1, 1], EURUSD: [1, 1, 1], GBPUSD: [2, 2, 2], EURGBP: [0.7, 0.7, 0.7] });
   expect(rateSeries(sm, 'EUR', 'GBP')!.at(-1)).toBe(0.7);
   expect(rateSeries(sm, 'EUR', 'SEK')).toBeUndefined();
+});
+
+test.each([0, -1])('a rate of %d is none, and its refusal names series, day and value, direct or crossed', (value) => {
+  const series = (identifier: string, closes: readonly number[]) =>
+    [
+      identifier,
+      {
+        identifier,
+        name: null,
+        currency: null,
+        days: Int32Array.from(dates, dayFrom),
+        closes: Float64Array.from(closes),
+      },
+    ] as const;
+  const market = {
+    ...buildMarket({ dates, close: { A: [1, 1, 1] } }),
+    series: new Map([series('EURUSD', [1.1, value, 1.2]), series('GBPUSD', [1.25, 1.25, 1.25])]),
+  };
+  const sm = alignMarket({ market, calendar: calendars.get('XTST')!, calendars });
+  const first = sm.sessions.indexOf(market.dates[0]!);
+  for (const [from, to] of [
+    ['EUR', 'USD'],
+    ['USD', 'EUR'],
+    ['EUR', 'GBP'],
+  ] as const) {
+    expect([...rateSeries(sm, from, to)!].slice(first).map((rate) => rate > 0)).toEqual([true, false, true]);
+    expect(rateNotAboveZero(sm, { from, to, session: first })).toBeUndefined();
+    expect(rateNotAboveZero(sm, { from, to, session: first + 1 })).toMatchObject({
+      code: 'NUMERIC_FAILURE',
+      message: `The exchange rate EURUSD is ${value} on 2024-01-03; a rate greater than 0 is needed.`,
+    });
+  }
 });

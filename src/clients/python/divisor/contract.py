@@ -1587,7 +1587,7 @@ class DataDoubt(t.TypedDict):
     #: Names the doubt in a request for repairs; the same data has the same ids.
     id: str
     #: What it is.
-    kind: t.Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
+    kind: t.Literal["unexplained_jump", "missed_split", "currency_flip", "duplicate_bar", "stale_tail", "volume_without_trade", "exchange_rate", "dividend_size", "dividend_duplicate", "dividend_not_adjusted"]
     #: Asset identifier.
     identifier: str
     #: The date.

@@ -155,6 +155,7 @@ const KINDS: Readonly<Record<DataDoubt['kind'], string>> = {
   duplicate_bar: 'Repeated bars',
   stale_tail: 'Stale tail',
   volume_without_trade: 'Volume without a price',
+  exchange_rate: 'Exchange rate of 0 or less',
   dividend_size: 'Size of a dividend',
   dividend_duplicate: 'Dividend twice',
   dividend_not_adjusted: 'Dividend not in the prices',

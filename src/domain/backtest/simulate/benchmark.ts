@@ -1,4 +1,4 @@
-import { pairOf, rateSeries } from '../../market/exchange-rates.js';
+import { pairOf, rateNotAboveZero, rateSeries, requireRatesAboveZero } from '../../market/exchange-rates.js';
 import { growthOf } from '../../market/growth.js';
 import type { MeasuredVariant } from '../../market/market-data.js';
 import { variantOn } from '../../market/price-basis.js';
@@ -115,6 +115,7 @@ export function bareSeries(
   }
   const isClose = reference.price_column === 'CLOSE';
   const span = { column, from, to };
+  if (isClose) requireRatesAboveZero(sm, [column], { currency: indexTerms(index).currency, from, to });
   const { levels, level } = isClose
     ? growLevels(sm, growthOf(sm, indexTerms(index)), span, begin.level)
     : { levels: rawLevels(sm, panel, span), level: Number.NaN };
@@ -165,7 +166,8 @@ function externalLevels(
     if (close <= 0) throw notAboveZero(identifier, close, day);
     const rate = rates === null || close !== close ? 1 : rates?.[from + at];
     if (rate !== undefined && rate === rate) return close * rate;
-    throw rateMissing(identifier, pairOf(currency, document.currency), day);
+    const way = { from: currency, to: document.currency, session: from + at };
+    throw rateNotAboveZero(sm, way) ?? rateMissing(identifier, pairOf(currency, document.currency), day);
   });
 }
 

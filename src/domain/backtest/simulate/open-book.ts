@@ -1,5 +1,5 @@
 import { absencesOf } from '../../market/absences.js';
-import { exchangeRates } from '../../market/exchange-rates.js';
+import { exchangeRates, requireRatesAboveZero } from '../../market/exchange-rates.js';
 import { valueIndexOf } from '../../market/growth.js';
 import { effectTable } from '../../market/session-effects.js';
 import { shortTerms } from '../../market/growth-terms.js';
@@ -7,12 +7,14 @@ import type { BookInput, BookResume } from './book.js';
 import { bookNames } from './book-names.js';
 import { type BookState, type Order, waitFor, NONE, isOneRunOf } from './book-state.js';
 
+/** @throws Refusal NUMERIC_FAILURE for an exchange rate of 0 or less */
 export function openBook(input: BookInput): BookState {
   const { sm, from, to, growth, treatment, targets, indexTerms = growth } = input;
   const { resume } = input;
   const columns = resume
     ? bookNames({ sm, targets: [...targets, resume], from: resume.first, to })
     : bookNames({ sm, targets: [...targets, ...pendingColumns(input)], from, to });
+  requireRatesAboveZero(sm, columns, { currency: growth.currency, from, to });
   const slotOf = new Int32Array(sm.names).fill(-1);
   columns.forEach((column, slot) => (slotOf[column] = slot));
   const H = columns.length;

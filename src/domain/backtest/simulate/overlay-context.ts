@@ -1,5 +1,5 @@
 import { civilOf, dayFrom, formatDay } from '../../days.js';
-import { exchangeRates, majorUnit, pairOf, rateSeries } from '../../market/exchange-rates.js';
+import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../../market/exchange-rates.js';
 import { carriedCloses } from '../../market/series.js';
 import type { OverlayContext } from '../../overlays/overlay-type.js';
 import { Refusal } from '../../refusal.js';
@@ -47,6 +47,8 @@ export function overlayContext(
       const rates = rateSeries(sm, of, document.currency)?.slice(first, to + 1);
       const at = rates?.findIndex((rate) => Number.isNaN(rate)) ?? 0;
       if (rates !== undefined && at < 0) return rates;
+      const refusal = rates && rateNotAboveZero(sm, { from: of, to: document.currency, session: first + at });
+      if (refusal !== undefined) throw refusal;
       const pair = pairOf(of, document.currency);
       throw new Refusal(
         'FX_MISSING',

@@ -3,7 +3,7 @@ import { rowsByTable, type TableKind } from '../../content/table-kinds.js';
 import { digestFile } from '../digest-file.js';
 import { cellOf, chunksOf, openDuckDb, reasonOf, sqlName, type DuckDb } from '../duckdb.js';
 import { createContentRows } from '../../content/content-rows.js';
-import { reportSharedNames } from '../../content/series-rows.js';
+import { reportSeries } from '../../content/series-rows.js';
 import { completeContent, PLAIN_TERMS, type MarketTerms } from '../../mapping/mapped-content.js';
 import { columnsOf, marketColumns } from '../../formats/parquet.js';
 import { reportMarketProblems } from '../../formats/parquet-problems.js';
@@ -93,7 +93,7 @@ async function readTables(
     reading.follower,
   );
   const beside = rows.toTables();
-  if (market === undefined) reportSharedNames(names, beside.series, problems);
+  if (market === undefined) reportSeries(names, beside.series, problems);
   const complete = market && completeContent(market.panels, beside, reading.terms, problems);
   if (market === undefined || complete === undefined || problems.errors > 0) return undefined;
   return {

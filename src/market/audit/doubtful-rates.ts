@@ -1,0 +1,17 @@
+import type { MarketContent } from '../content/market-content.js';
+import { ratesNotAboveZero } from '../content/rates-not-above-zero.js';
+import type { Doubt } from './doubt.js';
+
+/** Exchange rates of 0 or less. */
+export function doubtfulRates({ series }: MarketContent): Doubt[] {
+  return ratesNotAboveZero(series ?? new Map()).map(({ identifier, first: { date, value }, count }) => ({
+    id: `exchange_rate ${identifier} ${date}`,
+    kind: 'exchange_rate',
+    identifier,
+    date,
+    confidence: 1,
+    message: `The exchange rate is ${value}; what needs it there is refused.`,
+    evidence: { value, days: count },
+    repair: null,
+  }));
+}

@@ -1,0 +1,25 @@
+import { formatDay } from '#domain/days.js';
+import type { SeriesTable } from '#domain/market/series.js';
+
+/** An exchange rate that cannot be one. */
+export interface RateNotAboveZero {
+  readonly identifier: string;
+  /** Its first value of 0 or less. */
+  readonly first: { readonly date: string; readonly value: number };
+  /** Days with such a value. */
+  readonly count: number;
+}
+
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+
+/** Series that are called as a pair of currencies is and have values of 0 or less. @cost O(values) */
+export function ratesNotAboveZero(series: SeriesTable): RateNotAboveZero[] {
+  return [...series.values()].flatMap(({ identifier, days, closes }) => {
+    const isPair =
+      identifier.length === 6 && CURRENCIES.has(identifier.slice(0, 3)) && CURRENCIES.has(identifier.slice(3));
+    const at = isPair ? closes.findIndex((close) => close <= 0) : -1;
+    if (at < 0) return [];
+    const first = { date: formatDay(days[at]!), value: closes[at]! };
+    return [{ identifier, first, count: closes.filter((close) => close <= 0).length }];
+  });
+}

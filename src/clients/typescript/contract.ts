@@ -1232,7 +1232,7 @@ export interface CorporateAction {
   /** Last day on which a holder elects; null where unknown. */
   readonly election_date: string | null;
   /** What a holder gets who elects nothing; null where unknown. */
-  readonly election_default: 'cash' | 'shares' | null;
+  readonly election_default: 'cash' | 'shares' | 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | null;
 }
 
 export interface CorporateActionsResponse {
@@ -3135,7 +3135,7 @@ export interface IndexAction {
   /** Last day on which a holder elects; null where unknown. */
   readonly election_date: string | null;
   /** What a holder gets who elects nothing; null where unknown. */
-  readonly election_default: 'cash' | 'shares' | null;
+  readonly election_default: 'cash' | 'shares' | 'take_up' | 'sell' | 'sell_to_fund' | 'lapse' | null;
   /** What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown. */
   readonly choices: readonly ActionChoice[];
   /** Close of the name before, in its currency; of a coming one on as_of. */

@@ -94,8 +94,22 @@ export interface CorporateAction {
   readonly electionDefault?: ElectionDefault;
 }
 
-export const ELECTION_DEFAULTS = ['cash', 'shares'] as const;
+const PAYMENTS = ['cash', 'shares'] as const;
+const RIGHTS = ['take_up', 'sell', 'sell_to_fund', 'lapse'] as const;
+export const ELECTION_DEFAULTS = [...PAYMENTS, ...RIGHTS] as const;
 export type ElectionDefault = (typeof ELECTION_DEFAULTS)[number];
+
+/** What a holder can elect, by the actions that one may have to decide about. */
+export const ELECTIONS: ReadonlyMap<ActionType, readonly ElectionDefault[]> = new Map<
+  ActionType,
+  readonly ElectionDefault[]
+>([
+  ['DIVIDEND', PAYMENTS],
+  ['SPECIAL_DIVIDEND', PAYMENTS],
+  ['RIGHTS_ISSUE', RIGHTS],
+  ['MERGER', PAYMENTS],
+  ['ACQUISITION', PAYMENTS],
+]);
 
 /** One spell of a name in a universe: from `start` (null: always) until before `end` (null: still a member). */
 export interface Membership {

@@ -1,10 +1,5 @@
 import { didYouMean } from '#domain/nearest-name.js';
-import {
-  ELECTION_DEFAULTS,
-  type ActionType,
-  type CorporateAction,
-  type ElectionDefault,
-} from '#domain/market/market-data.js';
+import { ELECTIONS, type ActionType, type CorporateAction, type ElectionDefault } from '#domain/market/market-data.js';
 import { numberIn, textIn, type Cell } from '../formats/cells.js';
 import { quoted } from './key-problems.js';
 import type { Problems } from './problems.js';
@@ -24,14 +19,6 @@ interface ElectionCells {
   readonly byDefault: ElectionCell;
 }
 
-/** Actions that a holder may have to decide about. */
-const ELECTIVE: ReadonlySet<ActionType> = new Set([
-  'DIVIDEND',
-  'SPECIAL_DIVIDEND',
-  'RIGHTS_ISSUE',
-  'MERGER',
-  'ACQUISITION',
-]);
 const DIVIDENDS: ReadonlySet<ActionType> = new Set(['DIVIDEND', 'SPECIAL_DIVIDEND']);
 
 /** The election of an action, empty where it has none; undefined where a cell of it is wrong. */
@@ -42,7 +29,7 @@ export function electionIn(
 ): ElectionTerms | undefined {
   const scripRatio = ratioIn(ratio, problems);
   const electionDay = dateIn(date.cell, date.path, problems);
-  const electionDefault = defaultIn(byDefault, problems);
+  const electionDefault = defaultIn(type, byDefault, problems);
   if (scripRatio === undefined || electionDay === undefined || electionDefault === undefined) return undefined;
   const isDividend = DIVIDENDS.has(type);
   const refuse = (path: Path, message: string): undefined => {
@@ -56,7 +43,7 @@ export function electionIn(
     [electionDefault, byDefault],
   ] as const) {
     if (value === null) continue;
-    if (!ELECTIVE.has(type)) return refuse(path, `A ${type} has an election; nothing is elected of one.`);
+    if (!ELECTIONS.has(type)) return refuse(path, `A ${type} has an election; nothing is elected of one.`);
     if (isDividend && scripRatio === null)
       return refuse(path, `A ${type} has an election and no scrip_ratio; the new shares for one held are needed.`);
   }
@@ -80,17 +67,26 @@ function ratioIn({ cell, path }: ElectionCell, problems: Problems): number | nul
   return undefined;
 }
 
-function defaultIn({ cell, path }: ElectionCell, problems: Problems): ElectionDefault | null | undefined {
+function defaultIn(
+  type: ActionType,
+  { cell, path }: ElectionCell,
+  problems: Problems,
+): ElectionDefault | null | undefined {
   const text = textIn(cell);
   if (text === null) return null;
-  const known = ELECTION_DEFAULTS.find((name) => name === text);
+  const accepted = ELECTIONS.get(type);
+  const known = accepted?.find((name) => name === text);
   if (known !== undefined) return known;
+  const message =
+    accepted === undefined
+      ? `A ${type} has an election; nothing is elected of one.`
+      : `The election_default of a ${type} is ${quoted(text)}; the accepted set is ${accepted.join(', ')}.${didYouMean(text, accepted)}`;
   problems.error({
     code: 'NOT_IN_CHOICES',
     path: path(),
-    message: `The election_default is ${quoted(text)}; the accepted set is ${ELECTION_DEFAULTS.join(', ')}.${didYouMean(text, ELECTION_DEFAULTS)}`,
+    message,
     value: text,
-    accepted: [...ELECTION_DEFAULTS],
+    ...(accepted === undefined ? {} : { accepted: [...accepted] }),
   });
   return undefined;
 }

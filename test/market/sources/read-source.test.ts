@@ -141,6 +141,8 @@ describe('what is wrong with the market is one finding each', () => {
   });
 });
 
+const WRONG_DEFAULT = 'NOT_IN_CHOICES corporate_actions[row 1].election_default';
+
 describe('what is wrong with the other datasets is one finding each', () => {
   test.each([
     ['an unknown action', 'A,BONUS,1,2024-01-02', 'UNKNOWN_ACTION_TYPE corporate_actions[row 1].type'],
@@ -158,15 +160,17 @@ describe('what is wrong with the other datasets is one finding each', () => {
   test.each([
     ['of a dividend in shares', 'A,DIVIDEND,1,2024-01-02,0.02,2024-01-20,cash', []],
     ['of rights', 'A,RIGHTS_ISSUE,0.25,2024-01-02,,2024-01-20,', []],
+    ['to take_up rights', 'A,RIGHTS_ISSUE,0.25,2024-01-02,,,take_up', []],
+    ['to sell rights', 'A,RIGHTS_ISSUE,0.25,2024-01-02,,,sell', []],
+    ['to sell_to_fund rights', 'A,RIGHTS_ISSUE,0.25,2024-01-02,,,sell_to_fund', []],
+    ['to lapse rights', 'A,RIGHTS_ISSUE,0.25,2024-01-02,,,lapse', []],
+    ['of rights in cash', 'A,RIGHTS_ISSUE,0.25,2024-01-02,,,cash', [WRONG_DEFAULT]],
+    ['of an offer to lapse', 'A,ACQUISITION,5,2024-01-02,,,lapse', [WRONG_DEFAULT]],
     ['of a split', 'A,SPLIT,2,2024-01-02,,2024-01-20,', ['NOT_IN_CHOICES corporate_actions[row 1].election_date']],
     ['with shares of a split', 'A,SPLIT,2,2024-01-02,0.02,,', ['NOT_IN_CHOICES corporate_actions[row 1].scrip_ratio']],
-    [
-      'of a dividend that is paid in cash alone',
-      'A,DIVIDEND,1,2024-01-02,,,shares',
-      ['NOT_IN_CHOICES corporate_actions[row 1].election_default'],
-    ],
+    ['of a dividend that is paid in cash alone', 'A,DIVIDEND,1,2024-01-02,,,shares', [WRONG_DEFAULT]],
     ['of no shares', 'A,DIVIDEND,1,2024-01-02,0,,', ['BAD_RATIO corporate_actions[row 1].scrip_ratio']],
-    ['of neither', 'A,DIVIDEND,1,2024-01-02,0.02,,stock', ['NOT_IN_CHOICES corporate_actions[row 1].election_default']],
+    ['of neither', 'A,DIVIDEND,1,2024-01-02,0.02,,stock', [WRONG_DEFAULT]],
   ])('an election %s', async (_what, row, places) => {
     const head = 'identifier,type,value,ex_date,scrip_ratio,election_date,election_default';
     expect(await findingsOf({ 'market.csv': MARKET, 'corporate_actions.csv': `${head}\n${row}\n` })).toEqual(places);

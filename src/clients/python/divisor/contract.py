@@ -1365,7 +1365,7 @@ class CorporateAction(t.TypedDict):
     #: Last day on which a holder elects; null where unknown.
     election_date: t.Optional[str]
     #: What a holder gets who elects nothing; null where unknown.
-    election_default: t.Optional[t.Literal["cash", "shares"]]
+    election_default: t.Optional[t.Literal["cash", "shares", "take_up", "sell", "sell_to_fund", "lapse"]]
 
 
 class CorporateActionsResponse(t.TypedDict):
@@ -3532,7 +3532,7 @@ class IndexAction(t.TypedDict):
     #: Last day on which a holder elects; null where unknown.
     election_date: t.Optional[str]
     #: What a holder gets who elects nothing; null where unknown.
-    election_default: t.Optional[t.Literal["cash", "shares"]]
+    election_default: t.Optional[t.Literal["cash", "shares", "take_up", "sell", "sell_to_fund", "lapse"]]
     #: What becomes of the name by what is decided, at its theoretical price ex rights or ex dividend; empty where nothing is, or where the subscription price is unknown.
     choices: t.Sequence[ActionChoice]
     #: Close of the name before, in its currency; of a coming one on as_of.

@@ -35,7 +35,8 @@ export function datesWithin(days: Int32Array, { start, end }: AskedWindow): Span
   const to = end === null ? days.length - 1 : lastAtMost(days, dayFrom(end));
   if (to >= from) return { from, to };
   const [first, last] = [formatDay(days[0]!), formatDay(days.at(-1)!)];
-  throw new Refusal('NO_DATA_IN_RANGE', `The run, which is from ${first} to ${last}, has no date in the window.`);
+  const message = `The run, which is from ${first} to ${last}, has no date in the window ${start ?? first} to ${end ?? last}.`;
+  throw new Refusal('NO_DATA_IN_RANGE', message);
 }
 
 /** The periods of a window, to be asked for in ascending order. */

@@ -76,6 +76,23 @@ export const RebalancePackRequest = z
       .prefault({})
       .meta({ id: 'PackCost' }),
   })
+  .superRefine(({ accounts }, context) =>
+    accounts.forEach(({ holdings }, at) => {
+      const rows = new Map<string, number>();
+      holdings.forEach(({ identifier }, row) => {
+        const first = rows.get(identifier);
+        if (first === undefined) rows.set(identifier, row);
+        else
+          context.addIssue({
+            code: 'custom',
+            path: ['accounts', at, 'holdings', row, 'identifier'],
+            input: identifier,
+            params: { finding: 'DUPLICATE_ID' },
+            message: `is ${identifier}, as holdings[${first}] of the account is`,
+          });
+      });
+    }),
+  )
   .superRefine(({ accounts, aum }, context) => {
     if (accounts.length === 0 && aum === null)
       context.addIssue({

@@ -67,3 +67,12 @@ test('what cannot be traded is left out with what became of it, and a lot of no 
   ]);
   expect(() => placedHoldings(on, request({ aum: 1, lot_sizes: { a: 100 } }))).toThrow(refusedAt('lot_sizes.a'));
 });
+
+test('a name is held once by an account, and may be by each', () => {
+  const twice = ['A', 'B', 'A'].map((identifier) => ({ identifier, shares: 1 }));
+  const { error } = RebalancePackRequest.safeParse({ accounts: [{ name: 'F', holdings: twice }] });
+  expect(error!.issues).toMatchObject([{ path: ['accounts', 0, 'holdings', 2, 'identifier'] }]);
+  expect(error!.issues[0]!.message).toContain('holdings[0]');
+  const each = ['F', 'G'].map((name) => ({ name, holdings: twice.slice(0, 2) }));
+  expect(RebalancePackRequest.safeParse({ accounts: each }).success).toBe(true);
+});

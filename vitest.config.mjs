@@ -1,4 +1,4 @@
-import { availableParallelism, totalmem } from 'node:os';
+import { availableParallelism } from 'node:os';
 import { basename } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer } from 'vitest/node';
@@ -111,9 +111,6 @@ const SHORT_LIVED = [
   '--initial-old-space-size=256',
 ];
 
-/** Memory in which one more worker has room: each takes up to 2.5 GiB, and browsers and services beside them as much again. */
-const ROOMY_BYTES = 15 * 2 ** 30;
-
 /** What the kinds have in common; not inherited from the whole, whose number of workers would then hide that of a command line. */
 const kind = (name, settings) => ({
   test: {
@@ -131,8 +128,8 @@ const kind = (name, settings) => ({
 
 export default defineConfig({
   test: {
-    // More than cores: a good part of the files wait for processes that they start, for disks and for limits of time.
-    maxWorkers: availableParallelism() + (totalmem() >= ROOMY_BYTES ? 2 : 1),
+    // One more than cores: a good part of the files wait for processes that they start, for disks and for limits of time.
+    maxWorkers: availableParallelism() + 1,
     sequence: { sequencer: LongestFirst },
     globalSetup: 'test/run-folder.mjs',
     projects: [

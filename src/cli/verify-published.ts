@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { PublicKey } from '#domain/documents/publication-document.js';
 import { parseJson } from '#domain/parse-json.js';
 import { Refusal } from '#domain/refusal.js';
-import { verifyLog } from '#store/publication/verify-log.js';
+import { verifyLog, type LogFault } from '#store/publication/verify-log.js';
 import { firstSentence } from './settings.js';
 import { UsageError } from './usage-error.js';
 
@@ -48,13 +48,8 @@ export async function verifyPublished(argv: readonly string[]): Promise<number> 
   return 0;
 }
 
-interface Fault {
-  readonly seq: number;
-  readonly reason: string;
-}
-
 /** What a file is found to be; one without entries is no log that anything was verified of. */
-export function heldTo<V>(entries: readonly unknown[], verify: (entries: readonly unknown[]) => V): V | Fault {
+export function heldTo<V>(entries: readonly unknown[], verify: (entries: readonly unknown[]) => V): V | LogFault {
   return entries.length === 0 ? { seq: 1, reason: 'it is missing: the file has no entries' } : verify(entries);
 }
 

@@ -1,4 +1,4 @@
-import type { CorporateAction } from '../market/market-data.js';
+import type { CorporateAction, RightsChoice } from '../market/market-data.js';
 import { exRights, rightsTerms, taken, type BeforeAction, type Received, type WorthOf } from './pro-forma.js';
 
 /** What a holder can decide. */
@@ -9,7 +9,7 @@ export const ACTION_CHOICES = {
   lapse: 'do nothing: the rights are worth nothing afterwards',
   accept_cash: 'take the cash of an offer of cash or shares, or of a scrip dividend, out',
   accept_shares: 'take the shares of an offer of cash or shares, or the new shares of a scrip dividend',
-} as const;
+} as const satisfies Readonly<Record<RightsChoice | 'accept_cash' | 'accept_shares', string>>;
 export type ActionChoice = keyof typeof ACTION_CHOICES;
 
 /** A name behind a choice, at prices that move by the action alone. */

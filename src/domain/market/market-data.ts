@@ -96,6 +96,8 @@ export interface CorporateAction {
 
 const PAYMENTS = ['cash', 'shares'] as const;
 const RIGHTS = ['take_up', 'sell', 'sell_to_fund', 'lapse'] as const;
+/** What a holder of rights can do with them. */
+export type RightsChoice = (typeof RIGHTS)[number];
 export const ELECTION_DEFAULTS = [...PAYMENTS, ...RIGHTS] as const;
 export type ElectionDefault = (typeof ELECTION_DEFAULTS)[number];
 

@@ -43,7 +43,7 @@ export function electionIn(
     [electionDefault, byDefault],
   ] as const) {
     if (value === null) continue;
-    if (!ELECTIONS.has(type)) return refuse(path, `A ${type} has an election; nothing is elected of one.`);
+    if (!ELECTIONS.has(type)) return refuse(path, nothingElected(type));
     if (isDividend && scripRatio === null)
       return refuse(path, `A ${type} has an election and no scrip_ratio; the new shares for one held are needed.`);
   }
@@ -53,6 +53,8 @@ export function electionIn(
     ...(electionDefault === null ? {} : { electionDefault }),
   };
 }
+
+const nothingElected = (type: ActionType): string => `A ${type} has an election; nothing is elected of one.`;
 
 function ratioIn({ cell, path }: ElectionCell, problems: Problems): number | null | undefined {
   const value = numberIn(cell);
@@ -79,7 +81,7 @@ function defaultIn(
   if (known !== undefined) return known;
   const message =
     accepted === undefined
-      ? `A ${type} has an election; nothing is elected of one.`
+      ? nothingElected(type)
       : `The election_default of a ${type} is ${quoted(text)}; the accepted set is ${accepted.join(', ')}.${didYouMean(text, accepted)}`;
   problems.error({
     code: 'NOT_IN_CHOICES',

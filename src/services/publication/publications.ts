@@ -154,6 +154,8 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
           ? await currentRun({ documents, states }, indexId)
           : await requireRun(documents, { subject: indexId, id });
       const calendar = calendars.get(document.calendar);
+      // One that was not named is current.
+      const stale = id === undefined ? null : (await stateOf(states, run)).stale;
       const closes = await closesOf(run, { through: request.through, calendar, signal });
       for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt++) {
         const log = await readLog(indexId);
@@ -166,7 +168,7 @@ export function createPublications(dependencies: PublicationsDependencies): Publ
         assertWhole(statements, closes.partial, request);
         const published = statements.filter(({ kind }) => kind === 'close').length;
         const restated = statements.length - published;
-        const answer = { published, restated, run_id: runIdOf(run), stale: (await stateOf(states, run)).stale };
+        const answer = { published, restated, run_id: runIdOf(run), stale };
         if (statements.length === 0) return { ...answer, through: lastDate(log), head: log.head?.hash ?? NO_HASH };
         const entries = await signed(statements, log, key);
         if (!(await isAppended(run, log, entries, { ...by, note: noteOf(request, by) }))) continue;

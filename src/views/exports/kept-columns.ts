@@ -1,5 +1,5 @@
 import type { ExportTableName } from '#domain/exports/catalogue.js';
-import { createFigures, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
+import { unkept, type DatedFigures } from '../exposures/dated-figures.js';
 import type { ExportSource } from './batch.js';
 
 /**
@@ -12,7 +12,7 @@ export function keptColumns(
   { table, width }: { readonly table: ExportTableName; readonly width: number },
   make: () => readonly Float64Array[],
 ): readonly Float64Array[] {
-  const figures: KeepFigures = keep?.(null) ?? ((_what, size) => createFigures(size));
+  const figures = keep?.(null) ?? unkept;
   const what = ['export', table, window.start, window.end];
   const rows = figures([...what, 'rows'], { width: 1, dates: 1 });
   if (rows.known[0] === 1) {

@@ -22,6 +22,9 @@ export function createFigures({ width, dates }: { readonly width: number; readon
   return { values: new Float64Array(width * dates), known: new Uint8Array(dates) };
 }
 
+/** Keeps nothing. */
+export const unkept: KeepFigures = (_what, size) => createFigures(size);
+
 /** A date of a run with what is held on it. */
 export interface HeldOn {
   /** Position in the dates of the run. */

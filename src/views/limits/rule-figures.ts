@@ -1,7 +1,7 @@
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { isWithin, measuredOn, type BreachCause, type MeasuredDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULES, type LimitRuleName } from '#domain/compliance/rules.js';
-import { createFigures, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
+import { unkept, type DatedFigures, type KeepFigures } from '../exposures/dated-figures.js';
 import { watchedDates, type Watched } from './watched-dates.js';
 
 /** Figures of a rule on the dates of a run. */
@@ -44,7 +44,7 @@ export function measuredRules(
   return all.map((figures) => datesOf(figures, span.to));
 }
 
-function figuresOf(dates: number, rule: LimitRuleName, { by, keep = fresh }: RuleSpan): RuleFigures {
+function figuresOf(dates: number, rule: LimitRuleName, { by, keep = unkept }: RuleSpan): RuleFigures {
   const { rows } = LIMIT_RULES[rule];
   return {
     rule,
@@ -52,8 +52,6 @@ function figuresOf(dates: number, rule: LimitRuleName, { by, keep = fresh }: Rul
     distances: keep(['distance to limits', rule, by], { width: 2, dates }),
   };
 }
-
-const fresh: KeepFigures = (_what, size) => createFigures(size);
 
 function isLacking({ values, distances }: RuleFigures, { from, to, withDistances }: RuleSpan): boolean {
   return (

@@ -47,7 +47,19 @@ const OBJECTIVES = OBJECTIVE_CLASSES.map(({ type }) =>
 /** Drawdowns take ten times as long as any other objective: they meet every third row, and no cones; in the soak every row. */
 const DRAWDOWNS = 'min_cdar';
 
-const problemOf = (objective: { type: string }, rows: readonly object[], costs?: { bps: number; impact: number }) =>
+/** Limits on a quadratic measure are cones. */
+const CONES = new Set(['Volatility', 'TrackingError', 'EffectiveNumber']);
+
+interface Costs {
+  readonly bps: number;
+  readonly impact: number;
+}
+
+/** Costs of a case: the least losses within a cone take curved ones in the soak alone, where each is seconds of search. */
+const costsOf = (objective: { type: string }, row: string, costs: Costs): Costs =>
+  objective.type === 'min_cvar' && CONES.has(row) && !IS_SOAK ? { ...costs, impact: 0 } : costs;
+
+const problemOf = (objective: { type: string }, rows: readonly object[], costs?: Costs) =>
   smallProblem({
     names: NAMES,
     seed: 21,
@@ -62,11 +74,15 @@ test('the list has every convex class', () => {
 });
 
 describe('a convex row holds with every objective, at an optimum that nothing feasible is better than', () => {
-  const all = Object.entries(ROWS).map(([type, params], i) => ({ type, params, hasDrawdowns: IS_SOAK || i % 3 === 0 }));
+  const all = Object.entries(ROWS).map(([type, params], i) => ({
+    type,
+    params,
+    hasDrawdowns: IS_SOAK || (i % 3 === 0 && !CONES.has(type)),
+  }));
   test.each(all)('$type', ({ type, params, hasDrawdowns }) => {
     const rows = [{ type, params }];
     const answers = OBJECTIVES.filter((entry) => hasDrawdowns || entry.type !== DRAWDOWNS).map((objective) => {
-      const problem = problemOf(objective, rows, { bps: 5, impact: 0.005 });
+      const problem = problemOf(objective, rows, costsOf(objective, type, { bps: 5, impact: 0.005 }));
       const solution = solveConvex(solvers.solver, problem);
       expect(solution, objective.type).toBeDefined();
       return { problem, solution: solution! };
@@ -104,8 +120,6 @@ describe('a shadow price is the change of the objective, in its own terms', () =
     ['WeightedAverage', { field: 'X', upper: 30 }, 'upper'],
   ];
 
-  /** Limits on a quadratic measure are cones. */
-  const CONES = new Set(['Volatility', 'TrackingError', 'EffectiveNumber']);
   const costly = { bps: 10, impact: 0.01 };
 
   test.each(cases)('%s %j', (type, params, parameter) => {
@@ -119,7 +133,7 @@ describe('a shadow price is the change of the objective, in its own terms', () =
       for (const costs of IS_SOAK || type === 'Volatility'
         ? [undefined, costly]
         : [(first + i) % 2 === 0 ? undefined : costly]) {
-        const problem = problemOf(objective, [{ type, params }], costs);
+        const problem = problemOf(objective, [{ type, params }], costs && costsOf(objective, type, costs));
         const solution = solveConvex(solvers.solver, problem)!;
         const side = parameter === 'minimum' ? 'lower' : 'upper';
         const own = rowSides(problem, solution).filter(

@@ -93,7 +93,10 @@ export const ERRORS = {
   UNIVERSE_REQUIRED: { status: 422, help: 'Neither identifiers nor an index were given.' },
   EXPIRY_NOT_AFTER_AS_OF: { status: 422, help: 'The expiry is not after the valuation date.' },
   EXPIRY_ORDER: { status: 422, help: 'The back expiry is not after the front expiry.' },
-  RATE_OUT_OF_RANGE: { status: 422, help: 'A rate is larger than 1 in magnitude: probably percent.' },
+  RATE_OUT_OF_RANGE: {
+    status: 422,
+    help: 'A rate is larger than 1 in magnitude (probably percent), or a series used as one has a value beyond 100 percent.',
+  },
   INDEX_REQUIRED: { status: 422, help: 'Blocks of a template that name no index need one.' },
   TEMPLATE_BUILT_IN: { status: 422, help: 'A built-in template cannot be changed or deleted.' },
   VARIANT_NOT_AVAILABLE: {

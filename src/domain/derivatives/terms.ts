@@ -1,5 +1,6 @@
 import type { Day } from '../days.js';
 import { formatDay } from '../days.js';
+import { RATE_MAX } from '../market/interest-rates.js';
 import { Refusal } from '../refusal.js';
 
 /** Continuously compounded annual rates, as fractions. */
@@ -13,9 +14,6 @@ export interface Rates {
 export const DAYS_PER_YEAR = 365;
 /** Days of a year under ACT/360, for the financing of swaps. */
 export const MONEY_MARKET_DAYS = 360;
-
-/** A rate beyond 100 % is refused: it was probably meant in percent. */
-const RATE_MAX = 1;
 
 /** @throws Refusal RATE_OUT_OF_RANGE naming the first rate beyond 1 in magnitude. */
 export function assertRates(rates: Readonly<Record<string, number>>): void {

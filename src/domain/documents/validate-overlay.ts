@@ -2,6 +2,7 @@ import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js
 import type { Finding } from '../findings.js';
 import type { MarketData } from '../market/market-data.js';
 import { isRateHeld, pairOf } from '../market/exchange-rates.js';
+import { beyondRates, rateBeyond } from '../market/interest-rates.js';
 import { refuseWithFindings } from '../refusal.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
@@ -151,7 +152,7 @@ export function assertDecides(document: IndexDocument): void {
   throw refuseWithFindings('request', [error('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id })]);
 }
 
-/** Series that a market lacks for an overlay. */
+/** Series that a market lacks for an overlay, and those whose values cannot be rates: what a run needs of them it refuses. */
 export function overlayOnMarket(
   { overlay }: OverlayDocument,
   { series }: MarketData,
@@ -159,19 +160,15 @@ export function overlayOnMarket(
 ): Finding[] {
   return overlayTypeOf(overlay)
     .series(overlay)
-    .flatMap(({ path, series: id }): Finding[] =>
-      series?.has(id) === true
-        ? []
-        : [
-            {
-              severity,
-              code: 'UNKNOWN_IDENTIFIER',
-              path: `overlay.${path}`,
-              message: `The store has no series ${id}.`,
-              value: id,
-            },
-          ],
-    );
+    .flatMap(({ path: member, series: id }): Finding[] => {
+      const path = `overlay.${member}`;
+      const held = series?.get(id);
+      if (held === undefined)
+        return [{ severity, code: 'UNKNOWN_IDENTIFIER', path, message: `The store has no series ${id}.`, value: id }];
+      const beyond = severity === 'error' ? undefined : rateBeyond(held);
+      if (beyond === undefined) return [];
+      return [{ severity, code: 'OUT_OF_RANGE', path, message: beyondRates(beyond), value: beyond.value }];
+    });
 }
 
 /** The exchange rate that a market lacks for a conversion. */

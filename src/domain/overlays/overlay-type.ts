@@ -15,7 +15,7 @@ export interface OverlayContext {
   readonly days: Int32Array;
   readonly baseValue: number;
   readonly sources: readonly OverlaySource[];
-  /** A rate of interest as it was last known at each close, fraction a year, [T]. @throws Refusal NO_DATA_AT_DATE */
+  /** A rate of interest as it was last known at each close, fraction a year, [T]. @throws Refusal NO_DATA_AT_DATE, RATE_OUT_OF_RANGE */
   rate(series: string): Float64Array;
   /** Price of a currency, of that beneath if none is named, in that of the overlay, [T]. @throws Refusal FX_MISSING */
   exchange(of?: string): Float64Array;

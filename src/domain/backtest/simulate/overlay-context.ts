@@ -1,5 +1,6 @@
 import { civilOf, dayFrom, formatDay } from '../../days.js';
 import { exchangeRates, majorUnit, pairOf, rateNotAboveZero, rateSeries } from '../../market/exchange-rates.js';
+import { ratesOfSeries } from '../../market/interest-rates.js';
 import { carriedCloses } from '../../market/series.js';
 import type { OverlayContext } from '../../overlays/overlay-type.js';
 import { Refusal } from '../../refusal.js';
@@ -41,7 +42,7 @@ export function overlayContext(
       const at = known.findIndex((value) => Number.isNaN(value));
       if (at >= 0)
         throw missing(`The series ${id} has no value on or before ${dateOf(at)}, which the overlay needs.`, id);
-      return known.map((value) => value / 100);
+      return ratesOfSeries(series, known, days);
     },
     exchange(of = currency) {
       const rates = rateSeries(sm, of, document.currency)?.slice(first, to + 1);

@@ -82,10 +82,11 @@ export const ActionsView = z
             divisor_before: figure('Divisor of the index; null of a strategy.'),
             divisor_after: figure('The same behind it and all else of its session; null where it cannot be told yet.'),
             proceeds: figure(
-              'Of a coming one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; else null.',
+              'Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null.',
             ),
             received: ReceivedShares.nullable().meta({
-              description: 'Of a coming one after which the name is another: the shares of that one; else null.',
+              description:
+                'Of one after which the name is another: the shares of that one, of a past one as the run took them; else null.',
             }),
           })
           .meta({ id: 'IndexAction' }),

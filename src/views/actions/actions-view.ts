@@ -14,6 +14,7 @@ import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { ACTION_KINDS, type CorporateAction } from '#domain/market/market-data.js';
+import { growthTerms } from '#domain/market/growth-terms.js';
 import type { ExchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { firstAtLeast } from '#domain/search.js';
@@ -21,6 +22,7 @@ import { csvTable } from '../csv-table.js';
 import { levelsOf } from '../dividends/dividend-points-view.js';
 import { divisors, freeTrades } from '../exports/tables/events.js';
 import type { HeldName } from './pro-forma-rows.js';
+import { takenOutcome } from './taken-outcome.js';
 
 /** Most actions that are listed: the latest. */
 const LISTED_MAX = 10_000;
@@ -110,7 +112,7 @@ function silentExits(columns: RunColumns, days: Int32Array, { sm, rates, from, t
         shares_after: 0,
         divisor_before: divisor?.[at - 1] ?? null,
         divisor_after: divisor?.[at] ?? null,
-        proceeds: null,
+        proceeds: sm.carriedClose(session, column),
         received: null,
       },
     ];
@@ -153,6 +155,8 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
   const places = new Map(names.map((name, place) => [name, place]));
   const divisor = hasOwn || runId === indexId ? divisors(columns, days) : null;
   const { weightAt, sharesAt } = heldOn(columns, days, { sm, rates });
+  const level = levelsOf(columns);
+  const terms = { sm, rates, treatment, growth: growthTerms(treatment, columns.header.currency, variant) };
   /** Worth of a share of one name in shares of another, of shares as they are on the ex-date. */
   const worthIn =
     ({ identifier: own, exDay }: CorporateAction, t: number): WorthOf =>
@@ -184,8 +188,7 @@ function rowMaker(columns: RunColumns, days: Int32Array, { sm, rates, offers }: 
           weight: weightAt(at, place!),
           shares: sharesAt(at, column, weightAt(at, place!)),
           divisor: divisor?.[at] ?? null,
-          proceeds: null,
-          received: null,
+          ...takenOutcome(terms, action, { session: sm.sessionAt(days[at]!), column, shares, level: level[at]! }),
         };
     const offer = offers.get(action);
     const choices = offer === undefined ? ownChoices(action, held) : offerChoices(offer, held, worth);

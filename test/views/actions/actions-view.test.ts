@@ -108,6 +108,54 @@ test.each([
     expect(action.divisor_after).toBeCloseTo(behind.shown.at(-1)!.divisor_after!, 9);
 });
 
+test.each([
+  ['an acquisition for 60', { type: 'ACQUISITION', value: 60 }, {}, 60],
+  ['an acquisition without a price', { type: 'ACQUISITION', value: 0 }, {}, 48],
+  ['a delisting written off', { type: 'DELISTING', value: 0 }, { delisting: 'zero' }, 0],
+  [
+    'a delisting for 3 that is taken at the last price',
+    { type: 'DELISTING', value: 3 },
+    { delisting: 'last_price' },
+    48,
+  ],
+] as const)('%s that is past has the proceeds that the run took', (_, action, treatment, proceeds) => {
+  const shown = shownUntil(3, action, { after: 48, treatment });
+  expect([shown.state, shown.proceeds, shown.received]).toEqual(['effective', proceeds, null]);
+  // What was held of A is in B behind it, both levels told by the shares: 1 share of A of the 100 at the base, and B.
+  const a = (100 * 0.5) / 50;
+  expect(shown.shares_before).toBeCloseTo(a, 12);
+});
+
+test('a merger that is past has the shares that the run took, and their weight, split and dividend of the day within', () => {
+  const close = { A: [50, 50, 12], B: [100, 100, 100], C: [20, 20, 25] };
+  const ex = DATES[2]!;
+  const { shown, held } = wholeIndexUntil(3, close, [
+    { name: 'A', ex, type: 'SPLIT', value: 4 },
+    { name: 'A', ex, type: 'MERGER', value: 0.5, related: 'C' },
+  ]);
+  const merger = shown.find(({ type }) => type === 'MERGER')!;
+  // A third of 100 each: 2/3 shares of A, four times as many by the split, half as many of C again, at 25.
+  const value = (100 / 3 / 50) * 4 * 0.5 * 25;
+  const others = 100 / 3 + ((100 / 3) * 25) / 20;
+  expect(merger.proceeds).toBe(null);
+  expect(merger.received).toMatchObject({ identifier: 'C', ratio: 2 });
+  expect(merger.received!.weight).toBeCloseTo(value / (value + others), 12);
+  const c = held.find(({ identifier }) => identifier === 'C')!;
+  expect(c.weight).toBeCloseTo((value + ((100 / 3) * 25) / 20) / (value + others), 12);
+});
+
+test('of an offer of cash or shares that is past only the side that the run took says what it was', () => {
+  const close = { A: [50, 50, 50], B: [100, 100, 100], C: [20, 20, 20] };
+  const ex = DATES[2]!;
+  const { shown } = wholeIndexUntil(3, close, [
+    { name: 'A', ex, type: 'ACQUISITION', value: 55 },
+    { name: 'A', ex, type: 'MERGER', value: 2.5, related: 'C' },
+  ]);
+  const by = Object.fromEntries(shown.map((row) => [row.type, row]));
+  expect([by['ACQUISITION']!.proceeds, by['ACQUISITION']!.received]).toEqual([null, null]);
+  expect(by['MERGER']!.received).toMatchObject({ identifier: 'C', ratio: 2.5 });
+});
+
 test('of rights that await a decision the choice that funds itself is what levels take, taking up costs the subscription', () => {
   const { awaits_decision, choices, shares_before, shares_after, weight_after } = shownUntil(
     2,

@@ -1,0 +1,40 @@
+import { eventsOn, type EventTerms } from '#domain/backtest/simulate/book-events.js';
+import type { Received } from '#domain/corporate-actions/pro-forma.js';
+import type { CorporateAction } from '#domain/market/market-data.js';
+import { effectOn, effectTable } from '#domain/market/session-effects.js';
+
+/** A holding before a session on which something happened to it. */
+export interface HeldBefore {
+  readonly session: number;
+  readonly column: number;
+  /** Index shares at the close before. */
+  readonly shares: number;
+  /** Level at the close of the session. */
+  readonly level: number;
+}
+
+/** What a name that ended brought. */
+export interface Outcome {
+  /** For one share held before, in the currency of the name; null of one that stays or turned into another. */
+  readonly proceeds: number | null;
+  readonly received: Received | null;
+}
+
+const NOTHING: Outcome = { proceeds: null, received: null };
+
+/** What a run took for a name that an action ended: of an offer only the side that it took says something. */
+export function takenOutcome(terms: EventTerms, action: CorporateAction, held: HeldBefore): Outcome {
+  const { sm, rates } = terms;
+  const { session, column, shares, level } = held;
+  const events = eventsOn(terms, session);
+  const exit = events?.exits.get(column);
+  if (exit === undefined || exit.action !== action) return NOTHING;
+  const effect = effectOn(effectTable(sm, terms.growth), session, column);
+  const split = effect?.ratio ?? 1;
+  const each = exit.proceeds ?? sm.carriedClose(session, column);
+  const into = events!.conversions.get(column);
+  if (into === undefined) return { proceeds: each * split, received: null };
+  const rate = rates.isNative(column) ? 1 : rates.rateAt(session, column);
+  const weight = (shares * split * (each + (effect?.cash ?? 0)) * rate) / level;
+  return { proceeds: null, received: { identifier: sm.identifiers[into]!, ratio: action.value * split, weight } };
+}

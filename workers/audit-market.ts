@@ -20,7 +20,11 @@ export const repairMarket: Task<'repair-market'> = async (
 ) => {
   const content = applyRepairs(openedMarket(market), repairs);
   const files = await writeMarket(folder, content, (fraction) => control.report(0.8 * fraction, 'writing'));
-  const warnings = doubtsOf(content, { codes: calendars, open: openedCalendars }, createProblems());
+  const warnings = doubtsOf(
+    content,
+    { adjustment: market.adjustment, calendars: { codes: calendars, open: openedCalendars } },
+    createProblems(),
+  );
   const hash = await contentHash(content);
   return {
     handle: shareMarket({

@@ -9,6 +9,9 @@ import { CurrencyCode, Id } from '../shape.js';
 export const DATASET_KINDS = ['folder', 'database', 'imported', 'synthetic'] as const;
 export type DatasetKind = (typeof DATASET_KINDS)[number];
 
+/** Whether the files of a store are the service's own. */
+export const isManaged = (kind: DatasetKind): boolean => kind === 'imported' || kind === 'synthetic';
+
 export const Adjustment = z
   .enum(['none', 'splits', 'total'])
   .meta({ description: 'Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.' });

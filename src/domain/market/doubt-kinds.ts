@@ -7,6 +7,8 @@ export const DOUBT_KINDS = [
   'stale_tail',
   'volume_without_trade',
   'exchange_rate',
+  'unknown_currency',
+  'action_terms',
   'dividend_size',
   'dividend_duplicate',
   'dividend_not_adjusted',

@@ -13,6 +13,13 @@ const MINOR_UNITS: Readonly<Record<string, { readonly major: string; readonly sc
   ILA: { major: 'ILS', scale: 0.01 },
 };
 
+const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
+
+/** Whether a code is one of ISO 4217, past ones included, or a minor unit that prices are quoted in. */
+export function isCurrency(code: string): boolean {
+  return CURRENCIES.has(code) || Object.hasOwn(MINOR_UNITS, code);
+}
+
 /** Exchange rates of every name of a market into one currency, by the currency its prices are quoted in on the day. */
 export interface ExchangeRates {
   readonly currency: string;

@@ -6,6 +6,7 @@ import { doubtfulBars } from './doubtful-bars.js';
 import { doubtfulDividends } from './doubtful-dividends.js';
 import { doubtfulPrices } from './doubtful-prices.js';
 import { doubtfulRates } from './doubtful-rates.js';
+import { doubtfulTerms } from './doubtful-terms.js';
 import { changesContent } from './apply-repairs.js';
 import { marketLevel } from './market-level.js';
 import { nameHistories } from './name-history.js';
@@ -46,7 +47,7 @@ export function auditMarket(
     if (adjustment !== 'total') doubts.push(...doubtfulDividends(history, content));
     if (history.position % 32 === 0) onProgress(history.position / content.identifiers.length);
   }
-  doubts.push(...doubtfulRates(content));
+  doubts.push(...doubtfulRates(content), ...doubtfulTerms(content, adjustment));
   const strongest =
     doubts.length <= DOUBTS_MAX ? doubts : doubts.toSorted((a, b) => b.confidence - a.confidence).slice(0, DOUBTS_MAX);
   const offered = strongest.map((doubt) =>

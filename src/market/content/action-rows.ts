@@ -15,7 +15,10 @@ const STATUSES = ['announced', 'paid', 'cancelled'];
 /** Structural actions whose value is a ratio of shares and must be given. */
 const SHARE_RATIOS: ReadonlySet<string> = new Set(['RIGHTS_ISSUE', 'SPIN_OFF', 'MERGER']);
 
-export function createActionRows(problems: Problems): TableRows<readonly CorporateAction[]> {
+/**
+ * @param isOwn whether the service wrote the rows itself: what an earlier version of it accepted is doubted, not refused
+ */
+export function createActionRows(problems: Problems, isOwn = false): TableRows<readonly CorporateAction[]> {
   const actions: CorporateAction[] = [];
   const seen = new Set<string>();
   let rows = 0;
@@ -61,6 +64,8 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
         textIn(cells[relatedAt.column]) === null
           ? null
           : identifierIn(cells[relatedAt.column], relatedAt.path, problems);
+      const isApplicable =
+        isOwn || leadsElsewhere({ identifier, type, exDay, value, related }, relatedAt.path, problems);
       const subscriptionPrice = subscriptionIn(cells[subscriptionAt.column], subscriptionAt.path, problems);
       if (
         identifier === undefined ||
@@ -68,7 +73,8 @@ export function createActionRows(problems: Problems): TableRows<readonly Corpora
         exDay === undefined ||
         value === undefined ||
         status === undefined ||
-        related === undefined
+        related === undefined ||
+        !isApplicable
       )
         return;
       const key = JSON.stringify([identifier, type, exDay, value, status, related]);
@@ -122,6 +128,20 @@ export function compareActions(a: CorporateAction, b: CorporateAction): number {
     compareText(a.status ?? '', b.status ?? '') ||
     compareText(a.related ?? '', b.related ?? '')
   );
+}
+
+type Merged = { readonly [K in 'identifier' | 'type' | 'exDay' | 'value' | 'related']: CorporateAction[K] | undefined };
+
+/** Whether shares can turn into those of another name where they are to: a merger gives shares of one. */
+function leadsElsewhere({ identifier, type, exDay, value, related }: Merged, path: Path, problems: Problems): boolean {
+  if (type !== 'MERGER' || related === undefined || (related !== null && related !== identifier)) return true;
+  const when = exDay === undefined ? '' : ` on ${formatDay(exDay)}`;
+  problems.error({
+    code: related === null ? 'REQUIRED' : 'NOT_IN_CHOICES',
+    path: path(),
+    message: `The MERGER of ${identifier}${when} gives ${value} shares for one and ${related === null ? 'names no related identifier' : 'names itself as related'}; the name that the shares are of is needed. One that is paid in cash is an ACQUISITION.`,
+  });
+  return false;
 }
 
 function exDayIn(cell: Cell | undefined, path: Path, problems: Problems): Day | undefined {

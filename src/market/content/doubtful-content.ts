@@ -1,24 +1,40 @@
 import type { Calendars } from '#domain/calendars/calendar.js';
+import { formatDay } from '#domain/days.js';
 import { orderFindings, type Finding } from '#domain/findings.js';
+import type { Adjustment } from '#domain/market/market-data.js';
+import { actionDoubts } from './doubtful-actions.js';
 import type { MarketContent } from './market-content.js';
 import { warnOfMarket } from './market-warnings.js';
 import { partialDates } from './partial-dates.js';
 import type { Problems } from './problems.js';
 import { warnOfSessions } from './session-warnings.js';
+import { unknownCurrencies } from './unknown-currencies.js';
+
+/** What a market is judged by besides its values. */
+export interface DoubtTerms {
+  /** Price basis of CLOSE. */
+  readonly adjustment: Adjustment;
+  readonly calendars: {
+    /** Of those of the stored indices. */
+    readonly codes: readonly string[];
+    /** Opens the calendars of the service. */
+    readonly open: () => Calendars;
+  };
+}
 
 /**
  * What is doubtful in a whole market, with the problems that were met before: every check of a store that is read,
  * refreshed or repaired. Partial dates are listed however many other warnings there are.
- * @param calendars codes of those of the stored indices, and what opens the calendars of the service
  * @returns findings in served order
  * @cost a few passes over CLOSE
  */
-export function doubtsOf(
-  content: MarketContent,
-  calendars: { readonly codes: readonly string[]; readonly open: () => Calendars },
-  problems: Problems,
-): Finding[] {
+export function doubtsOf(content: MarketContent, terms: DoubtTerms, problems: Problems): Finding[] {
+  const { adjustment, calendars } = terms;
   warnOfMarket(content, problems);
+  for (const { code, message, action } of actionDoubts(content, adjustment))
+    problems.warning({ code, path: `corporate_actions[${action.identifier} ${formatDay(action.exDay)}]`, message });
+  for (const { identifier, table, currency, message } of unknownCurrencies(content))
+    problems.warning({ code: 'UNKNOWN_CURRENCY', path: `${table}[${identifier}].CURRENCY`, message, value: currency });
   warnOfSessions(content, calendars, problems);
   return orderFindings([...partialDates(content, calendars), ...problems.findings()]);
 }

@@ -5,7 +5,7 @@ import type { MarketContent } from './market-content.js';
 import type { Problems } from './problems.js';
 
 /** A growth further from 1 than this, with no action to explain it, is doubtful. */
-const JUMP_MAX = 0.5;
+export const JUMP_MAX = 0.5;
 
 /**
  * Growth within these bounds is no jump, however it is rounded: a product decides most bars, which is cheaper than a

@@ -1,4 +1,5 @@
 import { formatDay } from '#domain/days.js';
+import { isCurrency } from '#domain/market/exchange-rates.js';
 import type { SeriesTable } from '#domain/market/series.js';
 
 /** An exchange rate that cannot be one. */
@@ -10,13 +11,10 @@ export interface RateNotAboveZero {
   readonly count: number;
 }
 
-const CURRENCIES: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'));
-
 /** Series that are called as a pair of currencies is and have values of 0 or less. @cost O(values) */
 export function ratesNotAboveZero(series: SeriesTable): RateNotAboveZero[] {
   return [...series.values()].flatMap(({ identifier, days, closes }) => {
-    const isPair =
-      identifier.length === 6 && CURRENCIES.has(identifier.slice(0, 3)) && CURRENCIES.has(identifier.slice(3));
+    const isPair = identifier.length === 6 && isCurrency(identifier.slice(0, 3)) && isCurrency(identifier.slice(3));
     const at = isPair ? closes.findIndex((close) => close <= 0) : -1;
     if (at < 0) return [];
     const first = { date: formatDay(days[at]!), value: closes[at]! };

@@ -42,9 +42,10 @@ export async function importTable(
     isPart: held !== null,
     terms,
   });
-  const where = { folder, isServed: load, derived: read?.derived ?? null };
+  const { adjustment } = terms;
+  const where = { folder, isServed: load, adjustment, derived: read?.derived ?? null };
   if (read === undefined || held === null) return read && { ...withKeptRows(read, terms.mapping), ...where };
-  const before = await readSource(held, problems, () => {});
+  const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
   return merged && { ...appended(merged, read.rows), ...where };
 }

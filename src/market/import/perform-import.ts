@@ -1,5 +1,6 @@
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import { ImportBody, type ImportHeader } from '#domain/documents/import-request.js';
+import type { Adjustment } from '#domain/market/market-data.js';
 import { parseJson } from '#domain/parse-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import { checkShape } from '#domain/shape.js';
@@ -21,6 +22,7 @@ export interface Imported {
   /** Of the request, where it was appended. */
   readonly rowsRead?: SourceRead['rows'];
   readonly derived: DerivedActions | null;
+  readonly adjustment: Adjustment;
   /** Folder to write the content to. */
   readonly folder: string;
   readonly isServed: boolean;
@@ -54,10 +56,12 @@ export async function performImport(
   if (overflows && problems.errors === 0)
     throw new Refusal('MALFORMED_REQUEST', 'A number of the body is larger than a double can hold.');
   if (held !== null) refuseAppendedAdjustment(header, problems);
-  if (read === undefined || held === null) return read && { ...withKeptRows(read, header.mapping), folder, isServed };
-  const before = await readSource(held, problems, () => {});
+  const { adjustment } = header;
+  if (read === undefined || held === null)
+    return read && { ...withKeptRows(read, header.mapping), adjustment, folder, isServed };
+  const before = await readSource(held, problems, () => {}, { isOwn: true });
   const merged = before && mergeContents(before.content, read.content, problems);
-  return merged && { ...read, ...appended(merged, read.rows), folder, isServed };
+  return merged && { ...read, ...appended(merged, read.rows), adjustment, folder, isServed };
 }
 
 /** What a store holds with what was appended to it. */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
+import type { Adjustment } from '#domain/market/market-data.js';
 import { Refusal } from '#domain/refusal.js';
 import type { ImportAnswer, MarketTaskReport, MarketTaskRequest } from './market-tasks.js';
 import type { FreeProcess } from './process-pool.js';
@@ -8,6 +9,7 @@ import type { TableKind } from '../content/table-kinds.js';
 import { digestContent, rowsOf } from '../content/content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
 import type { MarketContent } from '../content/market-content.js';
+import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
 import type { FileDigest } from '../sources/digest-file.js';
 import { readSource } from '../sources/read-source.js';
@@ -99,11 +101,12 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
         });
   // A part of a market would be doubted for what the whole of it holds.
   const isWhole = !('isPart' in request.input && request.input.isPart === true);
+  const calendars = { codes: request.options.calendars, open: openCalendars };
   const check = async () => {
     const digested = await digestContent(content, { made: growing.made() });
     onProgress(0.95, 'checking');
     const warnings = isWhole
-      ? doubtsOf(content, { codes: request.options.calendars, open: openCalendars }, problems)
+      ? doubtsOf(content, { adjustment: made.adjustment, calendars }, problems)
       : problems.findings();
     return { ...digested, warnings };
   };
@@ -128,6 +131,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
 /** A content, and the files it came from or is written to. */
 interface Made {
   readonly content: MarketContent;
+  readonly adjustment: Adjustment;
   readonly rows: SourceRead['rows'];
   readonly rowsRead?: SourceRead['rows'];
   readonly unchangedTables?: readonly TableKind[];
@@ -155,7 +159,7 @@ async function perform(
         ...input,
         follower,
       });
-      return read && { ...withKeptRows(read, input.terms?.mapping), files: async () => read.files };
+      return read && { ...madeOf(read, input.terms), files: async () => read.files };
     }
     case 'readDatabase': {
       const { readDatabase } = await import('../sources/databases/read-database.js');
@@ -166,7 +170,7 @@ async function perform(
         (fraction, message) => onProgress(0.9 * fraction, message),
         { ...input, follower },
       );
-      return read && { ...withKeptRows(read, input.terms?.mapping), files: async () => read.files };
+      return read && { ...madeOf(read, input.terms), files: async () => read.files };
     }
     case 'importBody': {
       const { performImport } = await import('../import/perform-import.js');
@@ -181,9 +185,14 @@ async function perform(
     case 'generate': {
       const { generateMarket } = await import('../synthetic/generate-market.js');
       const content = generateMarket(input.spec, (fraction) => onProgress(0.6 * fraction, 'drawing prices'));
-      return { content, rows: rowsOf(content), files: written(input.folder, content) };
+      return { content, adjustment: 'none', rows: rowsOf(content), files: written(input.folder, content) };
     }
   }
+}
+
+/** What was read, on its terms. */
+function madeOf(read: SourceRead, { mapping, adjustment }: MarketTerms = PLAIN_TERMS): Omit<Made, 'files'> {
+  return { ...withKeptRows(read, mapping), adjustment };
 }
 
 function onProgress(fraction: number, message: string): void {

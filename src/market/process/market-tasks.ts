@@ -24,6 +24,7 @@ export interface MarketTasks {
   readFiles: {
     readonly files: TableFiles;
     readonly isPart?: boolean;
+    readonly isOwn?: boolean;
     readonly known?: KnownTables;
     readonly terms?: MarketTerms;
   };

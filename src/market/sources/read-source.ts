@@ -32,7 +32,7 @@ export async function readSource(
   files: TableFiles,
   problems: Problems,
   onProgress: Progress,
-  { isPart = false, known = {}, follower, terms = PLAIN_TERMS }: ReadOptions = {},
+  { isPart = false, isOwn = false, known = {}, follower, terms = PLAIN_TERMS }: ReadOptions = {},
 ): Promise<SourceRead | undefined> {
   const all = TABLE_KINDS.flatMap((tableKind) => files[tableKind]);
   for (const { label, path } of all) problems.nameFile(label, fileName(label, path));
@@ -53,7 +53,7 @@ export async function readSource(
     );
     onProgress(0.8, 'reading tables');
     const reference = await readTable('reference', files.reference, createReferenceRows(problems), reading);
-    const actions = await readTable('corporate_actions', files.corporate_actions, createActionRows(problems), reading);
+    const actions = await readActions(files, reading, isOwn);
     const universes = await readTable('universes', files.universes, createUniverseRows(problems), reading);
     const series = await readTable('series', files.series, createSeriesRows(problems), reading);
     for (const { label } of await changedFiles(files))
@@ -155,6 +155,10 @@ async function readMarket(
 interface FoundMarket {
   readonly market: MarketRead | undefined;
   readonly identifiers: readonly string[];
+}
+
+function readActions(files: TableFiles, reading: Reading, isOwn: boolean) {
+  return readTable('corporate_actions', files.corporate_actions, createActionRows(reading.problems, isOwn), reading);
 }
 
 async function readTable<T extends ReferenceTable | readonly CorporateAction[] | readonly Membership[] | SeriesTable>(

@@ -24,6 +24,8 @@ export interface ReadOptions {
   readonly terms?: MarketTerms;
   /** The files are some of a source's: they may hold no bar. */
   readonly isPart?: boolean;
+  /** The service wrote the files itself. */
+  readonly isOwn?: boolean;
   /** Tables that need not be read when their files have these digests. */
   readonly known?: KnownTables;
   /** Receives days of the market that are complete before all of it is, where the order of reading permits. */

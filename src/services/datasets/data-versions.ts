@@ -5,7 +5,7 @@ import {
   type DataHistoryDocument,
   type DataSource,
 } from '#domain/documents/data-version-document.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { isManaged, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Day } from '#domain/days.js';
 import { momentOf } from '#domain/moment.js';
 import { Refusal } from '#domain/refusal.js';
@@ -320,9 +320,6 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
     close: pending.close,
   };
 }
-
-/** Whether the files of a store are the service's own. */
-const isManaged = (kind: DatasetDocument['kind']): boolean => kind === 'imported' || kind === 'synthetic';
 
 /** Day at whose end, in UTC, a content was known. */
 function dayKnown({ known_at: knownAt }: DataVersionDocument): Day {

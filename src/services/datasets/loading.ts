@@ -1,11 +1,10 @@
 import { formatDay, type Day } from '#domain/days.js';
-import type { DatasetDocument } from '#domain/documents/dataset-document.js';
+import { isManaged, TABLE_KINDS, type DatasetDocument } from '#domain/documents/dataset-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { refuseWithFindings, type Refusal } from '#domain/refusal.js';
 import type { DatabasePlaces } from '#market/sources/databases/database-place.js';
 import type { TableKind } from '#market/content/table-kinds.js';
-import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { folderFiles, type TableFiles } from '#market/sources/folder.js';
 import { knownByBytes, knownFiles, unreadFiles, type KnownFile } from '#market/sources/known-files.js';
 import type { Locations } from '#market/sources/locations.js';
@@ -106,7 +105,7 @@ export function createDatasetLoading({
     input: MarketTasks['readFiles'],
     options: MarketTaskOptions,
   ): Promise<MarketTaskResult> {
-    const result = await runMarketTask('readFiles', input, options);
+    const result = await runMarketTask('readFiles', { ...input, isOwn: isManaged(source.kind) }, options);
     if (result.kind === 'refused') return result;
     const problems = createProblems();
     const now = await listedFiles(source, problems);

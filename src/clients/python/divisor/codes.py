@@ -228,7 +228,7 @@ class ExpiryOrder(DivisorError):
 
 
 class RateOutOfRange(DivisorError):
-    """A rate is larger than 1 in magnitude: probably percent."""
+    """A rate is larger than 1 in magnitude (probably percent), or a series used as one has a value beyond 100 percent."""
 
 
 class IndexRequired(DivisorError):

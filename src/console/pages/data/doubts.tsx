@@ -156,6 +156,8 @@ const KINDS: Readonly<Record<DataDoubt['kind'], string>> = {
   stale_tail: 'Stale tail',
   volume_without_trade: 'Volume without a price',
   exchange_rate: 'Exchange rate of 0 or less',
+  unknown_currency: 'Unknown currency',
+  action_terms: 'Terms of a corporate action',
   dividend_size: 'Size of a dividend',
   dividend_duplicate: 'Dividend twice',
   dividend_not_adjusted: 'Dividend not in the prices',

@@ -1,0 +1,25 @@
+import { formatDay } from '#domain/days.js';
+import { ACTION_KINDS, type Adjustment } from '#domain/market/market-data.js';
+import { actionDoubts } from '../content/doubtful-actions.js';
+import type { MarketContent } from '../content/market-content.js';
+import { unknownCurrencies } from '../content/unknown-currencies.js';
+import type { Doubt } from './doubt.js';
+
+/** Terms of corporate actions that can hardly be, and currencies that nobody knows: only their source can say what is right. */
+export function doubtfulTerms(content: MarketContent, adjustment: Adjustment): Doubt[] {
+  const actions = actionDoubts(content, adjustment)
+    // Sizes of dividends are doubted by the moves of their days.
+    .filter(({ code, action: { type } }) => code !== 'ACTION_SIZE' || ACTION_KINDS[type] !== 'cash')
+    .map(({ action: { identifier, type, exDay, value }, code, message, evidence }): Doubt => {
+      const date = formatDay(exDay);
+      const id = `action_terms ${identifier} ${date} ${type} ${value} ${code}`;
+      return { id, kind: 'action_terms', identifier, date, confidence: 0.9, message, evidence, repair: null };
+    });
+  const currencies = unknownCurrencies(content).map(({ identifier, table, currency, from, message }): Doubt => {
+    const date = from ?? formatDay(content.dates[0]!);
+    const id = `unknown_currency ${table} ${identifier} ${date}`;
+    const evidence = { currency };
+    return { id, kind: 'unknown_currency', identifier, date, confidence: 0.9, message, evidence, repair: null };
+  });
+  return [...actions, ...currencies];
+}

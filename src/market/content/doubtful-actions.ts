@@ -1,0 +1,174 @@
+import { formatDay, type Day } from '#domain/days.js';
+import type { FindingCode } from '#domain/findings.js';
+import { ACTION_KINDS, referenceAt, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
+import { firstAtLeast } from '#domain/search.js';
+import type { MarketContent } from './market-content.js';
+import { GAP_SESSIONS_MAX, JUMP_MAX } from './market-warnings.js';
+
+/** What an action says that can hardly be. */
+export interface ActionDoubt {
+  readonly action: CorporateAction;
+  readonly code: Extract<FindingCode, 'ACTION_DATES' | 'ACTION_SIZE' | 'ACTION_WITHOUT_PRICE'>;
+  readonly message: string;
+  /** The figures or dates it rests on. */
+  readonly evidence: Readonly<Record<string, number | string>>;
+}
+
+/** Where a price is looked for. */
+interface Prices {
+  readonly content: MarketContent;
+  readonly adjustment: Adjustment;
+  readonly position: ReadonlyMap<string, number>;
+  /** Splits that are in no price before them, by name. */
+  readonly splits: ReadonlyMap<string, readonly CorporateAction[]>;
+}
+
+interface Close {
+  readonly day: Day;
+  readonly price: number;
+}
+
+/**
+ * Actions that can be applied and hardly be right: announced behind their ex-date, an ending that is none, cash that is no less than the close
+ * before, rights above it, an ending far from it, shares of a name without a price.
+ * @param adjustment prices with dividends in them say nothing of the size of one
+ * @cost O(1) an action but for the sessions that its name has no bar on
+ */
+export function actionDoubts(content: MarketContent, adjustment: Adjustment): ActionDoubt[] {
+  const { identifiers, actions } = content;
+  const prices: Prices = {
+    content,
+    adjustment,
+    position: new Map(identifiers.map((name, n) => [name, n])),
+    splits: byName(adjustment === 'none' ? actions.filter(isSplit) : []),
+  };
+  return actions.flatMap((action) =>
+    action.status === 'cancelled'
+      ? []
+      : [datesDoubt(action), endDoubt(action, prices), sizeDoubt(action, prices), relatedDoubt(action, prices)].filter(
+          (doubt) => doubt !== undefined,
+        ),
+  );
+}
+
+function byName(actions: readonly CorporateAction[]): ReadonlyMap<string, readonly CorporateAction[]> {
+  const found = new Map<string, CorporateAction[]>();
+  for (const action of actions) {
+    const own = found.get(action.identifier);
+    if (own === undefined) found.set(action.identifier, [action]);
+    else own.push(action);
+  }
+  return found;
+}
+
+const isSplit = ({ type, status }: CorporateAction) => ACTION_KINDS[type] === 'ratio' && status !== 'cancelled';
+
+const named = ({ type, identifier, exDay }: CorporateAction) => `The ${type} of ${identifier} on ${formatDay(exDay)}`;
+
+function datesDoubt(action: CorporateAction): ActionDoubt | undefined {
+  const { announcedDay, exDay } = action;
+  if (announcedDay === null || announcedDay <= exDay) return undefined;
+  const [announced, exDate] = [formatDay(announcedDay), formatDay(exDay)];
+  return {
+    action,
+    code: 'ACTION_DATES',
+    message: `${named(action)} is announced on ${announced}, behind its ex-date ${exDate}.`,
+    evidence: { announced, ex_date: exDate },
+  };
+}
+
+/** Actions that end a name for whoever holds it. */
+const ENDS: ReadonlySet<string> = new Set(['DELISTING', 'ACQUISITION', 'MERGER']);
+
+/** Sessions that are looked at for a name that trades on: one that comes back later is another matter. */
+const TRADED_ON_SESSIONS = 20;
+
+function endDoubt(action: CorporateAction, { content, position }: Prices): ActionDoubt | undefined {
+  const { identifiers, dates, fields } = content;
+  const n = position.get(action.identifier);
+  if (!ENDS.has(action.type) || n === undefined) return undefined;
+  const close = fields.get('CLOSE')!;
+  const first = firstAtLeast(dates, action.exDay) + GAP_SESSIONS_MAX;
+  for (let t = first; t < Math.min(first + TRADED_ON_SESSIONS, dates.length); t++) {
+    if (Number.isNaN(close[t * identifiers.length + n]!)) continue;
+    const [bar, exDate] = [formatDay(dates[t]!), formatDay(action.exDay)];
+    return {
+      action,
+      code: 'ACTION_DATES',
+      message: `${named(action)} ends it, and it has a bar on ${bar}: it leaves what holds it on ${exDate} and may be selected again.`,
+      evidence: { ex_date: exDate, bar },
+    };
+  }
+  return undefined;
+}
+
+function sizeDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
+  const amount = action.type === 'RIGHTS_ISSUE' ? action.subscriptionPrice : action.value;
+  const isPaid = ACTION_KINDS[action.type] === 'cash' && prices.adjustment !== 'total';
+  const isEnd = action.type === 'ACQUISITION' || action.type === 'DELISTING';
+  if (amount === null || amount === 0 || !(isPaid || isEnd || action.type === 'RIGHTS_ISSUE')) return undefined;
+  const close = closeBefore(action.identifier, action.exDay, prices);
+  if (close === undefined) return undefined;
+  const { price, day } = close;
+  const isDoubtful = isPaid
+    ? amount >= price
+    : isEnd
+      ? amount > (1 + JUMP_MAX) * price || (action.type === 'ACQUISITION' && amount < (1 - JUMP_MAX) * price)
+      : amount > price;
+  if (!isDoubtful) return undefined;
+  const what = isPaid
+    ? `pays ${amount} a share; that is no less than the close before,`
+    : isEnd
+      ? `pays ${amount} a share; that is far from the close before,`
+      : `has a subscription_price of ${amount}; that is above the close before,`;
+  return {
+    action,
+    code: 'ACTION_SIZE',
+    message: `${named(action)} ${what} ${price} of ${formatDay(day)}.`,
+    evidence: { amount, close: price, close_date: formatDay(day) },
+  };
+}
+
+/** Actions that give shares of another name. */
+const GIVES_SHARES: ReadonlySet<string> = new Set(['MERGER', 'SPIN_OFF']);
+
+function relatedDoubt(action: CorporateAction, prices: Prices): ActionDoubt | undefined {
+  const { type, identifier, related, value, exDay } = action;
+  if (!GIVES_SHARES.has(type)) return undefined;
+  const without = (why: string): ActionDoubt => ({
+    action,
+    code: 'ACTION_WITHOUT_PRICE',
+    message: `${named(action)} gives ${value} shares for one ${why}: ${type === 'MERGER' ? 'its last close is paid instead' : 'they are worth nothing'}.`,
+    evidence: { ratio: value, ...(related === null ? {} : { related }) },
+  });
+  if (related === null) return without('and names no related identifier');
+  if (related === identifier) return without('of itself');
+  if (!prices.position.has(related)) return without(`of ${related}, of which the market holds no bar`);
+  const [own, other] = [closeBefore(identifier, exDay, prices), closeBefore(related, exDay, prices)];
+  if (type !== 'MERGER' || own === undefined) return undefined;
+  if (other === undefined) return without(`of ${related}, which has no bar before`);
+  const { reference } = prices.content;
+  const currencyOf = (name: string) => referenceAt(reference, name, 'CURRENCY', exDay);
+  const worth = value * other.price;
+  if (currencyOf(identifier) !== currencyOf(related) || Math.abs(worth / own.price - 1) <= JUMP_MAX) return undefined;
+  return {
+    action,
+    code: 'ACTION_SIZE',
+    message: `${named(action)} gives ${value} shares of ${related} for one, worth ${worth} at the close of ${formatDay(other.day)}; that is far from the own close before, ${own.price} of ${formatDay(own.day)}.`,
+    evidence: { ratio: value, related, worth, close: own.price, close_date: formatDay(own.day) },
+  };
+}
+
+/** Last close of a name before a day, on the share basis of that day; undefined without one. */
+function closeBefore(identifier: string, day: Day, { content, position, splits }: Prices): Close | undefined {
+  const { identifiers, dates, fields } = content;
+  const n = position.get(identifier);
+  if (n === undefined) return undefined;
+  const close = fields.get('CLOSE')!;
+  let t = firstAtLeast(dates, day) - 1;
+  while (t >= 0 && Number.isNaN(close[t * identifiers.length + n]!)) t--;
+  if (t < 0) return undefined;
+  const bar = dates[t]!;
+  const since = splits.get(identifier)?.filter(({ exDay }) => exDay > bar && exDay <= day) ?? [];
+  return { day: bar, price: since.reduce((price, { value }) => price / value, close[t * identifiers.length + n]!) };
+}

@@ -1,0 +1,51 @@
+import { formatDay } from '#domain/days.js';
+import { isCurrency } from '#domain/market/exchange-rates.js';
+import { didYouMean } from '#domain/nearest-name.js';
+import type { MarketContent } from './market-content.js';
+
+/** A currency that neither the world nor the store knows. */
+export interface UnknownCurrency {
+  readonly identifier: string;
+  readonly table: 'reference' | 'series';
+  readonly currency: string;
+  /** First day on which it counts, null where that is not said. */
+  readonly from: string | null;
+  readonly message: string;
+}
+
+/**
+ * Currencies of names and series that are neither of ISO 4217, nor minor units, nor one half of a pair that the store
+ * has rates of.
+ * @cost O(names, series and reference rows)
+ */
+export function unknownCurrencies({ identifiers, reference, series }: MarketContent): UnknownCurrency[] {
+  const names = [...identifiers, ...(series?.keys() ?? [])];
+  const inPairs = new Set(names.flatMap(halves));
+  const found: UnknownCurrency[] = [];
+  const judge = (currency: unknown, about: Pick<UnknownCurrency, 'identifier' | 'table' | 'from'>): void => {
+    if (typeof currency !== 'string' || currency === '' || isCurrency(currency) || inPairs.has(currency)) return;
+    const since = about.from === null ? '' : ` from ${about.from}`;
+    const meant = didYouMean(currency, isCurrency(currency.toUpperCase()) ? [currency.toUpperCase()] : []);
+    const message = `The CURRENCY of ${about.identifier}${since} is ${JSON.stringify(currency.slice(0, 80))}: no code of ISO 4217, and the store has no exchange rate of it.${meant}`;
+    found.push({ ...about, currency, message });
+  };
+  const column = reference.columns.indexOf('CURRENCY');
+  if (column >= 0)
+    for (const [identifier, rows] of reference.rows)
+      for (const { validFrom, values } of rows)
+        judge(values[column], {
+          identifier,
+          table: 'reference',
+          from: validFrom === null ? null : formatDay(validFrom),
+        });
+  for (const { identifier, currency } of series?.values() ?? [])
+    judge(currency, { identifier, table: 'series', from: null });
+  return found;
+}
+
+/** The other currency of a pair of which one is known. */
+function halves(name: string): string[] {
+  if (name.length !== 6) return [];
+  const [from, to] = [name.slice(0, 3), name.slice(3)];
+  return isCurrency(from) ? [to] : isCurrency(to) ? [from] : [];
+}

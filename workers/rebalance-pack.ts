@@ -51,17 +51,18 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
   const placed = { ...question, request: { ...request, accounts } };
   for (const column of composition.announced.keys()) columns.add(column);
   const names = namesOf(sm, { question, session, weights, columns });
-  const pack = packOf(names, placed.request);
+  const pack = packOf(names, placed.request, findings);
   const { weights: _weights, announced: _announced, ...about } = composition;
   return {
     index_id: indexId,
     index_version: question.version,
+    requested_as_of: request.as_of,
     as_of: formatDay(sm.sessions[session]!),
     ...about,
     ...pack,
     reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: orderFindings([
-      ...pricedBefore(asked, market.dates.at(-1)!),
+      ...(request.as_of === null ? [] : pricedBefore(sm, asked, session)),
       ...composition.findings,
       ...findings,
       ...pack.findings,
@@ -206,10 +207,14 @@ function namesOf(sm: SessionMarket, { question, session, weights, columns }: Pac
     .toSorted((a, b) => compareText(a.identifier, b.identifier));
 }
 
-/** What is asked of a date after the last one of the store is answered of that. */
-function pricedBefore(asked: Day, last: Day): Finding[] {
-  if (asked <= last) return [];
-  const [wanted, day] = [formatDay(asked), formatDay(last)];
-  const message = `as_of is ${wanted}; the last date of the store is ${day}, whose closes price the orders.`;
+/** What is asked of a date without closes is answered of the last session before it that has some. */
+function pricedBefore({ sessions, market, calendar }: SessionMarket, asked: Day, session: number): Finding[] {
+  const day = sessions[session]!;
+  if (day === asked) return [];
+  const wanted = formatDay(asked);
+  const last = market.dates.at(-1)!;
+  const why =
+    asked > last ? `the last date of the store is ${formatDay(last)}` : `no session of ${calendar.code} with data`;
+  const message = `as_of is ${wanted}, ${why}: the closes of ${formatDay(day)} price the orders.`;
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: wanted }];
 }

@@ -43,6 +43,10 @@ export const EventsView = z
           .meta({ id: 'IndexEvent' }),
       )
       .meta({ description: 'By date, kind and index; the first 10,000.' }),
+    covered_from: z.string().nullable().meta({
+      description:
+        'First day that every calendar of the indices covers: before it events are missing. Null without an index.',
+    }),
     covered_to: z.string().nullable().meta({
       description:
         'Last day that every calendar of the indices covers: behind it events are missing, of the others, too. Null without an index.',

@@ -9,18 +9,40 @@ export interface CalendarEntry {
   readonly category: string;
 }
 
+/** What a calendar file says of itself. */
+export interface CalendarAbout {
+  readonly name: string;
+  readonly description: string;
+  /** Day on which it was written. */
+  readonly stamp: Day;
+}
+
+/** A file without any component is none; one without events says what its time is. */
+const NO_EVENTS = [
+  'BEGIN:VTIMEZONE',
+  'TZID:UTC',
+  'BEGIN:STANDARD',
+  'DTSTART:19700101T000000',
+  'TZOFFSETFROM:+0000',
+  'TZOFFSETTO:+0000',
+  'END:STANDARD',
+  'END:VTIMEZONE',
+];
+
 /**
  * A calendar file.
- * @param stamp day on which it was written
- * @source RFC 5545
+ * @source RFC 5545; RFC 7986 for what the file says of itself
  */
-export function icalendar(name: string, stamp: Day, entries: readonly CalendarEntry[]): string {
+export function icalendar({ name, description, stamp }: CalendarAbout, entries: readonly CalendarEntry[]): string {
   const lines = [
     'BEGIN:VCALENDAR',
     'VERSION:2.0',
     'PRODID:-//Divisor//Events//EN',
     'CALSCALE:GREGORIAN',
+    `NAME:${escaped(name)}`,
     `X-WR-CALNAME:${escaped(name)}`,
+    `DESCRIPTION:${escaped(description)}`,
+    ...(entries.length === 0 ? NO_EVENTS : []),
     ...entries.flatMap(({ uid, day, summary, category }) => [
       'BEGIN:VEVENT',
       `UID:${escaped(uid)}`,
@@ -39,8 +61,12 @@ export function icalendar(name: string, stamp: Day, entries: readonly CalendarEn
 
 const compact = (day: Day): string => formatDay(day).replaceAll('-', '');
 
+/** Control characters but the tab have no place in a calendar file. */
 function escaped(text: string): string {
-  return text.replaceAll(/[\\;,]/g, String.raw`\$&`).replaceAll(/\r\n|\r|\n/g, String.raw`\n`);
+  return text
+    .replaceAll(/[\\;,]/g, String.raw`\$&`)
+    .replaceAll(/\r\n|\r|\n/g, String.raw`\n`)
+    .replaceAll(/[^\P{Cc}\t]/gu, '');
 }
 
 /** Octets of a line, without its end. */

@@ -28,8 +28,10 @@ export const events = viewCommand({
   examples: ['divisor events --kinds announcement,effective', 'divisor events --index CORE-100 --out core.ics'],
   ask: (client, _words, flags) => client.call('listEvents', { query: eventsQuery(flags) }),
   records: (view) => view.events,
-  notices: ({ to, covered_to: covered }) =>
-    covered !== null && covered < to ? [`Calendars reach to ${covered}: events behind it are missing.`] : [],
+  notices: ({ from, to, covered_from: first, covered_to: last }) => [
+    ...(first !== null && first > from ? [`Calendars begin on ${first}: events before it are missing.`] : []),
+    ...(last !== null && last < to ? [`Calendars reach to ${last}: events behind it are missing.`] : []),
+  ],
   file: (client, _view, { out, flags }) =>
     out.toLowerCase().endsWith('.ics')
       ? client.download('listEvents', 'text/calendar', { query: eventsQuery(flags) })

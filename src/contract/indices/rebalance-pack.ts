@@ -41,7 +41,11 @@ export const RebalancePack = z
   .strictObject({
     index_id: z.string(),
     index_version: z.int().nullable().meta({ description: 'Version of the definition; null of one without versions.' }),
-    as_of: z.string().meta({ description: 'Session whose close prices the orders: the latest with data.' }),
+    requested_as_of: z.string().nullable().meta({ description: 'The date of the request; null when omitted.' }),
+    as_of: z.string().meta({
+      description:
+        'Session whose close prices the orders: the latest with data up to the date asked for; another than that is told in the findings.',
+    }),
     effective: z
       .string()
       .nullable()

@@ -98,8 +98,9 @@ function endingOf({ sm, session }: HeldOn, column: number): string {
 
 const ENDINGS: ReadonlySet<ActionType> = new Set(['DELISTING', 'ACQUISITION', 'MERGER', 'TICKER_CHANGE']);
 
-function isEnding({ action }: SessionAction): boolean {
-  return ENDINGS.has(action.type);
+/** A change of ticker into none ends nothing. */
+function isEnding({ action: { type, related } }: SessionAction): boolean {
+  return ENDINGS.has(type) && (type !== 'TICKER_CHANGE' || related !== null);
 }
 
 /** What a share became; undefined where the action does not say. */

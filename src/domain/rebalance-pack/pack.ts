@@ -1,5 +1,5 @@
 import type { Finding } from '../findings.js';
-import { refuseWithFindings } from '../refusal.js';
+import { refuseWithFindings, type Refusal } from '../refusal.js';
 import { capacityOf, daysToTrade, liquidationOf, quantile } from './liquidity.js';
 import { orderCost, ordersOf, type Order, type PackName } from './orders.js';
 import { AUM, type RebalancePackRequest } from './pack-request.js';
@@ -51,9 +51,14 @@ export interface Pack {
 
 /**
  * @param names of the composition and of the holdings, by identifier; every one with a price
+ * @param leftOut holdings that are neither sold nor counted
  * @throws Refusal VALIDATION_FAILED for an account that is worth nothing
  */
-export function packOf(names: readonly KnownName[], request: RebalancePackRequest): Pack {
+export function packOf(
+  names: readonly KnownName[],
+  request: RebalancePackRequest,
+  leftOut: readonly Finding[] = [],
+): Pack {
   const { participation, cost } = request;
   const lots = new Map(Object.entries(request.lot_sizes));
   const positions = new Map(names.map(({ identifier }, i) => [identifier, i]));
@@ -74,7 +79,7 @@ export function packOf(names: readonly KnownName[], request: RebalancePackReques
       shares[i]! += own ?? value! / names[i]!.price;
     }
     const filled = ordersOf(packed, shares, cash);
-    if (!(filled.value > 0)) throw refuseWithFindings('body', [worthNothing(name, filled.value, at)]);
+    if (!(filled.value > 0)) throw worthNothing(name, filled.value, { at, leftOut });
     if (filled.isShort) findings.push(shortOfCash(name, filled.cash, at));
     shares.forEach((own, i) => (held[i]! += Math.abs(own)));
     for (const { name: own, before, after } of filled.orders)
@@ -136,13 +141,19 @@ function tradeOf(order: Order, { value, valueAfter, participation }: Valued): Pa
   };
 }
 
-function worthNothing(account: string, value: number, position: number): Finding {
-  return {
-    severity: 'error',
-    code: 'OUT_OF_RANGE',
-    message: `The account ${account} is worth ${value} at the closes; more than 0 is needed.`,
-    path: `accounts[${position}]`,
-  };
+interface Worthless {
+  /** Position of the account. */
+  readonly at: number;
+  readonly leftOut: readonly Finding[];
+}
+
+/** Refusal of an account without value, with what became of the holdings that do not count. */
+function worthNothing(account: string, value: number, { at, leftOut }: Worthless): Refusal {
+  const path = `accounts[${at}]`;
+  const own = leftOut.filter((finding) => finding.path.startsWith(`${path}.`));
+  const why = own.length === 0 ? '' : `, without ${own.length} of its holdings, which cannot be traded`;
+  const message = `The account ${account} is worth ${value} at the closes${why}; more than 0 is needed.`;
+  return refuseWithFindings('body', [{ severity: 'error', code: 'OUT_OF_RANGE', message, path }, ...own]);
 }
 
 function shortOfCash(account: string, cash: number, position: number): Finding {

@@ -20,10 +20,13 @@ export function eventHandlers(events: Events, today: () => Day): Handlers<typeof
   };
 }
 
-function icalendarOf({ events }: EventsView, today: Day): string {
+function icalendarOf(view: EventsView, today: Day): string {
+  const { events, from, to, covered_from: first, covered_to: last } = view;
+  const covered =
+    first === null ? '' : ` All calendars of the indices cover ${first} to ${last}: outside, events are missing.`;
+  const description = `Events from ${from} to ${to}.${covered}`;
   return icalendar(
-    'Divisor: index events',
-    today,
+    { name: 'Divisor: index events', description, stamp: today },
     events.map(({ date, kind, index_id: indexId, calendar, effective, summary }) => ({
       uid: `${date}-${kind}-${indexId ?? calendar}${kind === 'announcement' ? `-${effective}` : ''}@divisor`,
       day: dayFrom(date),

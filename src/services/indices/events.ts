@@ -64,7 +64,7 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
         if (at % INDICES_PER_TURN === INDICES_PER_TURN - 1) await setImmediate();
       }
       const codes = [...new Set(indices.map(({ calendar }) => calendar))].toSorted(compareText);
-      const covered = codes.flatMap((code) => calendars.get(code)?.coverage.to ?? []);
+      const covered = codes.flatMap((code) => calendars.get(code)?.coverage ?? []);
       for (const code of codes) events.push(...exchangeEvents(code, window, calendars));
       const wanted = events.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).toSorted(inOrder);
       return {
@@ -72,7 +72,8 @@ export function createEvents({ documents, calendars, scheduleOf, today }: Events
         to: formatDay(window.to),
         indices: indices.length,
         events: wanted.slice(0, EVENTS_MAX),
-        covered_to: covered.length === 0 ? null : formatDay(Math.min(...covered)),
+        covered_from: covered.length === 0 ? null : formatDay(Math.max(...covered.map(({ from }) => from))),
+        covered_to: covered.length === 0 ? null : formatDay(Math.min(...covered.map(({ to }) => to))),
         events_total: wanted.length,
       };
     },

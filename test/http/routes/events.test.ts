@@ -138,11 +138,33 @@ test('a blend has the rebalances of its parts beside its own, a day of several o
   expect((await of('BLEND')).toSorted()).toEqual([...new Set([...lagged, ...quarters, ...own])].toSorted());
 });
 
-test('an answer says how far the calendars reach, and nothing of them where no index has any', async () => {
-  const read = async (query: string) => EventsView.parse(JSON.parse((await get(query)).text)).covered_to;
-  const coverage = (code: string) => formatDay(calendars.get(code)!.coverage.to);
-  expect(await read('?from=2100-01-01&index_ids=LAGGED')).toBe(coverage('XNYS'));
-  expect(await read('')).toBe([coverage('XNYS'), coverage('XTKS')].toSorted()[0]);
+test('an answer says from when to when the calendars reach, and nothing of them where no index has any', async () => {
+  const read = async (query: string) => {
+    const { covered_from: from, covered_to: to } = EventsView.parse(JSON.parse((await get(query)).text));
+    return { from, to };
+  };
+  const [york, tokyo] = ['XNYS', 'XTKS'].map((code) => calendars.get(code)!.coverage);
+  const own = { from: formatDay(york!.from), to: formatDay(york!.to) };
+  expect(await read('?from=2100-01-01&index_ids=LAGGED')).toEqual(own);
+  const both = { from: Math.max(york!.from, tokyo!.from), to: Math.min(york!.to, tokyo!.to) };
+  expect(await read('')).toEqual({ from: formatDay(both.from), to: formatDay(both.to) });
+  expect(await events('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual([]);
+  expect(await read('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED')).toEqual(own);
+});
+
+test('a calendar file without an event is one that says what it covers', async () => {
+  const { text } = await get('?from=1700-01-01&to=1700-12-31&index_ids=LAGGED&format=ics');
+  const lines = text.replaceAll('\r\n ', '').split('\r\n');
+  const { from, to } = calendars.get('XNYS')!.coverage;
+  expect(lines).toContain(
+    `DESCRIPTION:Events from 1700-01-01 to 1700-12-31. All calendars of the indices cover ${formatDay(from)} to ${formatDay(to)}: outside\\, events are missing.`,
+  );
+  // RFC 5545, 3.6: a calendar has one component or more.
+  expect(lines.filter((line) => line.startsWith('BEGIN:'))).toEqual([
+    'BEGIN:VCALENDAR',
+    'BEGIN:VTIMEZONE',
+    'BEGIN:STANDARD',
+  ]);
 });
 
 test('a calendar file has every event as a day of its own, in lines of at most 75 octets', async () => {

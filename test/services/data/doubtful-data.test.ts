@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { formatDay } from '#domain/days.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { runService, type RunningService } from '../running-service.js';
+
+const DAYS = [...openCalendars().get('XNYS')!.sessions]
+  .map(formatDay)
+  .filter((day) => day >= '2024-01-02' && day <= '2024-03-28');
+const NAMES = ['A', 'B'];
+const BARS = ['identifier', 'date', 'CLOSE'];
+const frame = (columns: readonly string[], data: readonly (readonly unknown[])[]) => ({
+  index: data.map((_, i) => i),
+  columns,
+  data,
+});
+
+let service: RunningService;
+
+beforeAll(async () => {
+  service = await runService();
+});
+afterAll(() => service.close());
+
+test('an exchange rate of 0 or less is told at import, doubted by the audit and refused where it is needed', async () => {
+  const AT = 40;
+  const tables = {
+    market: frame(
+      BARS,
+      DAYS.flatMap((day, t) => NAMES.map((name, n) => [name, day, 50 + n + (t % 7)])),
+    ),
+    reference: frame(
+      ['identifier', 'CURRENCY'],
+      NAMES.map((name) => [name, 'USD']),
+    ),
+    series: frame(
+      BARS,
+      DAYS.map((day, t) => ['EURUSD', day, t === AT ? -1 : 1.1]),
+    ),
+  };
+  const imported = await service.ask<{ findings: object[] }>('POST', '/data/import', {
+    store_id: 'rates',
+    name: 'x',
+    tables,
+    activate: true,
+  });
+  expect(imported.body.findings).toContainEqual(
+    expect.objectContaining({ code: 'OUT_OF_RANGE', path: 'series[EURUSD]', value: -1 }),
+  );
+  for (const [id, currency] of [
+    ['LISTED', 'USD'],
+    ['EURO', 'EUR'],
+  ])
+    await service.ask('PUT', `/indices/${id}`, {
+      id,
+      name: id,
+      currency,
+      calendar: 'XNYS',
+      base_date: DAYS[0],
+      rebalance: { frequency: 'monthly' },
+      universe: { kind: 'list', identifiers: NAMES },
+      pipeline: { weighting: { type: 'EqualWeight' } },
+    });
+  const conversion = { id: 'CONVERTED', name: 'x', kind: 'overlay', source_index_id: 'LISTED', calendar: 'XNYS' };
+  await service.ask('PUT', '/indices/CONVERTED', {
+    ...conversion,
+    base_date: DAYS[0],
+    overlay: { type: 'currency', to: 'EUR' },
+  });
+  const message = `The exchange rate EURUSD is -1 on ${DAYS[AT]}; a rate greater than 0 is needed.`;
+  for (const id of ['EURO', 'CONVERTED']) {
+    await service.ask('POST', `/analytics/${id}/backtest`, {});
+    expect((await service.finished(`backtest:${id}`)).error).toMatchObject({ code: 'NUMERIC_FAILURE', message });
+  }
+  await service.ask('POST', '/analytics/EURO/backtest', { end: DAYS[AT - 1] });
+  expect((await service.finished('backtest:EURO')).status).toBe('succeeded');
+  const audit = await service.ask<{ doubts: object[] }>('GET', '/data/stores/rates/audit');
+  expect(audit.body.doubts).toContainEqual(
+    expect.objectContaining({ kind: 'exchange_rate', identifier: 'EURUSD', date: DAYS[AT], repair: null }),
+  );
+});
+
+/** Names at 100, 200, ... on all days but E, which ends on the twentieth; and a level beside a rate. */
+const tablesWith = (actions: readonly (readonly unknown[])[], currencies: readonly (readonly unknown[])[] = []) => ({
+  market: frame(
+    [...BARS, 'VOLUME'],
+    ['A', 'B', 'C', 'D', 'E'].flatMap((name, n) =>
+      DAYS.slice(0, name === 'E' ? 20 : DAYS.length).map((day) => [name, day, 100 * (n + 1), 1000]),
+    ),
+  ),
+  corporate_actions: frame(
+    ['identifier', 'type', 'value', 'ex_date', 'announced', 'related', 'subscription_price'],
+    actions,
+  ),
+  ...(currencies.length === 0 ? {} : { reference: frame(['identifier', 'CURRENCY'], currencies) }),
+  series: frame(
+    BARS,
+    DAYS.flatMap((day, t) => [
+      ['LEVEL', day, t < 30 ? 99 : 3000],
+      ['RATE', day, 100],
+      ['USDCNH', day, 7],
+    ]),
+  ),
+});
+const importOf = (tables: object) => ({
+  store_id: 'actions',
+  name: 'x',
+  currency: 'USD',
+  tables,
+  on_exists: 'replace',
+  activate: true,
+});
+
+test('a merger into no other name is refused', async () => {
+  for (const [related, code] of [
+    [null, 'REQUIRED'],
+    ['A', 'NOT_IN_CHOICES'],
+  ]) {
+    const merger = ['A', 'MERGER', 0.5, DAYS[30], null, related, null];
+    const { status, body } = await service.ask('POST', '/data/import', importOf(tablesWith([merger])));
+    expect([status, body]).toMatchObject([
+      422,
+      { error: { detail: { findings: [{ severity: 'error', code, path: 'corporate_actions[row 1].related' }] } } },
+    ]);
+  }
+});
+
+test('what can hardly be of an action or a currency is told with both numbers, and doubted by the audit', async () => {
+  const actions = [
+    ['A', 'DIVIDEND', 1, DAYS[30], DAYS[31], null, null],
+    ['A', 'SPLIT', 2, DAYS[31], null, null, null],
+    ['A', 'DIVIDEND', 50, DAYS[31], null, null, null],
+    ['A', 'DIVIDEND', 49.9, DAYS[32], DAYS[32], null, null],
+    ['B', 'RIGHTS_ISSUE', 0.25, DAYS[30], null, null, 201],
+    ['B', 'RIGHTS_ISSUE', 0.25, DAYS[32], null, null, 200],
+    ['C', 'SPIN_OFF', 0.5, DAYS[30], null, null, null],
+    ['D', 'ACQUISITION', 601, DAYS[55], null, null, null],
+    ['E', 'MERGER', 0.5, DAYS[20], null, 'C', null],
+    ['C', 'DELISTING', 0, DAYS[40], null, null, null],
+  ];
+  const currencies = [
+    ['A', 'USD'],
+    ['B', 'XQZ'],
+    ['C', 'CNH'],
+    ['D', 'GBX'],
+    ['E', 'CNH'],
+  ];
+  const { body } = await service.ask<{ findings: object[] }>(
+    'POST',
+    '/data/import',
+    importOf(tablesWith(actions, currencies)),
+  );
+  const dated = (name: string, day: number) => `corporate_actions[${name} ${DAYS[day]}]`;
+  const told = [
+    ['ACTION_DATES', dated('A', 30), `${DAYS[31]}, behind its ex-date ${DAYS[30]}`],
+    ['ACTION_SIZE', dated('A', 31), `pays 50 a share; that is no less than the close before, 50 of ${DAYS[30]}`],
+    ['ACTION_SIZE', dated('B', 30), `subscription_price of 201; that is above the close before, 200 of ${DAYS[29]}`],
+    ['ACTION_WITHOUT_PRICE', dated('C', 30), 'names no related identifier'],
+    ['ACTION_DATES', dated('C', 40), `it has a bar on ${DAYS[50]}`],
+    ['ACTION_SIZE', dated('D', 55), `pays 601 a share; that is far from the close before, 400 of ${DAYS[54]}`],
+    // 0.5 of 300 for 500.
+    [
+      'ACTION_SIZE',
+      dated('E', 20),
+      `worth 150 at the close of ${DAYS[19]}; that is far from the own close before, 500`,
+    ],
+    ['UNKNOWN_CURRENCY', 'reference[B].CURRENCY', 'XQZ'],
+  ] as const;
+  expect(body.findings.filter((one) => (one as { code: string }).code !== 'PRICE_JUMP')).toEqual(
+    told.map(([code, path, part]) =>
+      expect.objectContaining({ severity: 'warning', code, path, message: expect.stringContaining(part) }),
+    ),
+  );
+  const audit = await service.ask<{ doubts: { kind: string }[] }>('GET', '/data/stores/actions/audit');
+  expect(audit.body.doubts.filter(({ kind }) => kind === 'action_terms')).toHaveLength(6);
+  expect(audit.body.doubts).toContainEqual(
+    expect.objectContaining({ kind: 'unknown_currency', identifier: 'B', evidence: { currency: 'XQZ' }, repair: null }),
+  );
+});
+
+test('a series whose values cannot be percent a year is doubted where a rate is named and refused where one is needed', async () => {
+  await service.ask('POST', '/data/import', importOf(tablesWith([])));
+  await service.ask('PUT', '/indices/PLAIN', {
+    id: 'PLAIN',
+    name: 'x',
+    currency: 'USD',
+    calendar: 'XNYS',
+    base_date: DAYS[0],
+    rebalance: { frequency: 'monthly' },
+    universe: { kind: 'list', identifiers: NAMES },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+  });
+  const message = `The series LEVEL is 3000 on ${DAYS[30]}; a rate is in percent a year, at most 100 in magnitude: 5 is 5 %.`;
+  const financed = async (financing: string) => {
+    const { body } = await service.ask<{ findings: object[] }>('PUT', '/indices/DOUBLE', {
+      id: 'DOUBLE',
+      name: 'x',
+      kind: 'overlay',
+      source_index_id: 'PLAIN',
+      calendar: 'XNYS',
+      base_date: DAYS[0],
+      overlay: { type: 'leverage', factor: 2, financing },
+    });
+    return body.findings;
+  };
+  const run = async (request: object) => {
+    await service.ask('POST', '/analytics/DOUBLE/backtest', request);
+    return service.finished('backtest:DOUBLE');
+  };
+  expect(await financed('LEVEL')).toEqual([
+    expect.objectContaining({
+      severity: 'warning',
+      code: 'OUT_OF_RANGE',
+      path: 'overlay.financing',
+      value: 3000,
+      message,
+    }),
+  ]);
+  expect((await run({})).error).toMatchObject({
+    code: 'RATE_OUT_OF_RANGE',
+    message,
+    detail: { series: 'LEVEL', date: DAYS[30], value: 3000, limit: 100 },
+  });
+  expect((await run({ end: DAYS[29] })).status).toBe('succeeded');
+  expect(await financed('RATE')).toEqual([]);
+  expect((await run({})).status).toBe('succeeded');
+});
+
+test('a pack of a closed day says whose closes price it, one of names that have ended how they did', async () => {
+  const ended = ['E', 'ACQUISITION', 520, DAYS[20], null, null, null];
+  await service.ask('POST', '/data/import', importOf(tablesWith([ended])));
+  const pack = (request: object) =>
+    service.ask<{ as_of: string; requested_as_of: string | null; findings: object[] }>(
+      'POST',
+      '/indices/PLAIN/rebalance-pack',
+      request,
+    );
+  const { body } = await pack({ as_of: '2024-02-10', aum: 1e6 }); // a Saturday
+  expect([body.requested_as_of, body.as_of]).toEqual(['2024-02-10', '2024-02-09']);
+  expect(body.findings).toEqual([
+    expect.objectContaining({ code: 'WINDOW_CUT', path: 'as_of', value: '2024-02-10', severity: 'warning' }),
+  ]);
+  const onSession = (await pack({ as_of: '2024-02-09', aum: 1e6 })).body;
+  expect({ ...onSession, requested_as_of: body.requested_as_of, findings: body.findings }).toEqual(body);
+  expect((await pack({ aum: 1e6 })).body.requested_as_of).toBe(null);
+  const of = { name: 'OLD', holdings: [{ identifier: 'E', shares: 10 }] };
+  const refused = await pack({ accounts: [{ name: 'NEW', cash: 1000 }, of] });
+  expect(refused).toMatchObject({ status: 422 });
+  expect(refused.body).toMatchObject({
+    error: {
+      detail: {
+        findings: [
+          {
+            path: 'accounts[1]',
+            message:
+              'The account OLD is worth 0 at the closes, without 1 of its holdings, which cannot be traded; more than 0 is needed.',
+          },
+          {
+            severity: 'warning',
+            path: 'accounts[1].holdings[0].identifier',
+            message: expect.stringContaining(`It has ended (ACQUISITION of ${DAYS[20]}): paid 520 a share. Cash`),
+          },
+        ],
+      },
+    },
+  });
+});

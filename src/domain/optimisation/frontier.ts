@@ -80,10 +80,9 @@ export function tracedFrontier(
   means: Float64Array,
   count = POINTS,
 ): TracedFrontier | null {
-  const { n } = base;
-  const varianceProgram: Program = { ...base, centre: new Float64Array(n), curvature: 2, linear: new Float64Array(n) };
+  const varianceProgram = ofLeastVariance(base);
   const first = solver.solve(varianceProgram);
-  const last = solver.solve({ ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) });
+  const last = solver.solve(ofLargestReturn(base, means));
   if (first.status !== 'solved' || last.status !== 'solved') return null;
   const [least, most] = [first.point.x, last.point.x];
   const from = dot(means, least);
@@ -95,6 +94,14 @@ export function tracedFrontier(
     k === 0 ? { x: least, slope: null } : (at(target) ?? { x: mixed(least, most, k / (count - 1)), slope: null }),
   );
   return { targets, solved, at };
+}
+
+function ofLeastVariance(base: Program): Program {
+  return { ...base, centre: new Float64Array(base.n), curvature: 2, linear: new Float64Array(base.n) };
+}
+
+function ofLargestReturn(base: Program, means: Float64Array): Program {
+  return { ...base, curvature: 0, ridge: 0, linear: means.map((mean) => -mean) };
 }
 
 /** Where weights lie, by expected returns and the covariance of a problem. */
@@ -111,38 +118,53 @@ export function pointAt(
   };
 }
 
-/** Frontiers traced with more and more planes below tails. */
-const PLANES_MAX = 100;
+/** Solves with more and more planes below tails. */
+const PLANES_MAX = 400;
+
+/** What is found within rows, and the portfolios that have to keep them. */
+interface Found<T> {
+  readonly found: T;
+  readonly weights: readonly Float64Array[];
+}
+
+/** A frontier whose rows may limit tails. */
+export interface TailFrontier<T> extends Pick<FrontierInput, 'solver' | 'problem' | 'means' | 'restriction'> {
+  /** Null where there is nothing. */
+  readonly trace: (program: Program) => Found<T> | null;
+}
 
 /**
- * What is traced with the planes that are known below tails, and again with those that its portfolios add.
- * @param trace  null where there is nothing.
+ * What is traced with the planes that are known below tails, and again with those that its portfolios add. The largest
+ * expected return is sought by itself before: it needs most planes, and a trace is many solves.
  */
-export function withinTails<T>(
-  problem: Problem,
-  restriction: Restriction | undefined,
-  trace: (program: Program) => { readonly found: T; readonly weights: readonly Float64Array[] } | null,
-): T | null {
+export function withinTails<T>({ solver, problem, means, restriction, trace }: TailFrontier<T>): T | null {
   const assembly = { withTracking: true, restriction };
-  for (let round = 0; round < PLANES_MAX; round++) {
-    const traced = trace(assembleProgram(problem, assembly).program);
-    if (traced === null) return null;
-    const { found, weights } = traced;
-    if (!weights.map((each) => addCuts(problem, assembly, each)).includes(true)) return found;
-  }
-  return null;
+  const untilHeld = <U>(solve: (program: Program) => Found<U> | null): U | null => {
+    for (let round = 0; round < PLANES_MAX; round++) {
+      const solved = solve(assembleProgram(problem, assembly).program);
+      if (solved === null) return null;
+      if (!solved.weights.map((each) => addCuts(problem, assembly, each)).includes(true)) return solved.found;
+    }
+    return null;
+  };
+  if (problem.rows.some(({ row }) => row.form === 'tail'))
+    untilHeld((program) => {
+      const { status, point } = solver.solve(ofLargestReturn(program, means));
+      return status === 'solved' ? { found: point, weights: [withoutDust(point.x)] } : null;
+    });
+  return untilHeld(trace);
 }
 
 /** The frontier, null when the rows have no portfolio of least variance. @cost about 60 warm solves */
 export function frontierOf(input: FrontierInput): Frontier | null {
-  return withinTails(input.problem, input.restriction, (program) => {
-    const found = frontierIn(program, input);
-    return (
-      found && {
-        found,
-        weights: [...found.points, ...(found.tangency ? [found.tangency] : [])].map(({ weights }) => weights),
-      }
-    );
+  return withinTails({
+    ...input,
+    trace: (program) => {
+      const found = frontierIn(program, input);
+      if (found === null) return null;
+      const portfolios = [...found.points, ...(found.tangency ? [found.tangency] : [])];
+      return { found, weights: portfolios.map(({ weights }) => weights) };
+    },
   });
 }
 

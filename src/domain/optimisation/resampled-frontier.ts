@@ -65,11 +65,12 @@ export function resampledFrontier(input: ResampledInput): ResampledFrontier | nu
     report?.(draw / draws);
     const panel = returns.draw(counterRandom({ seed, stream: draw }), sessions, null);
     const moments = momentsOf(algebra, panel, sessions, n);
-    const drawn = withinTails(problem, restriction, (program) => {
+    const trace = (program: Program) => {
       const traced = tracedFrontier(solver, withCovariance(program, moments.metric), moments.means, count);
       const found = traced?.solved.map(({ x }) => withoutDust(x));
       return found === undefined ? null : { found, weights: found };
-    });
+    };
+    const drawn = withinTails({ solver, problem, means: moments.means, restriction, trace });
     if (drawn === null) continue;
     sums ??= drawn.map(() => ({ mean: new Float64Array(n), squares: new Float64Array(n) }));
     known++;

@@ -135,7 +135,7 @@ export default defineConfig({
     projects: [
       kind('replacing', {
         include: REPLACING,
-        setupFiles: 'dist/test/durability/intercept-commits.js',
+        setupFiles: 'dist/test/durability/replace-modules.js',
         server: replacing,
       }),
       kind('alone', { include: ALONE, server }),

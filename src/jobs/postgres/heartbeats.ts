@@ -3,6 +3,7 @@ import type { TaskProgress } from '../compute-pool.js';
 import type { Leases } from '../local/leases.js';
 import type { Lease } from '../queue.js';
 import type { JobRows } from './job-rows.js';
+import type { OwnAttempts } from './own-attempts.js';
 
 /** How often leases that ran out are looked for, and an attempt that has nothing new says that it lives. */
 export const QUIET_MS = 2000;
@@ -10,6 +11,7 @@ export const QUIET_MS = 2000;
 export interface HeartbeatsDependencies {
   readonly rows: Pick<JobRows, 'beat'>;
   readonly leases: Leases;
+  readonly own: Pick<OwnAttempts, 'say'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly leaseMs: number;
   readonly progressOf: (lease: Lease) => TaskProgress | undefined;
@@ -26,15 +28,22 @@ export interface Heartbeats {
 }
 
 export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbeats {
-  const { rows, leases, clock, leaseMs, progressOf, onNews } = dependencies;
+  const { rows, leases, clock, leaseMs, progressOf, own, onNews } = dependencies;
   const said = new WeakMap<Lease, string>();
 
   async function beat(lease: Lease, progress: TaskProgress | undefined, hasNews: boolean): Promise<boolean> {
     const now = clock.monotonicMs();
-    const isHeld = await rows.beat(lease, { progress, hasNews, leaseMs });
-    if (isHeld) leases.beat(lease, now);
-    else leases.lose(lease);
-    return isHeld;
+    const said = await rows.beat(lease, { progress, hasNews, leaseMs }).catch((thrown: unknown) => {
+      own.say(lease, undefined);
+      throw thrown;
+    });
+    if (said === undefined) {
+      leases.lose(lease);
+      return false;
+    }
+    own.say(lease, said);
+    leases.beat(lease, now);
+    return true;
   }
 
   return {

@@ -1,7 +1,7 @@
 import { NO_REQUEST } from '#domain/documents/version-document.js';
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal } from '#domain/refusal.js';
-import type { DocumentTransaction, FoundDocument } from '#store/port.js';
+import type { DocumentTransaction } from '#store/port.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import type { JobRow } from '#store/postgres/commit.js';
 import type { JobTransaction } from '#store/postgres/transaction.js';
@@ -13,7 +13,8 @@ import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEven
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { AttemptKey } from '../attempt-key.js';
-import type { Beat, JobRows, Place } from './job-rows.js';
+import type { JobRows, Place } from './job-rows.js';
+import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
 /** A change of a job that has been committed. */
 export interface Moved {
@@ -21,6 +22,8 @@ export interface Moved {
   readonly before: Life;
   readonly life: Life;
   readonly status: JobStatus;
+  /** The job as it was written; undefined where the answer of the commit was lost. */
+  readonly written?: SeenJob | undefined;
 }
 
 export interface Move {
@@ -29,6 +32,8 @@ export interface Move {
   readonly attempt?: AttemptKey;
   readonly event: LifeEvent;
   readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
+  /** The job as the caller has seen it: it need not be read, unless it is another by now. */
+  readonly seen?: SeenJob | undefined;
   /** Node and length of the lease that a start gives. */
   readonly lease?: { readonly node: string; readonly ms: number };
 }
@@ -58,6 +63,12 @@ export interface JobDocumentsDependencies {
   readonly attemptsMax: number;
 }
 
+interface MoveTerms {
+  readonly seen: SeenJob;
+  /** Receives the job before what it causes is written: in its author's name. */
+  setBy(record: JobRecord): void;
+}
+
 export function createJobDocuments({ documents, rows, attemptsMax }: JobDocumentsDependencies): JobDocuments {
   const limits = { attemptsMax };
 
@@ -66,13 +77,39 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
     tx.putJob(rowOf(record, lease));
   }
 
+  const look = async (jobId: string): Promise<SeenJob> =>
+    (await rows.look([jobId])).get(jobId) ?? { ...NOTHING, beat: undefined };
+
+  /** @returns the change with what it has written, or why it came too late */
+  async function moveIn(tx: JobTransaction, order: Move, { seen, setBy }: MoveTerms) {
+    const { jobId, attempt, event, effect, lease } = order;
+    tx.buildOn({ kind: 'job', id: jobId }, seen.version);
+    const record = recordOf(seen.found);
+    if (record === undefined) return undefined;
+    if (attempt !== undefined && record.sequence !== attempt.sequence) return 'stale-attempt';
+    const { identity, life } = splitRecord(record);
+    if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
+    const before = withBeat(life, seen.beat);
+    const next = advance(before, event, limits);
+    if (typeof next === 'string') return next;
+    setBy(record);
+    await effect?.(tx);
+    const isOver = isTerminal(next.status);
+    const callbacks = isOver ? await putDeliveries(tx, toStatus(identity, next, record)) : record.callbacks;
+    const written = { ...identity, ...next, request: record.request, callbacks };
+    await write(tx, written, lease);
+    if (isOver) tx.drop({ kind: 'job-input', id: jobId });
+    return { identity, before, life: next, status: toStatus(identity, next, written), record: written };
+  }
+
   return {
     add: (job, at, admit) =>
       documents.jobTransaction(async (tx) => {
         const { jobId, payload, request, message, origin } = job;
         const url = origin?.callback ?? null;
-        const [stored, place] = await Promise.all([tx.get('job', jobId), rows.place(origin?.owner ?? '')]);
-        const before = recordOf(stored);
+        const { seen, ...place } = await rows.place({ jobId, owner: origin?.owner ?? '' });
+        tx.buildOn({ kind: 'job', id: jobId }, seen.version);
+        const before = recordOf(seen.found);
         if (before !== undefined && !isTerminal(before.status)) {
           if (before.input_hash !== job.inputHash) throw otherRequest(jobId);
           return { record: url === null ? before : await addCallback(tx, before, url), isNew: false };
@@ -85,41 +122,29 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
         await tx.put('job-input', jobId, { payload });
         return { record, isNew: true };
       }),
-    move({ jobId, attempt, event, effect, lease }) {
+    async move(order) {
+      let { seen } = order;
       let by = NO_REQUEST;
-      const change = async (tx: JobTransaction) => {
-        // Of an attempt that is known what it last said is asked for along with the document.
-        const beat = attempt === undefined || event.type === 'start' ? undefined : rows.beatOf(attempt);
-        const [stored, said] = await Promise.all([tx.get('job', jobId), beat]);
-        const record = recordOf(stored);
-        if (record === undefined) return undefined;
-        if (attempt !== undefined && record.sequence !== attempt.sequence) return 'stale-attempt';
-        const { identity, life } = splitRecord(record);
-        const isAsked = life.status === 'running' && attempt === undefined;
-        const before = withBeat(life, isAsked ? await rows.beatOf(keyOfRecord(record)) : said);
-        if (attempt !== undefined && life.attempt !== attempt.attempt) return 'stale-attempt';
-        const next = advance(before, event, limits);
-        if (typeof next === 'string') return next;
-        by = authorOf(identity);
-        await effect?.(tx);
-        const callbacks = isTerminal(next.status)
-          ? await putDeliveries(tx, toStatus(identity, next, record))
-          : record.callbacks;
-        await write(tx, { ...identity, ...next, request: record.request, callbacks }, lease);
-        if (isTerminal(next.status)) await tx.delete('job-input', jobId);
-        return {
-          identity,
-          before,
-          life: next,
-          status: toStatus(identity, next, { request: record.request, callbacks }),
-        };
-      };
-      const options = {
-        get by() {
-          return by;
+      let version: string | undefined;
+      const setBy = (record: JobRecord): void => void (by = authorOf(splitRecord(record).identity));
+      const moved = await documents.jobTransaction(
+        async (tx) => {
+          const known = seen;
+          seen = undefined; // It is another where the body runs again.
+          const moved = known && (await moveIn(tx, order, { seen: known, setBy }));
+          return typeof moved === 'object' ? moved : moveIn(tx, order, { seen: await look(order.jobId), setBy });
         },
-      };
-      return documents.jobTransaction(change, options);
+        {
+          get by() {
+            return by;
+          },
+          onWritten: (of) => void (version = of),
+        },
+      );
+      if (typeof moved !== 'object') return moved;
+      const { record, ...change } = moved;
+      const found = { id: order.jobId, body: record };
+      return version === undefined ? change : { ...change, written: { found, version, beat: undefined } };
     },
     async fateOf({ jobId, sequence, attempt }) {
       const record = recordOf(await documents.get('job', jobId));
@@ -161,23 +186,17 @@ export function rowOf(record: JobRecord, lease?: Move['lease']): JobRow {
 }
 
 /** A stored job; undefined when there is none, or it cannot be read. */
-export function recordOf(stored: FoundDocument): JobRecord | undefined {
+export function recordOf(stored: FoundBody): JobRecord | undefined {
   return stored === undefined || 'unreadable' in stored ? undefined : readJobRecord(stored.body, stored.id);
 }
 
 /** @throws Refusal DOCUMENT_UNREADABLE */
-export function requireRecord(stored: FoundDocument, jobId: string): JobRecord | undefined {
+export function requireRecord(stored: FoundBody, jobId: string): JobRecord | undefined {
   const record = recordOf(stored);
   if (stored !== undefined && record === undefined)
     throw new Refusal('DOCUMENT_UNREADABLE', `The stored status of ${jobId} cannot be read.`);
   return record;
 }
-
-export const keyOfRecord = ({ job_id: jobId, sequence, attempt }: JobRecord): AttemptKey => ({
-  jobId,
-  sequence,
-  attempt,
-});
 
 /** A running life with what its attempt last said. */
 export function withBeat<L extends Life>(life: L, beat: Beat | undefined): L {

@@ -1,22 +1,30 @@
 import { JOB_KIND_CATALOGUE, type JobKindName } from '#domain/jobs/job-kinds.js';
+import type { FoundDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
 import type { AttemptKey } from '../attempt-key.js';
 import type { JobCounts, JobQuery, Room, WaitingJob } from '../queue.js';
+import {
+  createLooks,
+  documentColumns,
+  documentOf,
+  type Beat,
+  type DocumentColumns,
+  type SeenJob,
+  type SeenRevision,
+} from './seen-job.js';
 import { takeableParts, type PartNode } from './takeable-parts.js';
-
-/** What a running attempt last said of itself. */
-export interface Beat {
-  readonly progress: number;
-  readonly message: string | null;
-  readonly beat_at: Date | null;
-}
 
 /** The queue before a submission, and the number that it gets. */
 export interface Place {
   readonly sequence: number;
   readonly queued: number;
   readonly queuedOfOwner: number;
+}
+
+/** The same with the job that has the id already, if any. */
+export interface PlaceOfJob extends Place {
+  readonly seen: SeenJob;
 }
 
 export interface BeatOrder {
@@ -37,7 +45,11 @@ export interface ReserveOrder extends Memory {
   readonly freeBytes: number;
 }
 
-export type ReservedJob = WaitingJob & AttemptKey;
+export interface ReservedJob extends WaitingJob, AttemptKey {
+  readonly seen: SeenJob;
+  /** What it was submitted with. */
+  readonly input: FoundDocument;
+}
 
 /** Whether there are jobs that a node may take, and parts of jobs of others. */
 export interface Waiting {
@@ -51,7 +63,7 @@ export interface RunningJob extends AttemptKey {
 
 /** Statements on the rows of jobs: what is asked often and is in no document. */
 export interface JobRows {
-  place(owner: string): Promise<Place>;
+  place(job: { readonly jobId: string; readonly owner: string }): Promise<PlaceOfJob>;
   /** Keeps the next job of a lane that the node may take from other nodes for a moment. */
   reserve(order: ReserveOrder): Promise<ReservedJob | undefined>;
   /** Gives a reserved job back. */
@@ -60,9 +72,10 @@ export interface JobRows {
   drop(key: AttemptKey): Promise<void>;
   /** What a node with this room, and this memory in all, would be given. */
   waiting(room: Room & Memory): Promise<Waiting>;
-  /** Prolongs a lease. @returns whether the attempt is still the one */
-  beat(key: AttemptKey, order: BeatOrder): Promise<boolean>;
-  beatOf(key: AttemptKey): Promise<Beat | undefined>;
+  /** Prolongs a lease. @returns what the attempt has said by now; undefined when it is not the one any more */
+  beat(key: AttemptKey, order: BeatOrder): Promise<Beat | undefined>;
+  /** Jobs with their documents; those that are not there are left out. */
+  look(jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>>;
   /** Attempts whose lease has run out. */
   silent(): Promise<readonly RunningJob[]>;
   /** Attempts of a node, the newest job first. */
@@ -81,6 +94,12 @@ interface KeyRow {
   readonly sequence: string;
   readonly attempt: number;
 }
+
+type PlaceRow = DocumentColumns<'document'> & { sequence: string; queued: number; of_owner: number };
+
+type ReservedRow = KeyRow &
+  DocumentColumns<'document'> &
+  DocumentColumns<'input'> & { kind: JobKindName; owner: string; estimated_bytes: string };
 
 /** Kinds of this version: jobs of a newer one wait for a node that knows them. */
 const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE);
@@ -117,22 +136,16 @@ export function createJobRows(database: Database, schema: string, helper?: PartN
   return {
     ...waitingRows(database, { schema, jobs, helper }),
     async beat(key, { progress, hasNews, leaseMs }) {
-      const beaten = await idsOf(
+      const [beat] = await database.query<Beat>(
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
             revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
-          WHERE ${SAME} AND status = 'running' AND ${UNFLUSHED} RETURNING job_id`,
+          WHERE ${SAME} AND status = 'running' AND ${UNFLUSHED} RETURNING progress, message, beat_at`,
         [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
-      );
-      return beaten.length > 0;
-    },
-    async beatOf(key) {
-      const [beat] = await database.query<Beat>(
-        `SELECT progress, message, beat_at FROM ${jobs} WHERE ${SAME}`,
-        keyValues(key),
       );
       return beat;
     },
+    look: createLooks(database, schema),
     silent: () => running('lease_until < clock_timestamp()', []),
     runningOn: (node) => running('node = $1', [node]),
     async surplus(endedMax, countMax) {
@@ -200,28 +213,38 @@ function waitingRows(database: Database, { schema, jobs, helper }: WaitingOption
         CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all} ELSE ${free} END::bigint`;
 
   return {
-    async place(owner) {
-      const [row] = await database.query<{ sequence: string; queued: number; of_owner: number }>(
-        `SELECT nextval('${schema}.job_sequence') AS sequence,
-          (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS queued,
-          (SELECT count(*) FROM ${jobs} WHERE status = 'pending' AND owner = $1)::int AS of_owner`,
-        [owner],
+    async place({ jobId, owner }) {
+      const [row] = await database.query<PlaceRow>(
+        `SELECT place.*, ${documentColumns('document')} FROM (
+            SELECT nextval('${schema}.job_sequence') AS sequence,
+              (SELECT count(*) FROM ${jobs} WHERE status = 'pending')::int AS queued,
+              (SELECT count(*) FROM ${jobs} WHERE status = 'pending' AND owner = $1)::int AS of_owner
+          ) AS place LEFT JOIN ${schema}.documents AS document ON document.kind = 'job' AND document.id = $2`,
+        [owner, jobId],
       );
       const { sequence, queued, of_owner: queuedOfOwner } = row!; // One row always.
-      return { sequence: Number(sequence), queued, queuedOfOwner };
+      const seen = { ...documentOf(row!, 'document'), beat: undefined };
+      return { sequence: Number(sequence), queued, queuedOfOwner, seen };
     },
     async reserve({ lane, exceptOwners, freeBytes, memoryBytes }) {
-      const [row] = await database.query<KeyRow & { kind: JobKindName; owner: string; estimated_bytes: string }>(
-        `UPDATE ${jobs} SET reserved_until = clock_timestamp() + interval '${RESERVED_SECONDS} s'
-          WHERE job_id = (
-            SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = $4 AND NOT owner = ANY($5)
-              ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
-          ) AND ${UNFLUSHED} RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt`,
+      const [row] = await database.query<ReservedRow>(
+        `WITH reserved AS (
+            UPDATE ${jobs} SET reserved_until = clock_timestamp() + interval '${RESERVED_SECONDS} s'
+              WHERE job_id = (
+                SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = $4 AND NOT owner = ANY($5)
+                  ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
+              ) AND ${UNFLUSHED} RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt
+          )
+          SELECT reserved.*, ${documentColumns('document')}, ${documentColumns('input')} FROM reserved
+            LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
+            LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
         [JOB_KINDS, freeBytes, memoryBytes, lane, exceptOwners],
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, estimated_bytes: bytes } = row;
-      return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes) };
+      const seen = { ...documentOf(row, 'document'), beat: undefined }; // None runs.
+      const { found: input } = documentOf(row, 'input');
+      return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes), seen, input };
     },
     async release({ jobId, sequence, attempt }) {
       await database.query(

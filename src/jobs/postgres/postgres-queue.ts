@@ -25,13 +25,14 @@ import type {
   QueueLimits,
 } from '../queue.js';
 import type { JobStatus } from '../status.js';
-import { createJobDocuments, type JobDocuments, type Moved } from './job-documents.js';
+import { createJobDocuments, recordOf, type JobDocuments, type Moved } from './job-documents.js';
 import { createJobReader } from './job-reader.js';
 import { createHeartbeats, QUIET_MS } from './heartbeats.js';
-import { createJobRows, type JobRows } from './job-rows.js';
+import { createJobRows, type JobRows, type ReservedJob } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
 import type { NodeState } from './node-rows.js';
 import { createOffers } from './offers.js';
+import { createOwnAttempts } from './own-attempts.js';
 import { createPartRows } from './part-rows.js';
 import { createPresence, type Presence } from './presence.js';
 import { createSharedParts, type SharedParts } from './shared-parts.js';
@@ -91,14 +92,15 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
   const { documents, rows, presence, parts, clock, limits, log, onEnded, onStale, cancellations } = dependencies;
   const jobs = createJobDocuments({ documents, rows, attemptsMax: limits.attemptsMax });
-  const reader = createJobReader(documents, rows);
+  const reader = createJobReader(rows);
   const watchers = createJobWatchers(rows, clock);
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
   /** Submissions of this process, in their order: limits count all that came before. */
   const submissions = createLine();
-  const beats = createHeartbeats({ rows, leases, clock, ...limits, progressOf, onNews: watchers.notify });
+  const own = createOwnAttempts();
+  const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews: watchers.notify });
   let node: Node | undefined;
   let isDraining = false;
   let isClosed = false;
@@ -189,22 +191,15 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     }
     const event: LifeEvent = { type: 'start', at: timestampOf(clock) };
     const lease = { node: dependencies.node, ms: limits.leaseMs };
-    // Nobody replaces what the offered job was submitted with before it has ended.
-    const input = inputOf(offered.jobId);
-    input.catch(() => {}); // Told below.
-    const moved = await jobs.move({ jobId: offered.jobId, attempt: offered, event, lease });
+    const { jobId, seen } = offered;
+    const moved = await jobs.move({ jobId, attempt: offered, event, lease, seen });
     if (moved === undefined) await rows.drop(offered);
     if (typeof moved !== 'object') return undefined;
     follow(moved, event);
     const granted = leases.of(moved);
     if (granted === undefined) return undefined;
-    return { lease: granted, job: moved.identity, input: await input };
-  }
-
-  async function inputOf(jobId: string): Promise<Claim['input']> {
-    const stored = await documents.get('job-input', jobId);
-    // Written by `add` and checked by the store.
-    return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
+    own.start(granted, moved.written);
+    return { lease: granted, job: moved.identity, input: await inputOf(offered, documents) };
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
@@ -218,7 +213,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       const isLast = clock.monotonicMs() > untilMs;
       const event = eventOf(ending, lease.attempt, timestampOf(clock));
       try {
-        const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }) };
+        const move = { jobId: lease.jobId, attempt: lease, event, ...(effect && { effect }), seen: own.of(lease) };
         const moved = isHeld ? await jobs.move(move) : undefined;
         // A try before may have come to pass.
         const fate = typeof moved === 'object' || lost === undefined ? moved : await jobs.fateOf(lease);
@@ -323,4 +318,16 @@ function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDo
     if (count++ % submissions !== 0) return;
     for (const ended of await rows.surplus(endedMax, FORGOTTEN_AT_ONCE_MAX)) await jobs.forget(ended);
   };
+}
+
+/** What a job was submitted with. */
+async function inputOf(
+  { jobId, sequence, seen, input }: ReservedJob,
+  documents: Pick<PostgresDocuments, 'get'>,
+): Promise<Claim['input']> {
+  // Nobody replaces what the offered job was submitted with before it has ended.
+  const isItsOwn = recordOf(seen.found)?.sequence === sequence;
+  const stored = isItsOwn ? input : await documents.get('job-input', jobId);
+  // Written by `add` and checked by the store.
+  return stored === undefined || 'unreadable' in stored ? undefined : (stored.body as { readonly payload: unknown });
 }

@@ -28,8 +28,15 @@ export interface JobRow {
   readonly lease_ms: number | null;
 }
 
+export interface Written {
+  /** Artifacts that no document refers to any more. */
+  readonly unreferenced: readonly string[];
+  /** Of every document that it wrote; undefined where the answer was lost. */
+  readonly version: string | undefined;
+}
+
 /** What became of a commit. Undefined: something it had read has changed, nothing was written. */
-export type Committed = { readonly unreferenced: readonly string[] } | undefined;
+export type Committed = Written | undefined;
 
 export interface Commits {
   /** Writes a transaction if all that it read still holds. @throws Refusal as `Database.query` */
@@ -39,7 +46,8 @@ export interface Commits {
 }
 
 interface CommitRow {
-  readonly is_committed: boolean;
+  /** Null where something it had read has changed. */
+  readonly written_version: string | null;
   readonly unreferenced: readonly string[] | null;
 }
 
@@ -53,7 +61,7 @@ const CONFLICTS = ['40001', '40P01'];
 /** @param node of this process; its own events are not read back */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
   const parameters = Array.from({ length: 17 }, (_, i) => `$${i + 1}`).join(', ');
-  const statement = `SELECT is_committed, unreferenced FROM ${schema}.commit_1(${parameters})`;
+  const statement = `SELECT written_version, unreferenced FROM ${schema}.commit_2(${parameters})`;
 
   async function commit(order: CommitOrder): Promise<Committed> {
     const { draft, events, jobs, time } = order;
@@ -65,13 +73,15 @@ export function createCommits(database: Database, { schema, node }: { schema: st
     } catch (thrown) {
       if (CONFLICTS.includes(stateOf(thrown) ?? '')) return undefined;
       if (!(thrown instanceof OutcomeUnknown) || (!draft.isWritten && events.length === 0)) throw thrown;
-      return (await hasCommitted(token, draft.kindWritten ?? '', thrown)) ? { unreferenced: [] } : undefined;
+      const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
+      return isCommitted ? { unreferenced: [], version: undefined } : undefined;
     }
   }
 
   async function call(token: string, at: Date, columns: readonly unknown[]): Promise<Committed> {
     const [row] = await database.query<CommitRow>(statement, [token, node, at, ...columns]);
-    return row!.is_committed ? { unreferenced: row!.unreferenced ?? [] } : undefined; // One row always.
+    const { written_version: version, unreferenced } = row!; // One row always.
+    return version === null ? undefined : { unreferenced: unreferenced ?? [], version };
   }
 
   /**

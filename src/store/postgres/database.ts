@@ -23,6 +23,8 @@ export interface DatabaseOptions {
 /** Each statement takes milliseconds: more connections make waiting shorter only under heavy load. */
 const CONNECTIONS_MAX = 10;
 const CONNECT_MS = 5000;
+/** A new connection plans every statement again, which takes longer than a job of nothing. */
+const IDLE_MS = 60_000;
 /** No statement takes longer unless the server or the network is in trouble. */
 const STATEMENT_MS = 30_000;
 /** The server ends its statements first, so that their outcome is known. */
@@ -43,7 +45,7 @@ export function clientOptions(url: string): pg.ClientConfig {
 }
 
 export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX }: DatabaseOptions): Database {
-  const pool = new pg.Pool({ ...clientOptions(url), max: connectionsMax });
+  const pool = new pg.Pool({ ...clientOptions(url), max: connectionsMax, idleTimeoutMillis: IDLE_MS });
   // A connection that broke while nobody used it is replaced by the pool; one in use fails its query.
   pool.on('error', () => {});
   const underWay = new Set<Promise<unknown>>();

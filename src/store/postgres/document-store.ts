@@ -3,14 +3,7 @@ import type { CommitEvent } from '#domain/commit-events.js';
 import { Refusal } from '#domain/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { isDocumentId, numberOf } from '../document-id.js';
-import type {
-  BodyReader,
-  DocumentEngine,
-  DocumentEngineOptions,
-  Listing,
-  TransactionOptions,
-  UnreadableCause,
-} from '../port.js';
+import type { BodyReader, DocumentEngine, DocumentEngineOptions, Listing, UnreadableCause } from '../port.js';
 import { createCommits, type CommitOrder, type JobRow } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
@@ -18,7 +11,7 @@ import { openEventReader } from './event-reader.js';
 import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, openRow, type Row } from './rows.js';
-import { runBody, type JobTransactionBody } from './transaction.js';
+import { runBody, type JobTransactionBody, type JobTransactionOptions } from './transaction.js';
 
 export interface PostgresStoreOptions extends DocumentEngineOptions {
   /** With the schema of `divisor migrate`; it stays open when the store is closed. */
@@ -29,7 +22,7 @@ export interface PostgresStoreOptions extends DocumentEngineOptions {
 /** The engine, and what a queue on the same database needs of it. */
 export interface PostgresDocuments extends DocumentEngine {
   /** As `transaction`, rows of jobs included. */
-  jobTransaction<T>(change: JobTransactionBody<T>, options?: TransactionOptions): Promise<T>;
+  jobTransaction<T>(change: JobTransactionBody<T>, options?: JobTransactionOptions): Promise<T>;
 }
 
 const TIDY_MS = 60_000;
@@ -72,7 +65,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     revision: (kind) => whileOpen(() => rows.revision(kind)),
     list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),
     transaction: (change) => whileOpen(() => transaction(change)),
-    jobTransaction: (change) => whileOpen(() => transaction(change)),
+    jobTransaction: (change, options) => whileOpen(() => transaction(change, options?.onWritten)),
     subscribe: listeners.add,
     referencedArtifacts: () => whileOpen(() => rows.artifacts()),
     async close() {
@@ -109,7 +102,7 @@ const TRIES_MAX = 100;
 const BACKOFF_MS = 2;
 
 /** What became of one run of a body; undefined when something it read has changed meanwhile. */
-type Outcome<T> = { readonly result: T } | undefined;
+type Outcome<T> = { readonly result: T; readonly version?: string | undefined } | undefined;
 
 /** @returns what runs a body until nothing that it read changes under it */
 function createTransactions({ database, now = Date.now, onUnreferenced }: PostgresStoreOptions, parts: Parts) {
@@ -143,21 +136,22 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     if (committed === undefined) return undefined;
     publish(order.events);
     if (committed.unreferenced.length > 0) onUnreferenced?.(committed.unreferenced);
-    return { result };
+    return { result, version: committed.version };
   }
 
-  async function repeat<T>(change: JobTransactionBody<T>, time: number): Promise<T> {
+  async function repeat<T>(change: JobTransactionBody<T>, time: number): Promise<NonNullable<Outcome<T>>> {
     for (let tries = 1; tries < TRIES_MAX; tries++) {
       const outcome = await run(change, time);
-      if (outcome !== undefined) return outcome.result;
+      if (outcome !== undefined) return outcome;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * BACKOFF_MS * tries));
     }
     throw new Refusal('STORE_UNAVAILABLE', 'Too many others write the documents of the change.');
   }
 
-  return async <T>(change: JobTransactionBody<T>): Promise<T> => {
+  return async <T>(change: JobTransactionBody<T>, onWritten?: JobTransactionOptions['onWritten']): Promise<T> => {
     const time = now();
-    const outcome = await run(change, time);
-    return outcome === undefined ? repeating.take(() => repeat(change, time)) : outcome.result;
+    const { result, version } = (await run(change, time)) ?? (await repeating.take(() => repeat(change, time)));
+    if (version !== undefined) onWritten?.(version);
+    return result;
   };
 }

@@ -1,5 +1,7 @@
+import { commitFunction as secondCommitFunction } from './commit-function.js';
+
 /** What this program knows of the schema: the number of the last step below. */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 /** Locks that keys share by their hash: a transaction of any size takes at most so many. */
 const STRIPES = 1024;
@@ -13,7 +15,8 @@ const STRIPES = 1024;
  */
 export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
-  return [parts.map((part) => part(schema)).join(''), nodeTables(schema), partTable(schema)];
+  const first = parts.map((part) => part(schema)).join('');
+  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES)];
 }
 
 const documentTables = (schema: string): string => `

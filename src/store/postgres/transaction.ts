@@ -1,10 +1,10 @@
 import type { CommitEvent } from '#domain/commit-events.js';
 import { isDocumentId, numberedId, numberOf } from '../document-id.js';
-import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
+import type { DocumentKind, DocumentTransaction, FoundDocument, TransactionOptions } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit.js';
 import { ABSENT, type Draft, type Write } from './draft.js';
-import { openRow, type Row, type RowRead, type Rows } from './rows.js';
+import { openRow, type DocumentKey, type Row, type RowRead, type Rows } from './rows.js';
 
 export interface TransactionParts {
   readonly rows: Pick<Rows, 'row' | 'several' | 'version' | 'ids'>;
@@ -21,6 +21,15 @@ export interface TransactionParts {
 export interface JobTransaction extends DocumentTransaction {
   /** Writes the row of a job whose document it writes. */
   putJob(row: JobRow): void;
+  /** Builds on a document that was read before: what the body makes of it counts if it still holds at the commit. */
+  buildOn(document: DocumentKey, version: string): void;
+  /** Deletes a document, should it be there, without a look. */
+  drop(document: DocumentKey): void;
+}
+
+export interface JobTransactionOptions extends TransactionOptions {
+  /** Receives the version of what was written; is not called where the answer of the commit was lost. */
+  readonly onWritten?: (version: string) => void;
 }
 
 export type JobTransactionBody<T> = (tx: JobTransaction) => Promise<T>;
@@ -106,6 +115,14 @@ function transactionOver(
     putJob(row) {
       assertOpen();
       jobs.push(row);
+    },
+    buildOn({ kind, id }, version) {
+      assertOpen();
+      draft.hasRead(kind, id, version);
+    },
+    drop({ kind, id }) {
+      assertOpen();
+      draft.delete(kind, id);
     },
   };
 }

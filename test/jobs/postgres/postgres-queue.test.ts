@@ -1,84 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
-import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
 import { HUGE_BYTES } from '#jobs/job-class.js';
-import type { Claim, JobQueue, QueueLimits, WaitingJob } from '#jobs/queue.js';
-import { Refusal } from '#domain/refusal.js';
+import type { Claim, QueueLimits, WaitingJob } from '#jobs/queue.js';
 import type { DocumentTransaction } from '#store/port.js';
-import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
+import { newNotices, openNode, type OpenedNode } from './open-node.js';
 import { describeJobQueue } from '../queue-port-contract.js';
-import { createQueues, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
+import { createQueues, from, job, LEASE_MS, succeed, type OpenedQueue } from '../queue-port-world.js';
 import { createTestClock, type TestClock } from '../test-clock.js';
-
-const quiet = { info: () => {}, warn: () => {}, error: () => {} };
-
-interface OpenedNode {
-  /** Refuses the next change of a job as a database that does not answer, once this has happened. */
-  failNext(meanwhile: () => Promise<void>): void;
-  readonly queue: JobQueue;
-  readonly documents: PostgresDocuments;
-  close(): Promise<void>;
-}
-
-/** Word of cancellations between the nodes of a test, at once. */
-function newNotices(): Notices {
-  const listeners: ((text: string) => void)[] = [];
-  return {
-    publish: async (text) => listeners.forEach((call) => call(text)),
-    subscribe: (listener) => void listeners.push(listener),
-  };
-}
-
-/** A process of the cluster. */
-async function openNode(
-  world: TestSchema,
-  limits: QueueLimits,
-  time: TestClock,
-  { name = 'node', cancellations }: { readonly name?: string; readonly cancellations?: Notices | undefined } = {},
-): Promise<OpenedNode> {
-  const database = world.another();
-  const documents = await openPostgresDocuments({ database, schema: world.schema });
-  let failure: (() => Promise<void>) | undefined;
-  const jobTransaction: PostgresDocuments['jobTransaction'] = async (change, options) => {
-    const meanwhile = failure;
-    failure = undefined;
-    if (meanwhile === undefined) return documents.jobTransaction(change, options);
-    await meanwhile();
-    throw new Refusal('STORE_UNAVAILABLE', 'simulated');
-  };
-  const { clock } = time;
-  const schema = `"${world.schema}"`;
-  const places = { heavy: 3, light: 1 };
-  const queue = createPostgresQueue({
-    documents: { ...documents, jobTransaction },
-    database,
-    schema,
-    node: name,
-    clock,
-    limits,
-    log: quiet,
-    ...(cancellations && { cancellations }),
-    describe: () => ({
-      role: 'worker',
-      version: '1.2.3',
-      places,
-      memory_bytes: limits.jobBytesMax,
-      market: null,
-      lacks: ['disk'],
-    }),
-  });
-  return {
-    queue,
-    documents,
-    failNext: (meanwhile) => void (failure = meanwhile),
-    async close() {
-      await queue.close();
-      await documents.close();
-    },
-  };
-}
 
 /** Lets time pass on the database's clock of leases and on the process's clock of timers. */
 async function passBoth(world: TestSchema, time: TestClock, ms: number): Promise<void> {
@@ -162,6 +92,40 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
       const taken = claims.flatMap((claim) => claim?.lease.jobId ?? []);
       expect(taken.toSorted()).toEqual(ids.map((id) => `backtest:${id}`).toSorted());
       expect(await one!.queue.counts()).toEqual({ pending: 0, running: 40 });
+    });
+  });
+
+  test('ask the database five times for a job of nothing, once to find it and twice to cancel one', async () => {
+    await withNodes(async ([front, worker]) => {
+      const [submitter, runner] = [front!, worker!];
+      async function statementsOf<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly count: number }> {
+        const asked = (): number => submitter.statements.length + runner.statements.length;
+        const before = asked();
+        return { value: await work(), count: asked() - before };
+      }
+      // The first asks for the memory of the nodes, and for what is to be forgotten.
+      await submitter.queue.submit(job('first'));
+      await runner.queue.complete((await runner.claimed()).lease, succeed);
+      const submitted = await statementsOf(() => submitter.queue.submit(job('a')));
+      const claimed = await statementsOf(runner.claimed);
+      await runner.queue.heartbeat(claimed.value.lease);
+      const ended = await statementsOf(() => runner.queue.complete(claimed.value.lease, succeed));
+      const found = await statementsOf(() => submitter.statusOf('a'));
+      expect(found.value).toMatchObject({ status: 'succeeded', attempt: 1 });
+      await submitter.queue.submit(job('b'));
+      const cancelled = await statementsOf(() => submitter.queue.cancel('backtest:b'));
+      expect([submitted, claimed, ended, found, cancelled].map(({ count }) => count)).toEqual([2, 2, 1, 1, 2]);
+    });
+  });
+
+  test('end an attempt that was resubmitted with a callback meanwhile, and deliver it', async () => {
+    await withNodes(async ([front, worker]) => {
+      await front!.queue.submit(job('a'));
+      const { lease } = await worker!.claimed();
+      const origin = { ...from('somebody').origin!, callback: 'http://127.0.0.1:9/told' };
+      await front!.queue.submit(job('a', { origin }));
+      expect(await worker!.queue.complete(lease, succeed)).toBe(true);
+      expect(await front!.statusOf('a')).toMatchObject({ status: 'succeeded', callbacks: [{ url: origin.callback }] });
     });
   });
 

@@ -1,9 +1,11 @@
 import { Refusal } from '#domain/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
 import type { JobRows } from '#jobs/postgres/job-rows.js';
+import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
+import type { FoundDocument } from '#store/port.js';
 import type { JobRow } from '#store/postgres/commit.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
-import type { JobTransaction } from '#store/postgres/transaction.js';
+import type { JobTransaction, JobTransactionOptions } from '#store/postgres/transaction.js';
 
 /** A row of the table of jobs, as its statements leave it. */
 export interface SimulatedRow extends JobRow {
@@ -54,6 +56,12 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     return text === undefined ? undefined : { id, body: JSON.parse(text) as unknown, etag: text, updatedAt: '' };
   };
 
+  function seen(jobId: string): SeenRevision {
+    const row = rows.get(jobId);
+    const version = String(versions.get(`job/${jobId}`) ?? 0);
+    return { found: found('job', jobId), version, beat: row && beatOf(row), revision: row?.revision ?? 0 };
+  }
+
   function putRow(row: JobRow): void {
     const same = rows.get(row.job_id);
     const waiting = [...rows.values()].filter(({ lane, status }) => lane === row.lane && status === 'pending');
@@ -72,10 +80,11 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     for (const [key, seen] of read) if ((versions.get(key) ?? 0) !== seen) return false;
     const jobKey = [...puts.keys()].find((key) => key.startsWith('job/'));
     const before = jobKey === undefined ? undefined : record(jobKey.slice(4));
+    if (puts.size > 0) version++;
     for (const [key, body] of puts) {
       if (body === undefined) documents.delete(key);
       else documents.set(key, JSON.stringify(body));
-      versions.set(key, ++version);
+      versions.set(key, version);
       if (body === undefined && key.startsWith('job/')) rows.delete(key.slice(4));
     }
     for (const job of jobs) putRow(job);
@@ -84,7 +93,10 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   }
 
   function documentsFor(call: Call): Ports {
-    async function jobTransaction<T>(change: (tx: JobTransaction) => Promise<T>): Promise<T> {
+    async function jobTransaction<T>(
+      change: (tx: JobTransaction) => Promise<T>,
+      options?: JobTransactionOptions,
+    ): Promise<T> {
       for (;;) {
         const read = new Map<string, number>();
         const puts = new Map<string, unknown>();
@@ -107,9 +119,17 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
           delete: async (kind, id) => puts.set(`${kind}/${id}`, undefined).size > 0,
           publish: () => {},
           putJob: (row) => void jobs.push(row),
+          drop: ({ kind, id }) => void puts.set(`${kind}/${id}`, undefined),
+          buildOn({ kind, id }, seen) {
+            const key = `${kind}/${id}`;
+            if (!read.has(key)) read.set(key, Number(seen));
+          },
         };
         const result = await change(tx);
-        if (await call(() => commit(read, puts, jobs))) return result;
+        const written = await call(() => (commit(read, puts, jobs) ? String(version) : undefined));
+        if (written === undefined) continue;
+        if (puts.size > 0) options?.onWritten?.(written);
+        return result;
       }
     }
     return { get: (kind, id) => call(() => found(kind, id)), transaction: jobTransaction, jobTransaction };
@@ -121,7 +141,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     record,
     portsOf: (call) => ({
       documents: documentsFor(call),
-      rows: rowsFor(call, { rows, now, next: () => ({ sequence: ++sequence }), revise: () => ++revision }),
+      rows: rowsFor(call, { rows, now, found, seen, next: () => ({ sequence: ++sequence }), revise: () => ++revision }),
     }),
   };
 }
@@ -129,13 +149,15 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
 interface RowTable {
   readonly rows: Map<string, SimulatedRow>;
   readonly now: () => number;
+  found(kind: string, id: string): FoundDocument;
+  seen(jobId: string): SeenRevision;
   next(): { readonly sequence: number };
   revise(): number;
 }
 
 type Key = Parameters<JobRows['beat']>[0];
 
-function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
+function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable): JobRows {
   const all = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
   const of = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
     const row = rows.get(jobId);
@@ -149,10 +171,11 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
   const count = (status: string): number => all().filter((row) => row.status === status).length;
   const isLive = ({ status }: SimulatedRow): boolean => status === 'pending' || status === 'running';
   return {
-    place: (owner) =>
+    place: ({ jobId, owner }) =>
       call(() => {
         const queued = all().filter(({ status }) => status === 'pending');
-        return { ...next(), queued: queued.length, queuedOfOwner: queued.filter((row) => row.owner === owner).length };
+        const queuedOfOwner = queued.filter((row) => row.owner === owner).length;
+        return { ...next(), queued: queued.length, queuedOfOwner, seen: seen(jobId) };
       }),
     reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes }) =>
       call(() => {
@@ -167,6 +190,8 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
           kind: row.kind as 'backtest',
           owner: row.owner,
           estimated_bytes: row.estimated_bytes,
+          seen: seen(row.job_id),
+          input: found('job-input', row.job_id),
         };
       }),
     release: (key) =>
@@ -179,16 +204,12 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
         const row = of(key);
-        if (row?.status !== 'running') return false;
+        if (row?.status !== 'running') return undefined;
         row.leaseUntil = now() + leaseMs;
         if (hasNews) row.revision = revise();
-        return true;
+        return beatOf(row);
       }),
-    beatOf: (key) =>
-      call(() => {
-        const row = of(key);
-        return row && { progress: row.progress, message: null, beat_at: null };
-      }),
+    look: (jobIds) => call(() => new Map(jobIds.map((jobId) => [jobId, seen(jobId)]))),
     silent: () =>
       call(() =>
         all()
@@ -222,5 +243,7 @@ function rowsFor(call: Call, { rows, now, next, revise }: RowTable): JobRows {
     counts: () => call(() => ({ pending: count('pending'), running: count('running') })),
   };
 }
+
+const beatOf = ({ progress }: SimulatedRow): Beat => ({ progress, message: null, beat_at: null });
 
 const keyOf = ({ job_id: jobId, sequence, attempt }: SimulatedRow): Key => ({ jobId, sequence, attempt });

@@ -1,0 +1,83 @@
+import { isDocumentId } from '#store/document-id.js';
+import type { FoundDocument, StoredDocument, UnreadableDocument } from '#store/port.js';
+import type { Database } from '#store/postgres/database.js';
+import { ABSENT } from '#store/postgres/draft.js';
+import { openRow, type Row } from '#store/postgres/rows.js';
+
+/** What a running attempt last said of itself. */
+export interface Beat {
+  readonly progress: number;
+  readonly message: string | null;
+  readonly beat_at: Date | null;
+}
+
+/** A document with its body alone. */
+export type FoundBody = Pick<StoredDocument, 'id' | 'body'> | UnreadableDocument | undefined;
+
+/** The document of a job as it was at one moment, and what its attempt had said by then. */
+export interface SeenJob {
+  readonly found: FoundBody;
+  /** Of the document. */
+  readonly version: string;
+  /** Of the attempt that the document has; undefined where that does not run. */
+  readonly beat: Beat | undefined;
+}
+
+export interface SeenRevision extends SeenJob {
+  /** Of the row; 0 where there is none. */
+  readonly revision: number;
+}
+
+/** Columns of a document in a row of a statement; null where it is not there. */
+export type DocumentColumns<P extends string> = { readonly [M in keyof Row as `${P}_${M}`]: Row[M] | null };
+
+const MEMBERS: readonly (keyof Row)[] = ['id', 'version', 'schema', 'etag', 'updated_at', 'body'];
+
+/** The columns of a document in a statement. @param table its name there */
+export const documentColumns = (table: string): string =>
+  MEMBERS.map((member) => `${table}.${member} AS ${table}_${member}`).join(', ');
+
+/** The document of such columns. */
+export function documentOf<P extends string>(
+  row: DocumentColumns<P>,
+  table: P,
+): { readonly found: FoundDocument; readonly version: string } {
+  const columns = row as Readonly<Record<string, unknown>>;
+  const members = MEMBERS.map((member) => [member, columns[`${table}_${member}`]] as const);
+  const document = Object.fromEntries(members) as unknown as Row; // As `documentColumns` names them.
+  return document.id === null ? NOTHING : { found: openRow(document), version: document.version };
+}
+
+export const NOTHING = { found: undefined, version: ABSENT } as const;
+
+type LookRow = DocumentColumns<'document'> & {
+  readonly progress: number | null;
+  readonly message: string | null;
+  readonly beat_at: Date | null;
+  readonly revision: string | null;
+};
+
+/** @returns what finds jobs with all that is told of them, in one statement; those that are not there are left out */
+export function createLooks(database: Database, schema: string) {
+  // A beat is of the attempt that the document has: one commit writes both, and one statement reads them.
+  const statement = (jobs: string): string =>
+    `SELECT ${documentColumns('document')}, row.progress, row.message, row.beat_at, row.revision
+      FROM ${schema}.documents AS document LEFT JOIN ${schema}.jobs AS row ON row.job_id = document.id
+      WHERE document.kind = 'job' AND document.id ${jobs}`;
+  const [one, several] = [statement('= $1'), statement('= ANY($1)')];
+
+  return async (jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>> => {
+    const known = jobIds.filter(isDocumentId);
+    if (known.length === 0) return new Map();
+    const rows = await database.query<LookRow>(known.length === 1 ? one : several, [
+      known.length === 1 ? known[0] : known,
+    ]);
+    return new Map(rows.map((row) => [row.document_id!, seenOf(row)])); // Of documents that are there.
+  };
+}
+
+function seenOf(row: LookRow): SeenRevision {
+  const { progress, message, beat_at, revision } = row;
+  const beat = progress === null ? undefined : { progress, message, beat_at };
+  return { ...documentOf(row, 'document'), beat, revision: Number(revision ?? 0) };
+}

@@ -1,0 +1,86 @@
+import { createPostgresQueue, type Notices } from '#jobs/postgres/postgres-queue.js';
+import type { JobQueue, QueueLimits } from '#jobs/queue.js';
+import { Refusal } from '#domain/refusal.js';
+import type { Database } from '#store/postgres/database.js';
+import { openPostgresDocuments, type PostgresDocuments } from '#store/postgres/document-store.js';
+import type { TestSchema } from '../../postgresql/shared-postgresql.js';
+import type { TestClock } from '../test-clock.js';
+
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+
+export interface OpenedNode {
+  /** Refuses the next change of a job as a database that does not answer, once this has happened. */
+  failNext(meanwhile: () => Promise<void>): void;
+  readonly queue: JobQueue;
+  readonly documents: PostgresDocuments;
+  /** What it has asked of the database so far; what is asked every half second is left out. */
+  readonly statements: readonly string[];
+  close(): Promise<void>;
+}
+
+/** Word of cancellations between the nodes of a test, at once. */
+export function newNotices(): Notices {
+  const listeners: ((text: string) => void)[] = [];
+  return {
+    publish: async (text) => listeners.forEach((call) => call(text)),
+    subscribe: (listener) => void listeners.push(listener),
+  };
+}
+
+/** A process of the cluster. */
+export async function openNode(
+  world: TestSchema,
+  limits: QueueLimits,
+  time: TestClock,
+  { name = 'node', cancellations }: { readonly name?: string; readonly cancellations?: Notices | undefined } = {},
+): Promise<OpenedNode> {
+  const own = world.another();
+  const statements: string[] = [];
+  const database: Database = {
+    ...own,
+    query(text, values) {
+      if (!text.includes('pg_current_snapshot')) statements.push(text);
+      return own.query(text, values);
+    },
+  };
+  const documents = await openPostgresDocuments({ database, schema: world.schema });
+  let failure: (() => Promise<void>) | undefined;
+  const jobTransaction: PostgresDocuments['jobTransaction'] = async (change, options) => {
+    const meanwhile = failure;
+    failure = undefined;
+    if (meanwhile === undefined) return documents.jobTransaction(change, options);
+    await meanwhile();
+    throw new Refusal('STORE_UNAVAILABLE', 'simulated');
+  };
+  const { clock } = time;
+  const schema = `"${world.schema}"`;
+  const places = { heavy: 3, light: 1 };
+  const queue = createPostgresQueue({
+    documents: { ...documents, jobTransaction },
+    database,
+    schema,
+    node: name,
+    clock,
+    limits,
+    log: quiet,
+    ...(cancellations && { cancellations }),
+    describe: () => ({
+      role: 'worker',
+      version: '1.2.3',
+      places,
+      memory_bytes: limits.jobBytesMax,
+      market: null,
+      lacks: ['disk'],
+    }),
+  });
+  return {
+    queue,
+    documents,
+    statements,
+    failNext: (meanwhile) => void (failure = meanwhile),
+    async close() {
+      await queue.close();
+      await documents.close();
+    },
+  };
+}

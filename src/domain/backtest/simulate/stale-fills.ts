@@ -32,9 +32,11 @@ function fillsOf(book: Book, event: BookEvent): StaleFills | null {
   const { sm, columns, from } = book;
   const session = from + event.at;
   const bars = panelRow(sm, session);
-  const unpriced = [...columns.keys()].filter(
-    (slot) => sm.lastBar[bars + columns[slot]!] !== session && sm.barAge(session, columns[slot]!) > 0,
-  );
+  const unpriced: number[] = [];
+  for (let slot = 0; slot < columns.length; slot++) {
+    const column = columns[slot]!;
+    if (sm.lastBar[bars + column] !== session && sm.barAge(session, column) > 0) unpriced.push(slot);
+  }
   const stale = unpriced.length === 0 ? [] : tradedOf(unpriced, book, event).map((slot) => columns[slot]!);
   if (stale.length === 0) return null;
   return {

@@ -48,55 +48,42 @@ type MutableTrades = { -readonly [K in keyof Trades]: Trades[K] };
 
 function addTrades(trades: MutableTrades, { value, weights, columns }: Book, event: BookEvent): void {
   const names = columns.length;
-  const row = event.at * names;
-  const { before, valueBefore } = event;
-  const valueAfter = value[event.at]!;
+  const { at, before, valueBefore } = event;
+  const row = at * names;
+  const valueAfter = value[at]!;
   const moved = movedMoney(event, names);
   const smallest = NOTIONAL_MIN * Math.abs(valueBefore);
-  const usual = event.rebalanced ? REBALANCE : DELISTING;
+  const free: TradeKind = { at, reason: DELISTING!, isFree: 1 };
+  const usual: TradeKind = { at, reason: event.rebalanced ? REBALANCE! : DELISTING!, isFree: 0 };
+  const retry: TradeKind = { at, reason: RETRY!, isFree: 0 };
   const filled = new Map(event.fills.map(({ slot, notional }) => [slot, notional]));
   for (let slot = 0; slot < names; slot++) {
     const given = moved === null ? 0 : moved[slot]!;
     const notional = weights[row + slot]! * valueAfter - (before[slot]! * valueBefore + given);
-    if (given > smallest || given < -smallest)
-      add(trades, { at: event.at, slot, notional: given, reason: DELISTING!, isFree: 1 });
-    for (const trade of partsOf({ notional, fill: filled.get(slot), smallest }))
-      add(trades, { at: event.at, slot, notional: trade.notional, reason: trade.isRetry ? RETRY! : usual!, isFree: 0 });
+    if (Math.abs(given) > smallest) add(trades, free, { slot, notional: given });
+    // A name may be traded to replace one that left, and the other way by an earlier order.
+    const fill = filled.get(slot);
+    const rest = fill === undefined ? notional : notional - fill;
+    const isOfFill = fill !== undefined && Math.abs(rest) <= smallest;
+    const retried = isOfFill ? notional : (fill ?? 0);
+    if (Math.abs(retried) > smallest) add(trades, retry, { slot, notional: retried });
+    if (!isOfFill && Math.abs(rest) > smallest) add(trades, usual, { slot, notional: rest });
   }
 }
 
-interface NameTrade {
-  /** What was bought of a name in all, negative for a sale. */
-  readonly notional: number;
-  /** What an earlier order bought of it; undefined without one. */
-  readonly fill: number | undefined;
-  readonly smallest: number;
-}
-
-/**
- * The trades that were paid for: a name may be traded to replace one that left, and the other way by an earlier order.
- */
-function partsOf({ notional, fill, smallest }: NameTrade): { readonly notional: number; readonly isRetry: boolean }[] {
-  const rest = fill === undefined ? 0 : notional - fill;
-  const parts =
-    fill === undefined || Math.abs(rest) <= smallest
-      ? [{ notional, isRetry: fill !== undefined }]
-      : [
-          { notional: fill, isRetry: true },
-          { notional: rest, isRetry: false },
-        ];
-  return parts.filter((part) => Math.abs(part.notional) > smallest);
-}
-
-interface NewTrade {
+/** What trades of one event have in common. */
+interface TradeKind {
   readonly at: number;
-  readonly slot: number;
-  readonly notional: number;
   readonly reason: number;
   readonly isFree: 0 | 1;
 }
 
-function add(trades: MutableTrades, { at, slot, notional, reason, isFree }: NewTrade): void {
+interface NameTrade {
+  readonly slot: number;
+  readonly notional: number;
+}
+
+function add(trades: MutableTrades, { at, reason, isFree }: TradeKind, { slot, notional }: NameTrade): void {
   const position = trades.count++;
   trades.at[position] = at;
   trades.slot[position] = slot;

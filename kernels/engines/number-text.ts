@@ -19,6 +19,8 @@ const LONG_BYTES = 1 << 13;
 /** Numbers that are copied faster one by one than by a call. */
 const SHORT_NUMBERS = 32;
 
+const WORD_BYTES = 8;
+
 /** Numbers handed over at once. */
 const BATCH = 512;
 
@@ -81,10 +83,18 @@ export function createNumberText(): NumberText {
     at = WINDOW_AT;
   }
 
+  /** Drains whole words: what is put behind them in shared memory is copied by words too, not byte by byte. */
+  function drainWords(): void {
+    const border = at - (at % WORD_BYTES);
+    if (border > WINDOW_AT) drain(all.subarray(WINDOW_AT, border));
+    all.copyWithin(WINDOW_AT, border, at);
+    at -= border - WINDOW_AT;
+  }
+
   const place = { tableAt: TABLE_AT, powersAt: POWERS_AT, end, windowBytes: WINDOW_BYTES };
   const moveTo = (next: number): void => void (at = next);
   return {
-    table: createTableText({ memory: memory.buffer, ...place, at: () => at, moveTo, flush }, writeTable),
+    table: createTableText({ memory: memory.buffer, ...place, at: () => at, moveTo, drainWords }, writeTable),
     pending: () => at - WINDOW_AT,
     flush,
     begin(next) {
@@ -93,21 +103,20 @@ export function createNumberText(): NumberText {
     },
     bytes(text) {
       const { length } = text;
-      if (at + length > end || length > LONG_BYTES) flush();
       if (length > LONG_BYTES) {
+        flush();
         drain(text);
-      } else if (length > SHORT_BYTES) {
-        all.set(text, at);
-        at += length;
-      } else {
-        for (let i = 0; i < length; i++) all[at + i] = text[i]!;
-        at += length;
+        return;
       }
+      if (at + length > end) drainWords();
+      if (length > SHORT_BYTES) all.set(text, at);
+      else for (let i = 0; i < length; i++) all[at + i] = text[i]!;
+      at += length;
     },
     ascii(text) {
       const { length } = text;
       if (length > WINDOW_BYTES) return false;
-      if (at + length > end) flush();
+      if (at + length > end) drainWords();
       for (let i = 0; i < length; i++) {
         const code = text.charCodeAt(i);
         if (code > 127) return false;
@@ -117,7 +126,7 @@ export function createNumberText(): NumberText {
       return true;
     },
     number(value) {
-      if (at + TEXT_BYTES_MAX > end) flush();
+      if (at + TEXT_BYTES_MAX > end) drainWords();
       const next = writeNumber(value, at, POWERS_AT);
       if (next === 0) return false;
       at = next;
@@ -126,7 +135,7 @@ export function createNumberText(): NumberText {
     numbers(values, from, to) {
       for (let start = from; start < to; start += BATCH) {
         const stop = Math.min(to, start + BATCH);
-        if (at + BATCH * TEXT_BYTES_MAX > end) flush();
+        if (at + BATCH * TEXT_BYTES_MAX > end) drainWords();
         // A view of part of them would be garbage for each row of a table.
         if (stop - start > SHORT_NUMBERS) input.set(values.subarray(start, stop));
         else for (let i = start; i < stop; i++) input[i - start] = values[i]!;

@@ -12,6 +12,7 @@ const TOKEN_BYTES_MAX = (1 << LENGTH_BITS) - 1;
 
 /** Longest text of a double. */
 const NUMBER_BYTES_MAX = 26;
+const WORD_BYTES = 8;
 /** Bytes that a copy may write behind its end. */
 const SLACK_BYTES = 8;
 
@@ -60,7 +61,8 @@ export interface TextWindow {
   readonly windowBytes: number;
   at(): number;
   moveTo(at: number): void;
-  flush(): void;
+  /** Drains what has been written, but for bytes of the last word. */
+  drainWords(): void;
 }
 
 /** `writeTable` of kernels/wasm/table-text.ts. */
@@ -136,9 +138,9 @@ export function createTableText(window: TextWindow, writeTable: WriteTable): Tab
       places.set([start, separator, rowEnd, none]);
       // Each cell with its separator, the two ends of a row, and what a copy writes behind its end.
       const rowBytes = (2 * kinds.length + 2) * (Math.max(longest, NUMBER_BYTES_MAX) + SLACK_BYTES);
-      if (rowBytes > windowBytes) return false;
+      if (rowBytes + WORD_BYTES > windowBytes) return false; // Part of a word may stay in the window.
       for (let row = 0; row < count;) {
-        if (window.at() + rowBytes > end) window.flush();
+        if (window.at() + rowBytes > end) window.drainWords();
         const done = writeTable(
           tableAt,
           kinds.length,

@@ -1,19 +1,10 @@
 /** Powers of ten from 10^-292 to 10^324, 128 bits each, high half first. */
 const POWER_MIN: i32 = -292;
 
-/** Texts of 00 to 99. */
-const PAIRS: usize = memory.data<u8>([
-  48, 48, 48, 49, 48, 50, 48, 51, 48, 52, 48, 53, 48, 54, 48, 55, 48, 56, 48, 57,
-  49, 48, 49, 49, 49, 50, 49, 51, 49, 52, 49, 53, 49, 54, 49, 55, 49, 56, 49, 57,
-  50, 48, 50, 49, 50, 50, 50, 51, 50, 52, 50, 53, 50, 54, 50, 55, 50, 56, 50, 57,
-  51, 48, 51, 49, 51, 50, 51, 51, 51, 52, 51, 53, 51, 54, 51, 55, 51, 56, 51, 57,
-  52, 48, 52, 49, 52, 50, 52, 51, 52, 52, 52, 53, 52, 54, 52, 55, 52, 56, 52, 57,
-  53, 48, 53, 49, 53, 50, 53, 51, 53, 52, 53, 53, 53, 54, 53, 55, 53, 56, 53, 57,
-  54, 48, 54, 49, 54, 50, 54, 51, 54, 52, 54, 53, 54, 54, 54, 55, 54, 56, 54, 57,
-  55, 48, 55, 49, 55, 50, 55, 51, 55, 52, 55, 53, 55, 54, 55, 55, 55, 56, 55, 57,
-  56, 48, 56, 49, 56, 50, 56, 51, 56, 52, 56, 53, 56, 54, 56, 55, 56, 56, 56, 57,
-  57, 48, 57, 49, 57, 50, 57, 51, 57, 52, 57, 53, 57, 54, 57, 55, 57, 56, 57, 57,
-]);
+/** The digit 0 in eight bytes. */
+const ZEROS: u64 = 0x3030303030303030;
+/** The text 0. and six zeros. */
+const BELOW_ONE: u64 = 0x3030303030302e30;
 
 const ZERO: u8 = 48;
 const POINT: u8 = 46;
@@ -79,7 +70,7 @@ function shortest(c: u64, q: i32, lowerIsCloser: bool, at: usize, powers: usize)
 
   const s = middle >> 2;
   if (s >= 10) {
-    const tens = s / 10;
+    const tens = tenthOf(s);
     const isBelow = lower <= 40 * tens;
     const isAbove = 40 * tens + 40 <= upper;
     if (isBelow != isAbove) return writeDecimal(tens + (isAbove ? 1 : 0), k + 1, at);
@@ -130,90 +121,117 @@ function mulHigh(a: u64, b: u64): u64 {
   return a1 * b1 + (p01 >> 32) + (p10 >> 32) + (mid >> 32);
 }
 
-/** Writes digits x 10^k as ECMAScript does: plain from 1e-6 up to below 1e21, with an exponent beyond. */
+/** A division by 10 and one by 10^8, exact for all of 64 bits: a product is quicker. */
+@inline
+function tenthOf(value: u64): u64 {
+  return mulHigh(value, 0xcccccccccccccccd) >> 3;
+}
+
+@inline
+function withoutEight(value: u64): u64 {
+  return mulHigh(value, 0xabcc77118461cefd) >> 26;
+}
+
+/**
+ * Writes digits x 10^k, at most 17 digits, as ECMAScript does: plain from 1e-6 up to below 1e21, with an exponent beyond.
+ * Bytes behind the text are written over.
+ */
 function writeDecimal(digits: u64, k: i32, at: usize): usize {
-  for (let quotient = digits / 10; quotient * 10 == digits; quotient = digits / 10) {
-    digits = quotient;
-    k++;
+  const upper = withoutEight(digits);
+  let lead = <u32>upper / 100000000;
+  // A digit a byte, the first in the lowest: zeros are counted, and the point is set, by bits.
+  let first = eightDigits(<u32>upper - lead * 100000000);
+  let last = eightDigits(<u32>(digits - upper * 100000000));
+  let n = 16 - <i32>(last != 0 ? clz(last) >> 3 : 8 + (clz(first) >> 3));
+  let point = 17 + k;
+  if (lead == 0) {
+    const zeros = <i32>(first != 0 ? ctz(first) >> 3 : 8 + (ctz(last) >> 3));
+    first = firstFrom(first, last, zeros);
+    last = lastFrom(last, zeros);
+    n -= zeros;
+    point -= zeros + 1;
   }
-  const n = digitsOf(digits);
-  const point = n + k;
   if (point > 0 && point <= 21) {
-    if (k >= 0) {
-      writeDigits(digits, n, at);
-      return fillZeros(at + n, k);
+    if (lead != 0) {
+      store<u8>(at++, ZERO + <u8>lead);
+      point--;
     }
-    // The digits go one place to the right, those before the point are moved back over it.
-    writeDigits(digits, n, at + 1);
-    for (let i = 0; i < point; i++) store<u8>(at + i, load<u8>(at + i + 1));
-    store<u8>(at + point, POINT);
-    return at + n + 1;
+    return writePlain(first, last, n, point, at);
   }
   if (point > -6 && point <= 0) {
-    store<u8>(at, ZERO);
-    store<u8>(at + 1, POINT);
-    at = fillZeros(at + 2, -point);
-    writeDigits(digits, n, at);
-    return at + n;
+    store<u64>(at, BELOW_ONE);
+    at += 2 - point;
+    if (lead != 0) store<u8>(at++, ZERO + <u8>lead);
+    return writeBoth(first, last, n, at);
   }
-  writeDigits(digits, n, at + 1);
-  store<u8>(at, load<u8>(at + 1));
-  if (n > 1) store<u8>(at + 1, POINT);
-  at += n > 1 ? n + 1 : 1;
+  if (lead == 0) {
+    lead = <u32>first & 0xff;
+    first = firstFrom(first, last, 1);
+    last >>= 8;
+    n--;
+  }
+  store<u8>(at++, ZERO + <u8>lead);
+  if (n > 0) {
+    store<u8>(at++, POINT);
+    at = writeBoth(first, last, n, at);
+  }
+  return writeExponent(point - 1, at);
+}
+
+/** Digits, `point` of them before the point, or a whole number. */
+@inline
+function writePlain(first: u64, last: u64, n: i32, point: i32, at: usize): usize {
+  writeBoth(first, last, n, at);
+  if (n <= point) return point <= 16 ? at + point : fillZeros(at + 16, point - 16);
+  store<u8>(at + point, POINT);
+  return writeBoth(firstFrom(first, last, point), lastFrom(last, point), n - point, at + point + 1);
+}
+
+/** Writes sixteen digits, of which n count. */
+@inline
+function writeBoth(first: u64, last: u64, n: i32, at: usize): usize {
+  store<u64>(at, first | ZEROS);
+  store<u64>(at, last | ZEROS, 8);
+  return at + n;
+}
+
+/** The first eight of sixteen digits from one on, 0 to 15. */
+@inline
+function firstFrom(first: u64, last: u64, from: i32): u64 {
+  // A shift by 64 bits is one by none.
+  const bits = <u64>(from << 3);
+  return from < 8 ? (first >> bits) | ((last << 1) << (63 - bits)) : last >> (bits - 64);
+}
+
+@inline
+function lastFrom(last: u64, from: i32): u64 {
+  return from < 8 ? last >> <u64>(from << 3) : 0;
+}
+
+/** The digits of a number below 10^8 as bytes: halves of it, halves of these and theirs at once, each in a part of its own. */
+@inline
+function eightDigits(value: u32): u64 {
+  const upper = value / 10000;
+  const fours = <u64>upper | (<u64>(value - upper * 10000) << 32);
+  const hundreds = ((fours * 10486) >> 20) & 0x0000007f0000007f;
+  const twos = hundreds | ((fours - hundreds * 100) << 16);
+  const tens = ((twos * 103) >> 10) & 0x000f000f000f000f;
+  return tens | ((twos - tens * 10) << 8);
+}
+
+function writeExponent(e: i32, at: usize): usize {
   store<u8>(at, EXPONENT);
-  let e = point - 1;
   store<u8>(at + 1, e < 0 ? MINUS : PLUS);
-  if (e < 0) e = -e;
-  const width = e >= 100 ? 3 : e >= 10 ? 2 : 1;
-  writeDigits(e, width, at + 2);
-  return at + 2 + width;
+  const size = e < 0 ? -e : e;
+  at += 2;
+  if (size >= 100) store<u8>(at++, ZERO + <u8>(size / 100));
+  if (size >= 10) store<u8>(at++, ZERO + <u8>((size / 10) % 10));
+  store<u8>(at, ZERO + <u8>(size % 10));
+  return at + 1;
 }
 
 @inline
 function fillZeros(at: usize, count: i32): usize {
   for (let i = 0; i < count; i++) store<u8>(at + i, ZERO);
   return at + count;
-}
-
-@inline
-function digitsOf(value: u64): i32 {
-  if (value >= 10000000000000000) return 17;
-  if (value >= 1000000000000000) return 16;
-  let n = 1;
-  while (value >= 10) {
-    value /= 10;
-    n++;
-  }
-  return n;
-}
-
-/** Writes exactly n digits, two at a time from the right. */
-function writeDigits(value: u64, n: i32, at: usize): void {
-  let end = at + n;
-  // A remainder is what the quotient leaves: dividing once more for it would take as long again.
-  while (value >= 100000000) {
-    const quotient = value / 100000000;
-    const rest = <u32>(value - quotient * 100000000);
-    value = quotient;
-    const upper = rest / 10000;
-    end -= 8;
-    writeFour(upper, end);
-    writeFour(rest - upper * 10000, end + 4);
-  }
-  let rest = <u32>value;
-  while (rest >= 100) {
-    end -= 2;
-    const quotient = rest / 100;
-    store<u16>(end, load<u16>(PAIRS + ((rest - quotient * 100) << 1)));
-    rest = quotient;
-  }
-  if (rest >= 10) store<u16>(end - 2, load<u16>(PAIRS + (rest << 1)));
-  else store<u8>(end - 1, ZERO + <u8>rest);
-}
-
-@inline
-function writeFour(value: u32, at: usize): void {
-  const upper = value / 100;
-  store<u16>(at, load<u16>(PAIRS + (upper << 1)));
-  store<u16>(at, load<u16>(PAIRS + ((value - upper * 100) << 1)), 2);
 }

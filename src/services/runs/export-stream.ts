@@ -38,8 +38,8 @@ export interface MadePart extends ExportPart {
 interface PartSource {
   part(from: ExportPosition, room: SharedArrayBuffer): Promise<MadePart>;
   readonly rooms: Rooms;
-  /** Takes all bytes where they are few, when the last of them was read. */
-  whole(bytes: Uint8Array<ArrayBuffer>): void;
+  /** Takes all bytes when the last of them was read, null where they were many; nobody does where they are known to be. */
+  readonly whole: ((bytes: Uint8Array<ArrayBuffer> | null) => void) | null;
   /** Called once, when the stream has ended or was cancelled. */
   close(): Promise<void>;
 }
@@ -56,7 +56,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
   let coming = other && following(first, other);
   /** Bytes of the shown part that were sent. */
   let sent = 0;
-  const read = createCollector(BYTES_COLLECTED_MAX);
+  const read = createCollector(whole === null ? 0 : BYTES_COLLECTED_MAX);
   let ended: Promise<void> | undefined;
   /** Files are closed when no thread reads them any more. */
   const end = (): Promise<void> => (ended ??= (coming ?? Promise.resolve()).then(close, close));
@@ -96,8 +96,7 @@ export function streamOf(first: MadePart, { part, rooms, whole, close }: PartSou
           return;
         }
         await end();
-        const all = read.all();
-        if (all !== null) whole(all);
+        whole?.(read.all());
         // Those of an export that is given up may still be written to.
         rooms.give(other === null ? [first.room] : [first.room, other]);
         controller.close();

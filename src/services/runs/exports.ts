@@ -70,6 +70,9 @@ const EXPORT_VERSION = 2;
 /** Groups of which every name is one by itself. */
 const OWN_GROUPS = 'IDENTIFIER';
 
+/** Exports that are known to be too large to be held: bytes of them are not collected again. */
+const LARGE_KNOWN = 1000;
+
 /** Times the files of a run may be gone because a newer run took its place. */
 const OPENS_MAX = 3;
 
@@ -86,6 +89,7 @@ export function createExports({
 }: ExportsDependencies): Exports {
   let opened = 0;
   const rooms = createRooms();
+  const tooLarge = createMarks(LARGE_KNOWN);
 
   /** The run that is asked for, and the content that its tables are made with. */
   async function subjectOf(
@@ -133,10 +137,13 @@ export function createExports({
       throw new Refusal('OVERLOADED', `${opened} exports are being read (limit ${LIMITS.MAX_OPEN_EXPORTS}).`);
     const { first, part, run, close } = await begin(name, asked, signal);
     // Another run may have taken the place of the one that the etag is of.
-    const hold = (bytes: Uint8Array<ArrayBuffer>): void => {
-      if (etagOf(run, asked) === etag) views.hold(question, bytes);
+    const hold = (bytes: Uint8Array<ArrayBuffer> | null): void => {
+      if (etagOf(run, asked) !== etag) return;
+      if (bytes === null) tooLarge.add(etag);
+      else views.hold(question, bytes);
     };
-    if (first.next !== null) return { stream: streamOf(first, { part, close, rooms, whole: hold }) };
+    const whole = tooLarge.has(etag) ? null : hold;
+    if (first.next !== null) return { stream: streamOf(first, { part, close, rooms, whole }) };
     const bytes = bytesOf(first);
     rooms.give([first.room]);
     await close();
@@ -231,6 +238,18 @@ function etagOf(run: RunDocument, { market, ...asked }: Asked): string {
   return createHash('sha256')
     .update(JSON.stringify([EXPORT_VERSION, files, asked, market && marketKey(market)]))
     .digest('hex');
+}
+
+/** The names that were added last. */
+function createMarks(most: number) {
+  const names = new Set<string>();
+  return {
+    has: (name: string): boolean => names.has(name),
+    add(name: string): void {
+      names.add(name);
+      for (const oldest of names) if (names.size > most) names.delete(oldest);
+    },
+  };
 }
 
 interface OpenedRun {

@@ -105,3 +105,18 @@ test('text longer than the window comes out whole', () => {
   text.flush();
   expect(Buffer.concat(parts).toString()).toBe(`before${'x'.repeat(1 << 19)}after`);
 });
+
+test('all that is drained before the end is whole words of eight bytes, in order', () => {
+  const parts: Buffer[] = [];
+  text.begin((part) => parts.push(Buffer.from(part)));
+  const values = Float64Array.from({ length: 40_000 }, (_, i) => Math.sin(i));
+  for (let from = 0; from < values.length; from += 700) {
+    text.numbers(values, from, Math.min(values.length, from + 700));
+    text.ascii('\n');
+  }
+  text.flush();
+  const lines = Buffer.concat(parts).toString('latin1').trimEnd().split('\n');
+  expect(lines.map((line) => JSON.parse(`[${line}]`) as number[]).flat()).toEqual([...values]);
+  expect(parts.length).toBeGreaterThan(2);
+  expect(parts.slice(0, -1).filter(({ length }) => length % 8 !== 0)).toEqual([]);
+});

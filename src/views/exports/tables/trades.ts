@@ -10,12 +10,11 @@ const SIDES = ['buy', 'sell'] as const;
 
 /** Positions are those of trades in the window. @throws Refusal DOCUMENT_UNREADABLE of a run of version 0.1.0 */
 export const trades: Producer<'trades'> = function* ({ columns, window }, from) {
-  const { identifiers, all, costRate } = tradesOf(columns);
-  const days = columns.i32('days');
+  const source = tradesOf(columns);
+  const { identifiers, all, days } = source;
   const span = spanOf(days, window);
   const first = firstAtLeast(all.at, span.from);
   const end = firstAtLeast(all.at, span.to);
-  const source = { all, days, costRate, moves: weightMoves(columns, identifiers) };
   const rows = roomFor(Math.min(BATCH_ROWS, Math.max(0, end - first - from)));
   for (let row = first + from; row < end; row += BATCH_ROWS) {
     const to = Math.min(end, row + BATCH_ROWS);
@@ -28,7 +27,9 @@ export const trades: Producer<'trades'> = function* ({ columns, window }, from) 
 interface RunTrades {
   readonly identifiers: readonly string[];
   readonly all: RecordedTransactions;
+  readonly days: Int32Array;
   readonly costRate: number;
+  readonly moves: WeightMoves;
 }
 
 /** Of the runs that are open: each part of an export needs them. */
@@ -38,7 +39,13 @@ function tradesOf(columns: RunColumns): RunTrades {
   const before = known.get(columns);
   if (before !== undefined) return before;
   const { identifiers, transactions, costRate } = recordParts(columns);
-  const trades = { identifiers, all: transactions(), costRate: costRate() };
+  const trades = {
+    identifiers,
+    all: transactions(),
+    days: columns.i32('days'),
+    costRate: costRate(),
+    moves: weightMoves(columns, identifiers),
+  };
   known.set(columns, trades);
   return trades;
 }
@@ -67,17 +74,10 @@ function roomFor(size: number): Rows {
   };
 }
 
-interface TradeSource {
-  readonly all: RecordedTransactions;
-  readonly days: Int32Array;
-  readonly costRate: number;
-  readonly moves: WeightMoves;
-}
-
 /** Trades `from` to `to` (exclusive), session by session. */
 function fillRows(
   rows: Rows,
-  { all, days, costRate, moves }: TradeSource,
+  { all, days, costRate, moves }: RunTrades,
   { from, to }: { readonly from: number; readonly to: number },
 ): void {
   for (let k = from; k < to;) {

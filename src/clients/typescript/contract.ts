@@ -3070,7 +3070,7 @@ export interface ImportRequest {
   readonly name: string;
   /** Default: the name in lower case, other characters as dashes. */
   readonly store_id?: string | undefined;
-  /** Of the content: an Excel workbook, or a zip of CSV files, for which csv is the earlier name. */
+  /** Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is its earlier name. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;

@@ -19,7 +19,8 @@ export const ImportHeader = z.strictObject({
   name: z.string().min(1).max(200),
   store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
   format: z.enum(IMPORT_FORMATS).default('xlsx').meta({
-    description: 'Of the content: an Excel workbook, or a zip of CSV files, for which csv is the earlier name.',
+    description:
+      'Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is its earlier name.',
   }),
   adjustment: Adjustment.default('none'),
   currency: DeclaredCurrency.optional().meta({

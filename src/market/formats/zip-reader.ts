@@ -2,10 +2,12 @@ import type { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import { fromBuffer, type Entry, type ZipFile } from 'yauzl';
 
-/** Members of an archive: a workbook of four sheets has about twenty. */
-const ENTRIES_MAX = 64;
+/** Members of a workbook: one of four sheets has about twenty. */
+const PARTS_MAX = 64;
+/** Members of an archive of files: a file a name, of more names than the widest index has. */
+export const FILES_MAX = 5000;
 /** Bytes of all members together after decompression: four times the largest upload, decoded. */
-const INFLATED_BYTES_MAX = 200 << 20;
+export const INFLATED_BYTES_MAX = 200 << 20;
 /** Bytes after decompression per byte before, of a member that is not tiny: tables compress by ten or twenty. */
 const RATIO_MAX = 100;
 const TINY_BYTES = 1 << 20;
@@ -27,7 +29,7 @@ export interface ZipMember {
  * inflated.
  * @throws ZipFault
  */
-export async function openZip(archive: Uint8Array): Promise<readonly ZipMember[]> {
+export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Promise<readonly ZipMember[]> {
   const buffer = Buffer.from(archive.buffer, archive.byteOffset, archive.byteLength);
   const file = await new Promise<ZipFile>((resolve, reject) => {
     fromBuffer(
@@ -36,7 +38,7 @@ export async function openZip(archive: Uint8Array): Promise<readonly ZipMember[]
       (error, zip) => (error ? reject(new ZipFault(sentence(error))) : resolve(zip)),
     );
   });
-  const entries = await allEntries(file);
+  const entries = await allEntries(file, membersMax);
   const inflated = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
   if (inflated > INFLATED_BYTES_MAX)
     throw new ZipFault(
@@ -58,14 +60,14 @@ export async function openZip(archive: Uint8Array): Promise<readonly ZipMember[]
     }));
 }
 
-function allEntries(file: ZipFile): Promise<Entry[]> {
+function allEntries(file: ZipFile, membersMax: number): Promise<Entry[]> {
   return new Promise((resolve, reject) => {
     const entries: Entry[] = [];
     file.on('error', (error: Error) => reject(new ZipFault(sentence(error))));
     file.on('end', () => resolve(entries));
     file.on('entry', (entry: Entry) => {
-      if (entries.push(entry) > ENTRIES_MAX)
-        reject(new ZipFault(`The archive has ${file.entryCount} members; at most ${ENTRIES_MAX} are read.`));
+      if (entries.push(entry) > membersMax)
+        reject(new ZipFault(`The archive has ${file.entryCount} members; at most ${membersMax} are read.`));
       else if (entry.isEncrypted()) reject(new ZipFault('The archive is encrypted.'));
       else file.readEntry();
     });

@@ -10,11 +10,18 @@ import { TABLE_KINDS } from '#domain/documents/dataset-document.js';
 import { readFrames, type Frame } from './frames.js';
 import { cellPath, type Problem, type Problems } from '../content/problems.js';
 import { PLAIN_TERMS, type MarketTerms } from '../mapping/mapped-content.js';
-import { isMarketTable } from '../mapping/market-tables.js';
 import type { SourceRead } from '../sources/source-read.js';
-import { readWorkbook, WorkbookFault } from '../formats/workbook-reader.js';
-import { XmlFault } from '../formats/xml-tokens.js';
-import { openZip, ZipFault } from '../formats/zip-reader.js';
+import { readWorkbook, WorkbookFault, type SheetSink } from '../formats/workbook-reader.js';
+import {
+  archivedFiles,
+  baseOf,
+  createWorkbookReader,
+  isWorkbook,
+  isWorkbookFault,
+  tableKindOf,
+  tableKindOfFile,
+  tableKindOfWorkbook,
+} from './archived-files.js';
 
 /** The source of an import: inline tables, or the bytes of a file. */
 export type ImportSource =
@@ -44,7 +51,7 @@ export async function readImport(
     else if (source.kind === 'xlsx') await readSheets(source.bytes, { rows, mapping, problems });
     else await readArchive(source.bytes, { rows, mapping, problems });
   } catch (error) {
-    if (!(error instanceof ZipFault || error instanceof XmlFault || error instanceof WorkbookFault)) throw error;
+    if (!isWorkbookFault(error)) throw error;
     problems.error({
       code: 'UNREADABLE_FILE',
       path: error instanceof WorkbookFault ? error.sheet : '',
@@ -68,9 +75,20 @@ interface Reading {
 /** What findings call a table: the dataset, with the table's own name where that is another. */
 const labelOf = (table: TableKind, name: string) => (tableKindOf(name) === table ? table : `${table}/${name}`);
 
-async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
+/** What takes the rows of a sheet, named as its table is; undefined where its columns are none of the table. */
+function sheetSink(
+  { table, label, columns }: { readonly table: TableKind; readonly label: string; readonly columns: readonly string[] },
+  { rows, mapping, problems }: Reading,
+  about: Parameters<ContentRows['beginCells']>[3],
+): SheetSink {
+  const addRow = rows.beginCells(table, label, columns, about);
+  const mayBeLonger = table === 'market' && hasTwoHeaders(mapping);
+  return addRow && sheetRows({ label, columns, mayBeLonger, problems }, addRow);
+}
+
+async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
+  const { rows, mapping, problems } = reading;
   const read = new Set<string>();
-  const hasTwoRows = hasTwoHeaders(mapping);
   await readWorkbook(
     bytes,
     (sheet, columns, heading) => {
@@ -84,24 +102,23 @@ async function readSheets(bytes: Uint8Array, { rows, mapping, problems }: Readin
       read.add(name);
       const label = labelOf(table, name);
       problems.nameFile(label, sheet);
-      const addRow = rows.beginCells(table, label, columns, { name, heading });
-      const mayBeLonger = table === 'market' && hasTwoRows;
-      return addRow && sheetRows({ label, columns, mayBeLonger, problems }, addRow);
+      return sheetSink({ table, label, columns }, reading, { name, heading });
     },
     (sheet) => (tableKindOf(sheet, mapping) === 'market' ? (mapping?.skip_rows ?? 0) : 0),
   );
   reportMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
 
-async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Reading): Promise<void> {
-  const members = (await openZip(bytes)).filter(({ name }) => !isOfTheSystem(name));
-  if (members.some(({ name }) => name === WORKBOOK_MARK))
-    throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
+async function readArchive(bytes: Uint8Array, reading: Reading): Promise<void> {
+  const { rows, mapping, problems } = reading;
+  const { members, areWorkbooks } = await archivedFiles(bytes, mapping);
+  const readWorkbookOf = createWorkbookReader();
   const names = new Set<string>();
   for (const member of members) {
-    const base = member.name.split('/').at(-1)!;
-    const table = tableKindOfFile(base, mapping);
-    const name = (table !== undefined && tableKindOf(base.slice(0, -4))) || base;
+    const base = baseOf(member.name);
+    const isOneOfThem = areWorkbooks && isWorkbook(base);
+    const table = isOneOfThem ? tableKindOfWorkbook(base, mapping) : tableKindOfFile(base, mapping);
+    const name = (table !== undefined && tableKindOf(base.replace(/\.(csv|xlsx)$/i, ''))) || base;
     if (table === undefined || names.has(name)) {
       if (mapping === null || table !== undefined) problems.error(unknownTable(member.name, 'file'));
       continue;
@@ -109,43 +126,37 @@ async function readArchive(bytes: Uint8Array, { rows, mapping, problems }: Readi
     names.add(name);
     const label = labelOf(table, name);
     problems.nameFile(label, member.name);
+    const terms = table === 'market' ? { skip: mapping?.skip_rows, encoding: mapping?.encoding } : {};
     try {
-      await readCsv(
-        member.open(),
-        (columns, heading) => rows.beginCsv(table, label, columns, { name: base, heading }),
-        table === 'market' ? { skip: mapping?.skip_rows, encoding: mapping?.encoding } : {},
-      );
+      if (isOneOfThem)
+        await readWorkbookOf(
+          member,
+          (columns, heading) => sheetSink({ table, label, columns }, reading, { name: base, heading }),
+          { ...terms, ignore: mapping?.ignore },
+        );
+      else
+        await readCsv(
+          member.open(),
+          (columns, heading) => rows.beginCsv(table, label, columns, { name: base, heading }),
+          terms,
+        );
     } catch (error) {
-      if (!(error instanceof CsvFault)) throw error;
-      problems.error({
-        code: 'UNREADABLE_FILE',
-        path: error.record > 0 ? cellPath(label, error.record, '') : label,
-        message: error.message,
-        ...(error.accepted === undefined ? {} : { accepted: error.accepted }),
-      });
+      reportFault(error, label, problems);
     }
   }
   reportMissingMarket(names, { rows, mapping, problems }, 'file');
 }
 
-/** A member that every Office document has and no other archive. */
-const WORKBOOK_MARK = '[Content_Types].xml';
-
-/**
- * Whether a member is one that a system adds to archives by itself: as in folders, names that begin with a dot, or two
- * underscores.
- */
-const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
-
-/** The dataset that a table is called like; with a mapping, others are of the market. */
-function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
-  return tableCalled(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
-}
-
-function tableKindOfFile(base: string, mapping: Mapping | null): TableKind | undefined {
-  if (!/\.csv$/i.test(base))
-    return mapping !== null && /\.(txt|tsv)$/i.test(base) ? tableKindOf(base, mapping) : undefined;
-  return tableKindOf(base.slice(0, -4)) ?? tableKindOf(base, mapping);
+/** Reports what is wrong with a file of an archive. */
+function reportFault(error: unknown, label: string, problems: Problems): void {
+  const isText = error instanceof CsvFault;
+  if (!isText && !isWorkbookFault(error)) throw error;
+  problems.error({
+    code: 'UNREADABLE_FILE',
+    path: isText && error.record > 0 ? cellPath(label, error.record, '') : label,
+    message: error.message,
+    ...(isText && error.accepted !== undefined ? { accepted: error.accepted } : {}),
+  });
 }
 
 function unknownTable(name: string, kind: string): Problem {

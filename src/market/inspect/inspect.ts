@@ -192,12 +192,12 @@ async function opened(inspected: Opened, problems: Problems, answers: Answers): 
     };
   }
   const bytes = Buffer.from(inspected.content, 'base64');
-  const samples = await sampleContent(inspected.kind, bytes, encoding);
+  const { names, samples } = await sampleContent(inspected.kind, bytes, problems, { encoding, ignore: answers.ignore });
   return {
     samples,
     tables: {},
     namedBy: inspected.kind === 'csv' ? 'file' : 'sheet',
-    filesOf: (mapping) => samples.filter(({ name }) => isMarketTable(mapping, name)).length,
+    filesOf: (mapping) => names.filter((name) => isMarketTable(mapping, name)).length,
     read: (terms, found) => readImport({ kind: inspected.kind, bytes }, found, terms),
   };
 }

@@ -5,8 +5,9 @@ import { cellText, CsvFault, readCsv, type CsvRecord } from '../formats/csv.js';
 import { scanOf } from '../formats/parquet.js';
 import { withZones } from '../formats/parquet-zones.js';
 import type { TextEncoding } from '../formats/text-encoding.js';
-import { FORMULA, readWorkbook } from '../formats/workbook-reader.js';
-import { openZip, type ZipMember } from '../formats/zip-reader.js';
+import { FORMULA, readWorkbook, type SheetSink } from '../formats/workbook-reader.js';
+import type { ZipMember } from '../formats/zip-reader.js';
+import { archivedFiles, baseOf, createWorkbookReader, isWorkbookFault } from '../import/archived-files.js';
 import { createProblems, type Problems } from '../content/problems.js';
 import { tableCalled } from '../content/table-kinds.js';
 import { cellOf, sqlName, sqlText, type DuckDb } from '../sources/duckdb.js';
@@ -171,15 +172,25 @@ async function pandasIndex({ path }: SourceFile, { connection }: DuckDb): Promis
   return indexIn(String(read.getRows()[0]?.[0] ?? ''));
 }
 
-/** The first rows of the market's tables of an import. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
+/** Tables of the market in the body of an import: the names of all, and the first rows of some. */
+export interface ContentSample {
+  readonly names: readonly string[];
+  readonly samples: readonly Sample[];
+}
+
+/** The first rows of the market's tables of an import. Problems of a workbook among others are reported. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
 export async function sampleContent(
   format: 'xlsx' | 'csv',
   bytes: Uint8Array,
-  encoding: TextEncoding | null,
-): Promise<Sample[]> {
-  const samples = await (format === 'xlsx' ? sampleSheets(bytes) : sampleArchive(bytes, encoding));
-  return samples.filter(({ name }) => (tableCalled(name.replace(/\.csv$/i, '')) ?? 'market') === 'market');
+  problems: Problems,
+  terms: SampleTerms,
+): Promise<ContentSample> {
+  if (format === 'csv') return sampleArchive(bytes, problems, terms);
+  const samples = (await sampleSheets(bytes)).filter(({ name }) => isOfMarket(name));
+  return { names: samples.map(({ name }) => name), samples };
 }
+
+const isOfMarket = (name: string) => (tableCalled(name.replace(/\.(csv|xlsx)$/i, '')) ?? 'market') === 'market';
 
 async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   const samples: Sample[] = [];
@@ -193,14 +204,45 @@ async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
   return samples.filter(({ rows }) => rows[0]!.length > 0);
 }
 
-async function sampleArchive(bytes: Uint8Array, encoding: TextEncoding | null): Promise<Sample[]> {
+/** As in folders, workbooks are looked at where no text is of the market. */
+async function sampleArchive(bytes: Uint8Array, problems: Problems, terms: SampleTerms): Promise<ContentSample> {
+  const { members } = await archivedFiles(bytes, null);
+  const of = (ending: RegExp) => members.filter(({ name }) => ending.test(name) && isOfMarket(baseOf(name)));
+  const texts = of(/\.(csv|txt|tsv)$/i);
+  const chosen = texts.length > 0 ? texts : of(/\.xlsx$/i);
   const samples: Sample[] = [];
-  const members = (await openZip(bytes)).filter(
-    ({ name }) => /\.(csv|txt|tsv)$/i.test(name) && !name.split('/').some((part) => /^(\.|__)/.test(part)),
-  );
-  for (const member of spread(members))
-    samples.push({ name: member.name.split('/').at(-1)!, ...(await memberRows(member, encoding)) });
-  return samples;
+  const readWorkbookOf = createWorkbookReader();
+  for (const member of spread(chosen)) {
+    const rows =
+      texts.length > 0
+        ? await memberRows(member, terms.encoding)
+        : await workbookRows(member, problems, (sink) => readWorkbookOf(member, sink, { ignore: terms.ignore }));
+    if (rows !== undefined) samples.push({ name: baseOf(member.name), ...rows });
+  }
+  return { names: chosen.map(({ name }) => baseOf(name)), samples };
+}
+
+/** The first rows of the only sheet of a workbook; undefined, with a finding, where it cannot be read. */
+async function workbookRows(
+  { name }: ZipMember,
+  problems: Problems,
+  read: (sink: (columns: readonly string[]) => SheetSink) => Promise<void>,
+): Promise<Rows | undefined> {
+  const rows: (readonly (Cell | undefined)[])[] = [];
+  try {
+    await read((columns) => {
+      rows.push(columns);
+      return (cells) => {
+        if (rows.length < SAMPLE_ROWS) rows.push(cells.map((cell) => (cell === FORMULA ? null : cell)));
+      };
+    });
+  } catch (error) {
+    if (!isWorkbookFault(error)) throw error;
+    problems.nameFile(baseOf(name), name);
+    problems.error({ code: 'UNREADABLE_FILE', path: baseOf(name), message: error.message });
+    return undefined;
+  }
+  return { rows };
 }
 
 /** As `textRows`. */

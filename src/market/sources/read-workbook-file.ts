@@ -13,23 +13,44 @@ export interface WorkbookTerms {
   readonly ignore?: readonly string[] | undefined;
 }
 
+/** The sink of the only sheet that holds anything. */
+type OnHeader = (columns: readonly string[], heading: Heading) => SheetSink;
+
 /**
  * Reads a workbook among the files of a dataset: the only sheet that holds anything.
+ * @param file its bytes, as its folder or archive says
  * @throws WorkbookFault, ZipFault, XmlFault
  */
 export async function readWorkbookFile(
-  file: SourceFile,
+  file: Pick<SourceFile, 'bytes'>,
   bytes: AsyncIterable<Uint8Array>,
-  onHeader: (columns: readonly string[], heading: Heading) => SheetSink,
-  { skip = 0, ignore = [] }: WorkbookTerms,
+  onHeader: OnHeader,
+  terms: WorkbookTerms,
 ): Promise<void> {
+  await readOnlySheet(await workbookBytes(file, bytes), onHeader, terms);
+}
+
+/** All bytes of a workbook. @throws WorkbookFault */
+export async function workbookBytes(
+  file: Pick<SourceFile, 'bytes'>,
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<Uint8Array> {
   if (file.bytes > WORKBOOK_BYTES_MAX)
     throw new WorkbookFault('', `The workbook has ${file.bytes} bytes; at most ${WORKBOOK_BYTES_MAX} are read.`);
   const pieces: Uint8Array[] = [];
   for await (const piece of bytes) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** Reads the only sheet of a workbook that holds anything. @throws WorkbookFault, ZipFault, XmlFault */
+export async function readOnlySheet(
+  workbook: Uint8Array,
+  onHeader: OnHeader,
+  { skip = 0, ignore = [] }: WorkbookTerms,
+): Promise<void> {
   let first: string | undefined;
   await readWorkbook(
-    Buffer.concat(pieces),
+    workbook,
     (sheet, columns, heading) => {
       if (columns.length === 0 || ignore.includes(sheet)) return undefined;
       if (first !== undefined)

@@ -4,6 +4,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import { expect, test } from 'vitest';
 import type { DataAudit } from '#contract/stores/audit.js';
 import type { DataStore } from '#contract/stores/store.js';
+import { writeWorkbook } from '#market/formats/workbook-writer.js';
 import { eventually, follow, type Desk } from '../desk.js';
 import { picture } from '../picture.js';
 
@@ -92,6 +93,29 @@ export function describeData(desk: () => Desk): void {
     await page.getByRole('heading', { name: 'Imported' }).waitFor();
     const { body } = await service.ask<DataStore>('GET', '/data/stores/vendor');
     expect([body.identifiers, body.start, body.end]).toEqual([2, '2024-01-02', '2024-01-16']);
+    expect(complaints).toEqual([]);
+  });
+
+  test('workbooks of a vendor, a name each, are read by one mapping that is proposed', async () => {
+    const { page, service, complaints } = desk();
+    await page.goto(`${service.url()}/console/data/import`);
+    const workbook = (name: string, close: number) => ({
+      name,
+      mimeType: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
+      buffer: Buffer.from(
+        writeWorkbook([{ name: 'Sheet1', rows: [['Exchange Date', 'Close'], ...DAYS.map((day) => [day, close])] }]),
+      ),
+    });
+    await page.locator('input[type=file]').setInputFiles([workbook('AAPL.OQ.xlsx', 10), workbook('IBM.N.xlsx', 20)]);
+    const form = page.getByRole('region', { name: 'How they are read' });
+    await form.getByText(`${2 * DAYS.length} bars read with the mapping as proposed`).waitFor();
+    expect(await form.getByLabel('Identifier from').inputValue()).toBe('file:{identifier}.xlsx');
+    await page.getByLabel('Name *').fill('Workbooks');
+    await page.getByLabel('Serve it at once').selectOption('false');
+    await page.getByRole('button', { name: 'Import', exact: true }).click();
+    await page.getByRole('heading', { name: 'Imported' }).waitFor();
+    const { body } = await service.ask<DataStore>('GET', '/data/stores/workbooks');
+    expect(body).toMatchObject({ identifiers: 2, rows: { market: 2 * DAYS.length } });
     expect(complaints).toEqual([]);
   });
 

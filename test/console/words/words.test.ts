@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { axisTexts, logSplits, PERCENT, spread, stacked, within } from '#console/components/chart/series.js';
 import { withoutUnread } from '#console/components/form/field-spec.js';
+import { troubleOfFiles, withFiles, withoutFile } from '#console/pages/data/import-files.js';
 import { needsMapping } from '#console/pages/data/mapping.js';
 import { findingsAt, parseValues, pointerLabel, refusedIn, withUnit } from '#console/pages/sweeps/values.js';
 import { duration, isDate, monthsBefore, zoneText } from '#console/words/dates.js';
@@ -209,4 +210,33 @@ test('a field is called by its labels, a row by its id, and by its number where 
 test('a time has its zone, and a day is one of the calendar', () => {
   expect([0, 60, -330, 345].map(zoneText)).toEqual(['UTC', '+01:00', '−05:30', '+05:45']);
   expect(['2024-02-29', '2023-02-29', '2024-13-01', '2024-1-1'].map(isDate)).toEqual([true, false, false, false]);
+});
+
+describe('files that are to be imported', () => {
+  const file = (name: string) => new File(['x'], name);
+  const tables = (files: Parameters<typeof withoutFile>[0]) => files.map(({ table }) => table);
+
+  test('are workbooks of a table each where there are several, and one of all tables where it is alone', () => {
+    const one = withFiles([], [file('AAPL.xlsx')]);
+    const three = withFiles(one, [file('IBM.xlsx'), file('reference.xlsx')]);
+    expect([tables(one), tables(three)]).toEqual([[null], ['market', 'market', 'reference']]);
+    expect(tables(withoutFile(withoutFile(three, 2), 1))).toEqual([null]);
+    expect([one, three].map((files) => troubleOfFiles(files, 1e6))).toEqual([null, null]);
+  });
+
+  test('keep the table that was chosen when others come or go', () => {
+    const [first, second] = withFiles([], [file('a.csv'), file('b.csv')]);
+    const chosen = [{ ...first!, table: 'series' as const }, second!];
+    expect(tables(withFiles(chosen, [file('c.csv')]))).toEqual(['series', 'market', 'market']);
+    expect(tables(withoutFile(chosen, 1))).toEqual(['series']);
+  });
+
+  test('are refused with both kinds named where workbooks come with others, and with their number where they are too large', () => {
+    const mixed = withFiles([], [file('AAPL.xlsx'), file('b.csv')]);
+    expect(troubleOfFiles(mixed, 1e6)).toBe('AAPL.xlsx is a workbook: workbooks come without files of other kinds.');
+    const large = withFiles([], [file('AAPL.xlsx'), file('IBM.xlsx')]);
+    expect(troubleOfFiles(large, 2)).toBe(
+      'The 2 workbooks together are larger than the service takes in one request; connect their folder instead.',
+    );
+  });
 });

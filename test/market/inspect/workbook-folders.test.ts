@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Mapping } from '#domain/documents/mapping.js';
 import { writeWorkbook, type Sheet } from '#market/formats/workbook-writer.js';
@@ -9,6 +10,8 @@ import { inspect } from '#market/inspect/inspect.js';
 import type { Answers } from '#market/inspect/question.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createLocations } from '#market/sources/locations.js';
+import { readImport } from '#market/import/read-import.js';
+import { zipOf } from '#console/pages/data/zip.js';
 import { readFolder, writeFiles } from '../store-folder.js';
 
 let root: string;
@@ -133,5 +136,86 @@ describe('a folder of workbooks', () => {
     const { rows_read, findings } = await inspected(folder);
     expect(rows_read).toBe(0);
     expect(findings).toContainEqual(expect.objectContaining({ code: 'UNREADABLE_FILE', file: 'IBM.N.xlsx' }));
+  });
+});
+
+describe('an archive of workbooks', () => {
+  const sectors: Sheet = {
+    name: 'Sheet1',
+    rows: [
+      ['identifier', 'SECTOR'],
+      ['IBM.N', 'Technology'],
+    ],
+  };
+  const packed = async (files: Readonly<Record<string, Uint8Array | string>>) => {
+    const members = Object.entries(files).map(([name, bytes]) => ({ name, bytes: new Uint8Array(Buffer.from(bytes)) }));
+    return Buffer.from(await (await zipOf(members)).arrayBuffer());
+  };
+  const looked = (archive: Buffer, answers: Answers = {}) =>
+    inspect({ kind: 'csv', content: archive.toString('base64') }, { answers });
+
+  test('is read as a folder of them is, a name a file, with the tables beside them', async () => {
+    const files = {
+      ...Object.fromEntries(
+        Array.from({ length: 70 }, (_, i) => [`N${i}.OQ.xlsx`, writeWorkbook([refinitiv(10 + i)])]),
+      ),
+      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+      'reference.xlsx': writeWorkbook([sectors]),
+    };
+    const archive = await packed(files);
+    const { mapping, adjustment, ...found } = await looked(archive);
+    expect([found.recognised_as, found.files, found.rows_read]).toEqual(['Refinitiv', 71, 142]);
+    const problems = createProblems();
+    const read = await readImport({ kind: 'csv', bytes: archive }, problems, { mapping, adjustment });
+    const folder = await readFolder(await written(files), {}, () => {}, { mapping, adjustment });
+    expect(problems.findings()).toEqual([]);
+    expect(read!.content).toEqual(folder.read!.content);
+  });
+
+  test('without a mapping has the tables that its workbooks are called like', async () => {
+    const prices: Sheet = {
+      name: 'Prices',
+      rows: [
+        ['identifier', 'date', 'CLOSE'],
+        ['IBM.N', '2024-01-02', 5],
+      ],
+    };
+    const bytes = await packed({ 'market.xlsx': writeWorkbook([prices]), 'reference.xlsx': writeWorkbook([sectors]) });
+    const read = await readImport({ kind: 'csv', bytes }, createProblems());
+    expect(read?.rows).toMatchObject({ market: 1, reference: 1 });
+  });
+
+  test('with two sheets of values in one, or with one that is damaged, is refused by its name', async () => {
+    const archive = await packed({
+      'AAPL.OQ.xlsx': writeWorkbook([refinitiv(10), NOTES]),
+      'IBM.N.xlsx': writeWorkbook([refinitiv(20)]),
+      'T.N.xlsx': 'no workbook',
+    });
+    const { findings, rows_read } = await looked(archive);
+    expect(rows_read).toBe(0);
+    const refused = findings.filter(({ code }) => code === 'UNREADABLE_FILE');
+    expect(refused.map(({ file }) => file)).toEqual(['AAPL.OQ.xlsx', 'T.N.xlsx']);
+    expect(refused[0]!.message).toContain('"Sheet1" and "Notes"');
+  });
+
+  test('of small workbooks that unpack to more than one upload may hold is refused before they are unpacked', async () => {
+    const bomb = Buffer.from(
+      await (
+        await zipOf([
+          { name: '[Content_Types].xml', bytes: new Uint8Array(Buffer.from('<Types/>')) },
+          { name: 'xl/a.bin', bytes: new Uint8Array(randomBytes(1_100_000)) },
+        ])
+      ).arrayBuffer(),
+    );
+    // The directory says how a member is packed and what it unpacks to.
+    const entry = bomb.lastIndexOf(Buffer.from('PK\u0001\u0002', 'latin1'));
+    bomb.writeUInt16LE(8, entry + 10);
+    bomb.writeUInt32LE(105_000_000, entry + 24);
+    const problems = createProblems();
+    const bytes = await packed({ 'A.xlsx': new Uint8Array(bomb), 'B.xlsx': new Uint8Array(bomb) });
+    await readImport({ kind: 'csv', bytes }, problems, { mapping: Mapping.parse({}), adjustment: 'none' });
+    expect(problems.findings().at(-1)!.message).toMatch(
+      /hold 2\d{8} bytes after decompression; at most 209715200 are read/,
+    );
   });
 });

@@ -3462,7 +3462,7 @@ class _ImportRequest(t.TypedDict):
 class ImportRequest(_ImportRequest, total=False):
     #: Default: the name in lower case, other characters as dashes.
     store_id: str
-    #: Of the content: an Excel workbook, or a zip of CSV files, for which csv is the earlier name.
+    #: Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is its earlier name.
     format: t.Literal["xlsx", "csv.zip", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]

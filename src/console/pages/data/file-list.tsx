@@ -4,7 +4,7 @@ import { Select } from '../../components/choice.js';
 import { Icon } from '../../components/icon.js';
 import { bytes, counted } from '../../words/numbers.js';
 import { fileOf, placeOf } from '../../words/places.js';
-import { TABLES, type ImportFile } from './import-files.js';
+import { TABLES, withoutFile, type ImportFile } from './import-files.js';
 import './data.css';
 
 interface FileListProps {
@@ -40,7 +40,7 @@ export function FileList({ files, findings, onChange }: FileListProps) {
           <Button
             kind="bare"
             aria-label={`Leave ${one.file.name} away`}
-            onClick={() => onChange(files.filter((_, i) => i !== at))}
+            onClick={() => onChange(withoutFile(files, at))}
           >
             <Icon name="close" />
           </Button>

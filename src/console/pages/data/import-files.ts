@@ -1,5 +1,3 @@
-import { zipOf } from './zip.js';
-
 /** The tables of a store, each a file of CSV. */
 export const TABLES = ['market', 'reference', 'corporate_actions', 'universes', 'series'] as const;
 export type TableName = (typeof TABLES)[number];
@@ -10,23 +8,40 @@ export interface ImportFile {
   readonly table: TableName | null;
 }
 
-const endingOf = ({ name }: File): string => /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
+export const endingOf = ({ name }: File): string => /\.[a-z0-9]+$/i.exec(name)?.[0].toLowerCase() ?? '';
 
-/** Endings of files that hold one table each. */
+/** Endings of files that hold one table each; a workbook does among others. */
 const OF_A_TABLE = new Set(['.csv', '.parquet']);
 
 export const isParquet = ({ file }: ImportFile): boolean => endingOf(file) === '.parquet';
 
-/** The files as they would be imported; a file of CSV or Parquet is the table it is called like, and of the market where it is called otherwise. */
+const isWorkbook = ({ file }: ImportFile): boolean => endingOf(file) === '.xlsx';
+
+/** Whether files are workbooks of one table each: one alone has a table a sheet. */
+const areWorkbooks = (files: readonly ImportFile[]): boolean => files.length > 1 && files.every(isWorkbook);
+
+/** The files as they would be imported; a file of one table is the table it is called like, and of the market where it is called otherwise. */
 export function withFiles(before: readonly ImportFile[], added: readonly File[]): readonly ImportFile[] {
-  const files = added.map((file): ImportFile => {
-    const base = file.name.replace(/\.[^.]*$/, '').toLowerCase();
-    return {
-      file,
-      table: OF_A_TABLE.has(endingOf(file)) ? (TABLES.find((table) => base === table) ?? 'market') : null,
-    };
+  return placed([...before, ...added.map((file) => ({ file, table: null }))], before.length);
+}
+
+/** The files without one of them. */
+export const withoutFile = (files: readonly ImportFile[], at: number): readonly ImportFile[] =>
+  placed(
+    files.filter((_, i) => i !== at),
+    files.length,
+  );
+
+/** Files with their tables: those from one on, and workbooks, which have one each among others and many alone. */
+function placed(files: readonly ImportFile[], from: number): readonly ImportFile[] {
+  const ofWorkbooks = areWorkbooks(files);
+  return files.map((one, at) => {
+    const isOfATable = OF_A_TABLE.has(endingOf(one.file)) || (ofWorkbooks && isWorkbook(one));
+    if (!isOfATable) return { ...one, table: null };
+    if (at < from && one.table !== null) return one;
+    const base = one.file.name.replace(/\.[^.]*$/, '').toLowerCase();
+    return { ...one, table: TABLES.find((table) => base === table) ?? 'market' };
   });
-  return [...before, ...files];
 }
 
 /** Why the files cannot be imported together; null where they can. */
@@ -37,50 +52,20 @@ export function troubleOfFiles(files: readonly ImportFile[], bytesMax: number): 
   if (files.filter((one) => isParquet(one) && one.table === 'market').length > 1)
     return 'One file of Parquet holds the whole market: to read a folder of them, connect it.';
   const whole = files.filter(({ table }) => table === null);
-  if (whole.length > 0 && files.length > 1) return `${whole[0]!.file.name} holds every table: it comes alone.`;
+  if (whole.length > 0 && files.length > 1)
+    return isWorkbook(whole[0]!)
+      ? `${whole[0]!.file.name} is a workbook: workbooks come without files of other kinds.`
+      : `${whole[0]!.file.name} holds every table: it comes alone.`;
   const twice = TABLES.find((table) => table !== 'market' && files.filter((one) => one.table === table).length > 1);
   if (twice !== undefined) return `Two files are ${twice}.`;
   if (whole.length === 0 && files.length > 0 && !files.some(({ table }) => table === 'market'))
     return 'One of the files has to be market: prices by identifier and date.';
-  // Base64 takes four characters for three bytes.
-  const [only] = whole;
-  return only !== undefined && (only.file.size * 4) / 3 > bytesMax
-    ? `${only.file.name} is larger than the service takes in one request; connect its folder instead.`
-    : null;
-}
-
-export interface ImportContent {
-  readonly format: 'xlsx' | 'csv' | 'parquet';
-  /** In base64. */
-  readonly content: string;
-}
-
-/** What the service is sent: the prices of Parquet, a workbook or an archive as it is, files of CSV packed together. @param isMapped whether those of the market keep their names, which a mapping reads */
-export async function contentOf(files: readonly ImportFile[], isMapped: boolean): Promise<ImportContent> {
-  const [first] = files;
-  const market = files.find((one) => isParquet(one) && one.table === 'market');
-  if (market !== undefined) return { format: 'parquet', content: await base64Of(market.file) };
-  const isWhole = first?.table === null;
-  const blob = isWhole
-    ? first!.file
-    : await zipOf(
-        await Promise.all(
-          files.map(async ({ file, table }) => ({
-            name: isMapped && table === 'market' ? file.name : `${table}.csv`,
-            bytes: new Uint8Array(await file.arrayBuffer()),
-          })),
-        ),
-      );
-  return { format: isWhole && endingOf(first!.file) === '.xlsx' ? 'xlsx' : 'csv', content: await base64Of(blob) };
-}
-
-function base64Of(blob: Blob): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.addEventListener('load', () => resolve(String(reader.result).replace(/^[^,]*,/, '')));
-    reader.addEventListener('error', () => reject(reader.error ?? new Error('The file cannot be read.')));
-    reader.readAsDataURL(blob);
-  });
+  // Base64 takes four characters for three bytes; workbooks are packed already.
+  const packed = whole.length > 0 || areWorkbooks(files) ? files : [];
+  const size = packed.reduce((sum, { file }) => sum + file.size, 0);
+  if ((size * 4) / 3 <= bytesMax) return null;
+  const what = packed.length === 1 ? `${packed[0]!.file.name} is` : `The ${packed.length} workbooks together are`;
+  return `${what} larger than the service takes in one request; connect ${packed.length === 1 ? 'its' : 'their'} folder instead.`;
 }
 
 /** A name for a store, from that of its file. */

@@ -191,7 +191,7 @@ function DropArea({ onFiles }: { readonly onFiles: (files: readonly File[]) => v
       <Icon name="upload" />
       <h2>Drop files here</h2>
       <p>
-        CSV or Parquet files, a zip of CSV, or a workbook: prices, and what else there is of names, actions and
+        CSV or Parquet files, workbooks, or a zip of either: prices, and what else there is of names, actions and
         universes. <Template format="xlsx">Workbook to fill in</Template>,{' '}
         <Template format="csv">the same as CSV</Template>
       </p>

@@ -1,7 +1,8 @@
 import type { ImportRequest, ImportResult, Operations } from '#clients/typescript/divisor.js';
 import { service, troubleOf, type Trouble } from '../../state/service.js';
 import type { JsonObject } from '../../words/paths.js';
-import { contentOf, isParquet, type ImportFile } from './import-files.js';
+import { contentOf } from './import-content.js';
+import { isParquet, type ImportFile } from './import-files.js';
 
 type ImportQuery = Operations['importStore']['request']['query'];
 

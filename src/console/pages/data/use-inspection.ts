@@ -5,7 +5,8 @@ import { useOneAtATime } from '../../state/one-at-a-time.js';
 import { useSchemas, type Schemas } from '../../state/schemas.js';
 import { service, troubleOf } from '../../state/service.js';
 import type { Json, JsonObject } from '../../words/paths.js';
-import { contentOf, type ImportContent, type ImportFile } from './import-files.js';
+import { contentOf, type ImportContent } from './import-content.js';
+import type { ImportFile } from './import-files.js';
 import type { Inspected } from './inspection.js';
 import { needsMapping } from './mapping.js';
 

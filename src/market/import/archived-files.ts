@@ -1,0 +1,83 @@
+import type { Mapping } from '#domain/documents/mapping.js';
+import { tableCalled, type TableKind } from '../content/table-kinds.js';
+import { isMarketTable } from '../mapping/market-tables.js';
+import { readOnlySheet, workbookBytes } from '../sources/read-workbook-file.js';
+import { WorkbookFault } from '../formats/workbook-reader.js';
+import { XmlFault } from '../formats/xml-tokens.js';
+import { FILES_MAX, INFLATED_BYTES_MAX, openZip, ZipFault, type ZipMember } from '../formats/zip-reader.js';
+
+/** Files of an archive that could be read, as those of a folder. */
+export interface ArchivedFiles {
+  /** All but those that a system adds by itself. */
+  readonly members: readonly ZipMember[];
+  /** Whether workbooks are the tables, as in a folder: where no text is one of the market. */
+  readonly areWorkbooks: boolean;
+}
+
+/** A member that every Office document has and no other archive. */
+const WORKBOOK_MARK = '[Content_Types].xml';
+
+/** @throws ZipFault */
+export async function archivedFiles(bytes: Uint8Array, mapping: Mapping | null): Promise<ArchivedFiles> {
+  const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isOfTheSystem(name));
+  if (members.some(({ name }) => name === WORKBOOK_MARK))
+    throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
+  const isPrices = ({ name }: ZipMember) => tableKindOfFile(baseOf(name), mapping) === 'market';
+  return { members, areWorkbooks: !members.some(isPrices) };
+}
+
+/** The name of a member without its folders. */
+export const baseOf = (name: string): string => name.split('/').at(-1)!;
+
+/**
+ * Whether a member is one that a system adds to archives by itself: as in folders, names that begin with a dot, or two
+ * underscores.
+ */
+const isOfTheSystem = (name: string) => name.split('/').some((part) => /^(\.(?!\.)|__)/.test(part));
+
+/** The dataset that a table is called like; with a mapping, others are of the market. */
+export function tableKindOf(name: string, mapping: Mapping | null = null): TableKind | undefined {
+  return tableCalled(name) ?? (mapping !== null && isMarketTable(mapping, name) ? 'market' : undefined);
+}
+
+/** The dataset of a file of text. */
+export function tableKindOfFile(base: string, mapping: Mapping | null): TableKind | undefined {
+  if (!/\.csv$/i.test(base))
+    return mapping !== null && /\.(txt|tsv)$/i.test(base) ? tableKindOf(base, mapping) : undefined;
+  return tableKindOf(base.slice(0, -4)) ?? tableKindOf(base, mapping);
+}
+
+const WORKBOOK = /\.xlsx$/i;
+
+export const isWorkbook = (name: string): boolean => WORKBOOK.test(name);
+
+/** The dataset of a workbook among others. */
+export function tableKindOfWorkbook(base: string, mapping: Mapping | null): TableKind | undefined {
+  return isWorkbook(base) ? (tableKindOf(base.replace(WORKBOOK, '')) ?? tableKindOf(base, mapping)) : undefined;
+}
+
+/** Whether an error says what is wrong with a workbook, or with an archive. */
+export const isWorkbookFault = (error: unknown): error is Error =>
+  error instanceof ZipFault || error instanceof XmlFault || error instanceof WorkbookFault;
+
+/**
+ * Reads workbooks of one archive, each by its only sheet. What they hold together is limited as one of them is: an archive
+ * of archives may be small and unpack to anything.
+ */
+export function createWorkbookReader() {
+  let inflated = 0;
+  /** @throws WorkbookFault, ZipFault, XmlFault */
+  return async (
+    member: ZipMember,
+    onHeader: Parameters<typeof readOnlySheet>[1],
+    terms: Parameters<typeof readOnlySheet>[2],
+  ): Promise<void> => {
+    const bytes = await workbookBytes(member, member.open());
+    for (const part of await openZip(bytes)) inflated += part.bytes;
+    if (inflated > INFLATED_BYTES_MAX)
+      throw new ZipFault(
+        `The workbooks of the archive hold ${inflated} bytes after decompression; at most ${INFLATED_BYTES_MAX} are read.`,
+      );
+    await readOnlySheet(bytes, onHeader, terms);
+  };
+}

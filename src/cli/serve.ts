@@ -56,7 +56,11 @@ async function run(role: Role, settings: Settings): Promise<number> {
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   // The first store that is registered or loaded finds a process that reads, and the start has not waited for it.
-  if (role === 'service') void service.resumed.then(prepareMarketProcess, () => {}); // a resumption that failed ends the service where it was asked for
+  if (role === 'service')
+    void service.resumed.then(
+      () => prepareMarketProcess(),
+      () => {},
+    ); // a resumption that failed ends the service where it was asked for
 
   const signal = await stopSignal();
   log.info({ signal }, 'stopping');

@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import type { FreeProcess, ProcessPoolEvent, ProcessPoolOrder } from './process-pool.js';
+import { SPARE_WAIT_MS, type FreeProcess, type ProcessPoolEvent, type ProcessPoolOrder } from './process-pool.js';
 
 /** The door of the process that starts the processes of market tasks: it relays messages in both directions. */
 
@@ -35,10 +35,10 @@ const children = new Map<number, ChildProcess>();
 const unanswered = new Map<number, object>();
 
 /** A process that has all its code already and waits for a request: to begin takes it nothing. */
-let spare: ChildProcess | undefined;
+let spare: { readonly child: ChildProcess; readonly wait: NodeJS.Timeout } | undefined;
 
 process.on('message', (order: ProcessPoolOrder) => {
-  if (order.kind === 'prepare') return prepare();
+  if (order.kind === 'prepare') return prepare(order.waitMs);
   if (order.kind === 'start') start(order.id, order.message);
   const child = children.get(order.id);
   if (child === undefined) return; // it has ended, which its event says
@@ -104,25 +104,28 @@ function over(id: number, event: ProcessPoolEvent): void {
 }
 
 /** While processes work, the processor is theirs. */
-function prepare(): void {
-  if (children.size === 0 && spare === undefined) keepSpare(newProcess());
+function prepare(waitMs?: number): void {
+  if (children.size === 0 && spare === undefined) keepSpare(newProcess(), waitMs);
 }
 
-function keepSpare(child: ChildProcess): void {
-  spare = child;
+/** One that waited in vain ends: an idle service is small. */
+function keepSpare(child: ChildProcess, waitMs = SPARE_WAIT_MS): void {
+  const wait = setTimeout(() => takeSpare()?.disconnect(), waitMs).unref();
+  spare = { child, wait };
   child.on('error', forgetSpare);
   child.on('exit', forgetSpare);
 }
 
 function forgetSpare(): void {
+  clearTimeout(spare?.wait);
   spare = undefined;
 }
 
 function takeSpare(): ChildProcess | undefined {
-  const child = spare?.connected === true ? spare : undefined;
+  const child = spare?.child;
+  forgetSpare();
   child?.off('error', forgetSpare).off('exit', forgetSpare);
-  spare = undefined;
-  return child;
+  return child?.connected === true ? child : undefined;
 }
 
 function end(child: ChildProcess): void {

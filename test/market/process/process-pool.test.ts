@@ -4,6 +4,15 @@ import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { childrenOf, readersOf } from './reading-processes.js';
 
+test('a process that waited in vain ends, and the next task starts another', async () => {
+  prepareMarketProcess(300);
+  await expect.poll(() => readersOf(process.pid).length).toBe(1);
+  await expect.poll(() => readersOf(process.pid).length).toBe(0);
+  const body = new TextEncoder().encode('{');
+  const importing = runMarketTask('importBody', {}, { load: null, body });
+  await expect(importing).rejects.toMatchObject({ code: 'MALFORMED_REQUEST' });
+});
+
 test('a process that was prepared takes the first task, and another waits for the second', async () => {
   prepareMarketProcess();
   prepareMarketProcess();

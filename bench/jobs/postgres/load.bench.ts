@@ -149,12 +149,16 @@ async function load(): Promise<number> {
 const idle = await usage.during(() => new Promise((resolve) => setTimeout(resolve, 5000)));
 console.log(`${WORKERS} workers and ${FRONTS} fronts idle   ${idle.share} of a core`);
 let count = 0;
+const cpuBefore = process.cpuUsage();
 const busy = await usage.during(async () => void (count = await load()));
+const { user, system } = process.cpuUsage(cpuBefore);
 const perMinute = Math.round((count * 60_000) / busy.wallMs);
 console.log(`${count} jobs, ${OLD} old rows   ${perMinute} a minute of ${JOBS_PER_MINUTE} asked for`);
 console.log(
   `PostgreSQL   ${busy.share} of a core, ${(busy.ms / count).toFixed(2)} ms and ${(busy.bytes / count / 1024).toFixed(1)} KiB of WAL a job`,
 );
+// One process has all nodes: near one core it is the limit of what is measured here, not the database.
+console.log(`all nodes    ${((user + system) / 10 / busy.wallMs).toFixed(0)} % of a core`);
 console.log(`submission   ${spread(submissions)}`);
 console.log(`start        ${spread(starts)}`);
 

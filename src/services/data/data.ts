@@ -30,7 +30,7 @@ import { searchNames, searchSeries } from './search.js';
 export interface DataDependencies {
   readonly markets: Markets;
   readonly jobs: Pick<Jobs, 'query'>;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'servedAt'>;
   /**
    * The market of any store: the served one, or loaded for this call.
    * @throws Refusal STORE_NOT_FOUND, STORE_LOADING, STORE_REFRESHING, VALIDATION_FAILED when it cannot be read
@@ -90,7 +90,7 @@ export function createData({ markets, jobs, dataVersions, marketOf, served, now 
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { store_id: storeId } = query;
     const { market, handle } =
-      storeId === undefined ? (await dataVersions.at(query.as_known_on)).served : await marketOf(storeId);
+      storeId === undefined ? await dataVersions.servedAt(query.as_known_on) : await marketOf(storeId);
     const lookup = lookupOf(market);
     const series = market.series?.get(identifier);
     if (series === undefined && !lookup.holds(identifier)) throw unknownIdentifier(identifier, handle.datasetId);
@@ -113,10 +113,10 @@ export function createData({ markets, jobs, dataVersions, marketOf, served, now 
   return {
     prices,
     reference: async (identifier, { as_of, as_known_on }) =>
-      referenceOf((await dataVersions.at(as_known_on)).served, identifier, { as_of, today: today() }),
-    referenceBatch: async (query) => referenceBatchOf((await dataVersions.at(query.as_known_on)).served, query),
+      referenceOf(await dataVersions.servedAt(as_known_on), identifier, { as_of, today: today() }),
+    referenceBatch: async (query) => referenceBatchOf(await dataVersions.servedAt(query.as_known_on), query),
     corporateActions: async (identifier, query) =>
-      corporateActionsOf((await dataVersions.at(query.as_known_on)).served, identifier, query),
+      corporateActionsOf(await dataVersions.servedAt(query.as_known_on), identifier, query),
     async coverage() {
       const current = markets.current();
       return coverageOf(current, await served(), now());

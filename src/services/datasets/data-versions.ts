@@ -74,6 +74,8 @@ export interface DataVersions {
    * @throws Refusal NO_DATA_SOURCE, NO_DATA_KNOWN, VERSION_NOT_FOUND, DOCUMENT_UNREADABLE, OVERLOADED
    */
   at(asKnownOn: AsKnownOn | undefined): Promise<KnownMarket>;
+  /** The same for who need not know its version: no read where nothing is asked for. */
+  servedAt(asKnownOn: AsKnownOn | undefined): Promise<ServedMarket>;
   /**
    * The contents before one of the served store, as far as they can be had again; the first of a store counts as known
    * from the beginning of its history.
@@ -276,6 +278,7 @@ export function createDataVersions(dependencies: DataVersionsDependencies): Data
       return { versions, total: (head?.latest ?? 0) - first + 1, copy: stateOf(head, store) };
     },
     at,
+    servedAt: async (asKnownOn) => (asKnownOn === undefined ? markets.require() : (await at(asKnownOn)).served),
     async before(version) {
       const { datasetId } = markets.require().identity;
       const head = await historyOf(documents, datasetId);

@@ -85,7 +85,7 @@ export interface IndexQuestionsDependencies {
   readonly artifacts: Pick<ArtifactStore, 'file' | 'read'>;
   readonly jobs: Pick<Jobs, 'query'>;
   readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'servedAt'>;
   readonly calendars: Calendars;
   /** @throws Refusal INDEX_NOT_FOUND, DOCUMENT_UNREADABLE */
   readonly scheduleOf: (document: IndexDocument) => Promise<Pick<IndexSchedule, 'called'>>;
@@ -147,7 +147,7 @@ export function createIndexQuestions({
   async function preview(definition: Definition, terms: PreviewTerms, signal: AbortSignal): Json {
     const { document, version, ...all } = definition;
     assertDecides(document);
-    const { handle, market } = (await dataVersions.at(terms.as_known_on)).served;
+    const { handle, market } = await dataVersions.servedAt(terms.as_known_on);
     await onMarket(document, market);
     const question = { market: handle, ...all, indexId: document.id, asOf: terms.as_of };
     const { bytes } = await jobs.query('preview', question, signal);
@@ -176,7 +176,7 @@ export function createIndexQuestions({
       const before = (await checked(base as Body)).document;
       assertDecides(before);
       const after = await checked((value.changed ?? mergePatch(before, value.patch)) as Body);
-      const { handle, market } = (await dataVersions.at(value.as_known_on)).served;
+      const { handle, market } = await dataVersions.servedAt(value.as_known_on);
       await onMarket(before, market);
       assertDecides(after.document);
       const warnings = orderFindings([...after.findings, ...(await onMarket(after.document, market))]);

@@ -8,7 +8,7 @@ import { columnsOf, requireRun } from '../runs/run-documents.js';
 export interface RiskValidationJobDependencies {
   readonly documents: DocumentStore;
   readonly markets: Markets;
-  readonly dataVersions: Pick<DataVersions, 'at'>;
+  readonly dataVersions: Pick<DataVersions, 'servedAt'>;
 }
 
 /** The kind of job that says how well a risk model forecast over history. It stores nothing but its result. */
@@ -19,7 +19,7 @@ export function createRiskValidationJob({
 }: RiskValidationJobDependencies): JobKind<RiskValidationPayload> {
   return jobKind('validate', async ({ model_id: modelId, model, request, terms, index_id, data_version }, attempt) => {
     await markets.settled();
-    const { identity } = (await dataVersions.at(data_version)).served;
+    const { identity } = await dataVersions.servedAt(data_version);
     const { view, message } = await attempt.compute('validate-risk-model', {
       market: identity,
       modelId,

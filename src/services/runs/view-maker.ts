@@ -40,8 +40,10 @@ export function createViewMaker({ artifacts, jobs, views, states }: ViewMakerDep
     make,
     held: (input, signal) => views.get(questionOf(input), () => make(input, signal)),
     async stamped(run, view) {
+      const head = headOf(run); // Of a database both are asked for at once.
+      head.catch(() => {}); // Told below, unless the view is refused.
       const { bytes } = await view;
-      return { bytes: withHead(await headOf(run), bytes) };
+      return { bytes: withHead(await head, bytes) };
     },
   };
 }

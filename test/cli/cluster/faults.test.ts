@@ -273,5 +273,5 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
     expect(takeOverMs).toBeLessThan(LEASE_S * 1000 + TAKE_OVER_MS + SEEN_MS);
     await cluster.close();
   },
-  3_600_000,
+  14_400_000,
 );

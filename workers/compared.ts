@@ -3,6 +3,7 @@ import { bareSeries } from '#domain/backtest/simulate/benchmark.js';
 import type { Book } from '#domain/backtest/simulate/book.js';
 import { bookDays } from '#domain/backtest/simulate/index-run.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { assertAboveZero } from '#domain/backtest/simulate/series-benchmark.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { formatDay, type Day } from '#domain/days.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
@@ -86,6 +87,8 @@ export function comparedWith(
     },
     bookTo(engine, day) {
       const alone = heldAlone(wider, indexId, header);
+      const calendar = openedCalendars().get(header.calendar)!; // the run was made on it
+      if (series !== undefined) assertAboveZero(series, calendar, { start: series.days[0] ?? day, end: day });
       return benchmarkBook(engine, { indexId: alone.id, documents: { [alone.id]: alone }, market: wider, day });
     },
     levelsOver(_engine, days) {

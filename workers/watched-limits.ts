@@ -3,11 +3,11 @@ import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { limitRowsOf, type WatchedContext } from '#domain/compliance/constraint-rows.js';
 import type { LimitRow } from '#domain/compliance/limit-row.js';
+import { rowFindings, type Watched } from '#domain/compliance/row-findings.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { TreatmentSpec, type ConstraintRow } from '#domain/documents/index-document.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { nearestName } from '#domain/nearest-name.js';
 import { datapointsOf } from '#domain/optimisation/datapoints.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
@@ -35,11 +35,17 @@ export function showLimits(input: LimitsViewInput): ReturnType<typeof limitsView
       findings: [
         ...input.findings,
         ...(issuers ? ownIssuers(run, groupSpells(market!, by), by) : []), // Issuers are those of a market.
-        ...('rule' in limits ? [] : neverHeld(limits.rows, run.header.names)),
+        ...('rule' in limits ? [] : rowFindings(limits.rows, heldOn(run, market))),
       ],
     });
   });
 }
+
+const heldOn = (run: RunColumns, market: MarketData | null): Watched => ({
+  names: run.header.names,
+  market,
+  day: run.i32('days').at(-1)!,
+});
 
 /** Tells how many names count as their own issuers on the last date of a run. */
 function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[] {
@@ -58,33 +64,6 @@ function ownIssuers(run: RunColumns, groupOf: GroupOfDay, by: string): Finding[]
       places: own.slice(0, 5),
     },
   ];
-}
-
-/** Tells the names that rows are about and the run never held. */
-function neverHeld(rows: readonly ConstraintRow[], names: readonly string[]): Finding[] {
-  const known = new Set(names);
-  return rows.flatMap(({ id, params }, position): Finding[] => {
-    const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
-    const listed: unknown = params[member] ?? [];
-    const named = Array.isArray(listed) ? (listed as string[]) : Object.keys(listed as object); // As their classes have them.
-    const absent = named.filter((name) => !known.has(name));
-    if (absent.length === 0) return [];
-    const others = absent.length === 1 ? '' : ` and ${absent.length - 1} more`;
-    const near = nearestName(absent[0]!, names);
-    const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
-    const message = `The run never held ${absent[0]}${hint}${others}: the row has nothing of it to watch.`;
-    return [
-      {
-        severity: 'warning',
-        code: 'UNKNOWN_IDENTIFIER',
-        message,
-        path: `rows[${position}].params.${member}`,
-        row_id: id === '' ? null : id,
-        count: absent.length,
-        places: absent.slice(0, 5),
-      },
-    ];
-  });
 }
 
 /**

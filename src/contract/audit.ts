@@ -16,7 +16,7 @@ export const AuditLog = z
   })
   .meta({ id: 'AuditLog' });
 
-const message = 'must be a date or a time';
+const message = 'must be a date or a time, as 2024-01-31 or 2024-01-31T17:30:00Z';
 const moment = z.string().regex(MOMENT, { message, abort: true }).refine(isMoment, { message });
 
 export const auditRoutes = routes({

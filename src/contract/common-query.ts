@@ -2,10 +2,14 @@ import { z } from 'zod';
 import { formatQuery, formatsOf } from './media-formats.js';
 import type { Route } from './route.js';
 
-const callback = z.url().max(2000).optional().meta({
-  description:
-    'Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.',
-});
+const callback = z
+  .url({ error: 'must be an http or https URL, as https://desk.example/ended' })
+  .max(2000)
+  .optional()
+  .meta({
+    description:
+      'Address that is sent word of the end of each job this request starts: an http or https URL on a host that the operator allows.',
+  });
 
 /** Whether a route starts jobs, which may be given a callback. */
 export function startsJobs({ success, startsJobs: starts = false }: Route): boolean {

@@ -154,9 +154,12 @@ export type TrsPriceResponse = z.infer<typeof TrsPriceResponse>;
 /** A dividend in a query: its ex-date and points, `2025-01-15:2.5`. */
 const DatedPoints = z
   .string()
-  .regex(/^\d{4}-\d{2}-\d{2}:\d+(?:\.\d+)?$/)
+  .regex(/^\d{4}-\d{2}-\d{2}:\d+(?:\.\d+)?$/, {
+    error: 'must be an ex-date, a colon and points, as 2025-01-15:2.5',
+    abort: true,
+  })
   .refine((text) => IsoDate.safeParse(text.slice(0, 10)).success, {
-    error: 'must begin with a date',
+    error: 'must begin with a real day, as 2025-01-15:2.5',
     params: { finding: 'BAD_DATE' },
   });
 

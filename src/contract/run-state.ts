@@ -16,7 +16,9 @@ export const StaleState = z
   .meta({ id: 'StaleState' });
 
 /** Id of one run. */
-export const RunKey = z.string().regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits');
+export const RunKey = z
+  .string()
+  .regex(/^[0-9a-f]{16}$/, 'must be 16 hexadecimal digits, as the runs of an index list them');
 
 /** The state of its run, part of every run view. */
 export const runState = {
@@ -32,10 +34,12 @@ export const runState = {
 export type Stateless<V extends { readonly stale: unknown }> = Omit<V, keyof typeof runState>;
 
 /** An index or strategy, or one run of it. */
-export const RunOf = z.union([Id, z.string().regex(/^[A-Za-z0-9_-]{1,64}@[0-9a-f]{16}$/, 'must be ID@RUN')]).meta({
-  id: 'RunOf',
-  description: 'An index or strategy, whose newest run is meant, or one run of it by ID@RUN.',
-});
+export const RunOf = z
+  .union([Id, z.string().regex(/^[A-Za-z0-9_-]{1,64}@[0-9a-f]{16}$/, 'must be ID@RUN, as CORE-100@0123456789abcdef')])
+  .meta({
+    id: 'RunOf',
+    description: 'An index or strategy, whose newest run is meant, or one run of it by ID@RUN.',
+  });
 
 /** Which run a view is of. */
 export const whichRun = {

@@ -1,5 +1,7 @@
 import type { z } from 'zod';
 
+type Given = Readonly<Record<string, unknown>>;
+
 /** Refines an object: of each pair of members exactly one is given, the other is null. */
 export const oneOfEach =
   <Member extends string>(pairs: readonly (readonly [Member, Member])[]) =>
@@ -11,8 +13,38 @@ export const oneOfEach =
         code: 'custom',
         path: [one],
         input: undefined,
-        params: { finding: 'REQUIRED' },
+        params: { finding: 'REQUIRED', isWhole: true },
         message: `or ${other} is needed, and only one: ${which}`,
       });
     }
   };
+
+interface Choice {
+  /** What needs one of them, as `a decrement`. */
+  readonly by: string;
+  /** Members, or paths of members, of which one is needed. */
+  readonly of: readonly [string, string];
+}
+
+/** Refines an object: exactly one of two members is given, the other is left out or null. */
+export const exactlyOne =
+  ({ by, of: [one, other] }: Choice) =>
+  (value: Given, context: z.RefinementCtx): void => {
+    const [first, second] = [memberAt(value, one), memberAt(value, other)];
+    const isGiven = (member: unknown): boolean => member !== null && member !== undefined;
+    if (isGiven(first) !== isGiven(second)) return;
+    const which = isGiven(first)
+      ? `both are given, ${JSON.stringify(first)} and ${JSON.stringify(second)}`
+      : 'neither is given';
+    context.addIssue({
+      code: 'custom',
+      path: one.split('.'),
+      input: undefined,
+      params: { finding: 'REQUIRED', isWhole: true },
+      message: `or ${other} is needed by ${by}, exactly one: ${which}`,
+    });
+  };
+
+function memberAt(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((inner, key) => (inner as Given | null | undefined)?.[key], value);
+}

@@ -15,7 +15,7 @@ export const Id = z
   .string()
   .refine((text) => ID_PATTERN.test(text), {
     params: { finding: 'BAD_IDENTIFIER' },
-    error: 'must be 1 to 64 letters, digits, dashes and underscores',
+    error: 'must be 1 to 64 letters, digits, dashes and underscores, as CORE-100',
   })
   .meta({ pattern: ID_PATTERN.source, example: 'CORE-100' });
 
@@ -38,12 +38,12 @@ export const IsoDate = z
   .string()
   .refine((text) => parseDay(text) !== undefined, {
     params: { finding: 'BAD_DATE' },
-    error: 'must be a real day, YYYY-MM-DD',
+    error: 'must be a real day, YYYY-MM-DD, as 2024-01-31',
   })
   .meta({ format: 'date', example: '2024-01-02' });
 
 /** A currency by its ISO 4217 code, or a minor unit as GBX. */
-export const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code' });
+export const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, { error: 'must be an upper-case ISO 4217 code, as EUR' });
 
 export interface Shaped<T> {
   /** The value, defaults filled in and unknown fields dropped; undefined when a finding is an error. */
@@ -170,6 +170,12 @@ interface Description {
   readonly accepted?: readonly string[];
 }
 
+/** What a refinement says of its issue: `isWhole` where the message has the value already. */
+interface Told {
+  readonly finding?: FindingCode;
+  readonly isWhole?: boolean;
+}
+
 function describe(issue: Issue, value: unknown, name: string): Description {
   const got = printable(value);
   if (value === undefined && issue.code !== 'custom') return { code: 'REQUIRED', message: `${name} is required.` };
@@ -211,9 +217,9 @@ function describe(issue: Issue, value: unknown, name: string): Description {
     case 'not_multiple_of':
       return { code: 'WRONG_TYPE', message: `${name} is ${got}; a multiple of ${issue.divisor} is needed.` };
     default: {
-      const declared = (issue as { params?: { finding?: FindingCode } }).params?.finding;
-      const found = value === undefined || value === null ? '' : `; it is ${got}`;
-      return { code: declared ?? 'WRONG_TYPE', message: `${name} ${issue.message}${found}.` };
+      const { finding, isWhole = false } = (issue as { params?: Told }).params ?? {};
+      const found = isWhole || value === undefined || value === null ? '' : `; it is ${got}`;
+      return { code: finding ?? 'WRONG_TYPE', message: `${name} ${issue.message}${found}.` };
     }
   }
 }

@@ -3,6 +3,8 @@ import type { RowContext } from '../constraints/constraint-class.js';
 import { COUNT_MAX } from '../constraints/parameters.js';
 import type { Limit, ProgramRow } from '../constraints/program-row.js';
 import type { ConstraintRow } from '../documents/index-document.js';
+import { NO_GROUP } from '../constraints/scope.js';
+import { UNCLASSIFIED } from '../market/market-groups.js';
 import { refuseWithFindings } from '../refusal.js';
 import { nthLargestIssuer, sumAbove } from './issuer-measures.js';
 import type { LimitRow } from './limit-row.js';
@@ -59,7 +61,7 @@ export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedCont
 type UnnamedLimit = Pick<LimitRow, 'side' | 'limit' | 'measure'> & { readonly part?: string };
 
 function named(name: string, { side, part = side }: UnnamedLimit, { member }: ProgramRow): string {
-  return `${name}:${part}${member === null ? '' : `:${member}`}`;
+  return `${name}:${part}${member === null ? '' : `:${member === NO_GROUP ? UNCLASSIFIED : member}`}`;
 }
 
 function limitsOf(row: ProgramRow, params: Readonly<Record<string, unknown>>): UnnamedLimit[] {

@@ -12,15 +12,21 @@ import {
   type IndexDocument,
   type UniverseSpec,
 } from './index-document.js';
-import { overlayOnMarket } from './validate-overlay.js';
+import { overlayOnMarket } from './overlay-on-market.js';
+import type { IndexContext } from './index-context.js';
 
 /**
  * What a market lacks for a valid document: datapoints, a named universe, exchange rates.
  * @param severity Warnings while the document is saved, since another store may have them; errors once it is computed.
- *   Rates stay warnings then: names that have them are computed.
+ *   Rates that names need stay warnings then: names that have them are computed.
+ * @param indexOf indices beneath it
  */
-export function marketFindings(document: IndexDocument, market: MarketData, severity: 'error' | 'warning'): Finding[] {
-  if (isOverlayDocument(document)) return overlayOnMarket(document, market, severity);
+export function marketFindings(
+  document: IndexDocument,
+  market: MarketData,
+  { severity, indexOf }: { readonly severity: 'error' | 'warning'; readonly indexOf: IndexContext['indexOf'] },
+): Finding[] {
+  if (isOverlayDocument(document)) return overlayOnMarket(document, { market, indexOf, severity });
   if (isDerivedDocument(document))
     return [
       ...specFieldFindings(document.derivation, market, { path: 'derivation.', severity }),

@@ -1,12 +1,10 @@
 import { blendParts, OverlaySpec, overlayTypeOf } from '../overlays/catalogue.js';
 import type { Finding } from '../findings.js';
-import type { MarketData } from '../market/market-data.js';
-import { isRateHeld, pairOf } from '../market/exchange-rates.js';
-import { beyondRates, rateBeyond } from '../market/interest-rates.js';
 import { refuseWithFindings } from '../refusal.js';
 import { validateRebalance } from '../schedule/validate-rebalance.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument, type OverlayDocument } from './index-document.js';
+import { RebalanceSpec } from './rebalance-spec.js';
 import { treatmentOf } from './treatment.js';
 import { referenceFindings } from './validate-reference.js';
 
@@ -52,14 +50,35 @@ export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
 }
 
 /** What the fields of an overlay mean together with those of the indices beneath it. */
-export function overlayTermsFindings(document: IndexDocument, { indexOf, market }: IndexContext): Finding[] {
+export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
   const { overlay } = document;
   const sources = sourcesOf(document).flatMap((id) => indexOf(id) ?? []);
   return [
     ...currencyFindings(document, sources),
-    ...rateFindings(document, sources, market),
+    ...remarksOn(document, sources[0]),
+    ...ownRebalance(document),
     ...(overlay.type === 'blend' ? [...blendFindings(overlay), ...returnFindings(overlay, sources, indexOf)] : []),
+  ];
+}
+
+/** What the kind of overlay says of its members together. */
+function remarksOn({ overlay, base_value: baseValue }: OverlayDocument, source: IndexDocument | undefined): Finding[] {
+  const remarks = overlayTypeOf(overlay).remarks(overlay, { currency: source?.currency, baseValue });
+  return remarks.map((remark) => ({ ...remark, path: `overlay.${remark.path}` }));
+}
+
+const USUAL_REBALANCE = JSON.stringify(RebalanceSpec.parse({}));
+
+/** An overlay is rebalanced by what lies beneath. */
+function ownRebalance({ rebalance, overlay }: OverlayDocument): Finding[] {
+  if (JSON.stringify(rebalance) === USUAL_REBALANCE) return [];
+  const instead =
+    overlay.type === 'blend'
+      ? 'overlay.rebalance says when the weights of a blend are restored'
+      : 'an overlay is rebalanced when the index beneath is';
+  return [
+    { severity: 'warning', code: 'NO_EFFECT', path: 'rebalance', message: `rebalance does nothing: ${instead}.` },
   ];
 }
 
@@ -84,7 +103,11 @@ function blendFindings({ parts, rebalance }: Blend): Finding[] {
   return [
     ...(Math.abs(sum - 1) <= WEIGHTS_TOLERANCE
       ? []
-      : [error('WEIGHTS_NOT_ONE', 'overlay.parts', `The weights sum to ${sum}; 1 is needed.`, { value: sum })]),
+      : [
+          error('WEIGHTS_NOT_ONE', 'overlay.parts', `The weights sum to ${Number(sum.toPrecision(12))}; 1 is needed.`, {
+            value: Number(sum.toPrecision(12)),
+          }),
+        ]),
     ...parts.flatMap(({ index_id: id }, k) =>
       parts.findIndex((other) => other.index_id === id) < k
         ? [error('DUPLICATE_ID', `overlay.parts[${k}].index_id`, `The index ${id} is a part twice.`, { value: id })]
@@ -150,40 +173,4 @@ export function assertDecides(document: IndexDocument): void {
   const accepted = sourcesOf(document);
   const message = `${document.id} is an overlay and decides no composition; ask of the index beneath: ${accepted.join(', ')}.`;
   throw refuseWithFindings('request', [error('NOT_IN_CHOICES', 'index_id', message, { accepted, value: document.id })]);
-}
-
-/** Series that a market lacks for an overlay, and those whose values cannot be rates: what a run needs of them it refuses. */
-export function overlayOnMarket(
-  { overlay }: OverlayDocument,
-  { series }: MarketData,
-  severity: 'error' | 'warning',
-): Finding[] {
-  return overlayTypeOf(overlay)
-    .series(overlay)
-    .flatMap(({ path: member, series: id }): Finding[] => {
-      const path = `overlay.${member}`;
-      const held = series?.get(id);
-      if (held === undefined)
-        return [{ severity, code: 'UNKNOWN_IDENTIFIER', path, message: `The store has no series ${id}.`, value: id }];
-      const beyond = severity === 'error' ? undefined : rateBeyond(held);
-      if (beyond === undefined) return [];
-      return [{ severity, code: 'OUT_OF_RANGE', path, message: beyondRates(beyond), value: beyond.value }];
-    });
-}
-
-/** The exchange rate that a market lacks for a conversion. */
-function rateFindings(
-  { overlay, currency }: OverlayDocument,
-  sources: readonly IndexDocument[],
-  market: MarketData | undefined,
-): Finding[] {
-  if (market === undefined || overlayTypeOf(overlay).currency(overlay) === null) return [];
-  const holds = (pair: string): boolean => market.series?.has(pair) === true || market.identifiers.includes(pair);
-  const needed = new Set([...sources.map((source) => source.currency), ...overlayTypeOf(overlay).weighed(overlay)]);
-  return [...needed].flatMap((from): Finding[] => {
-    if (isRateHeld(holds, from, currency)) return [];
-    const pair = pairOf(from, currency);
-    const message = `The store has no exchange rate ${pair}, which the overlay needs.`;
-    return [{ severity: 'warning', code: 'FX_MISSING', path: 'overlay.to', message, value: pair }];
-  });
 }

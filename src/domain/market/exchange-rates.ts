@@ -1,4 +1,4 @@
-import { formatDay } from '../days.js';
+import { formatDay, type Day } from '../days.js';
 import { lastAtMost } from '../search.js';
 import { Refusal } from '../refusal.js';
 import type { MarketData } from './market-data.js';
@@ -236,6 +236,31 @@ export function rateNotAboveZero(
     );
   }
   return undefined;
+}
+
+/**
+ * First day on which a market has a rate between two currencies, from the pair or cross that `rateSeries` takes;
+ * undefined where it has none or needs none.
+ * @cost O(T) for a pair that is a name of the market
+ */
+export function firstRateDay(market: MarketData, from: string, to: string): Day | undefined {
+  const [source, target] = [majorUnit(from), majorUnit(to)];
+  if (source === target) return undefined;
+  const directDay = (a: string, b: string): Day | undefined => firstDayOf(market, a + b) ?? firstDayOf(market, b + a);
+  const direct = directDay(source, target);
+  if (direct !== undefined) return direct;
+  for (const cross of CROSS_CURRENCIES) {
+    const legs = [directDay(source, cross), directDay(cross, target)];
+    if (legs.every((day) => day !== undefined)) return Math.max(...(legs as Day[])); // As was just asked.
+  }
+  return undefined;
+}
+
+function firstDayOf({ identifiers, fields, dates, series }: MarketData, pair: string): Day | undefined {
+  const column = identifiers.indexOf(pair);
+  if (column < 0) return series?.get(pair)?.days[0];
+  const close = fields.get('CLOSE')!;
+  return dates.find((_, row) => !Number.isNaN(close[row * identifiers.length + column]!));
 }
 
 /** Whether a store with these pairs has a rate between two currencies. */

@@ -21,6 +21,12 @@ export function missingRates(market: MarketData, { currency, universe }: IndexDo
   return [...missing].sort();
 }
 
+/** Currencies in which names of a market are quoted, that of the store among them. */
+export const currenciesOf = (market: MarketData): string[] => [
+  ...namesByCurrency(market).keys(),
+  ...(market.currency == null ? [] : [market.currency]),
+];
+
 const cache = new WeakMap<MarketData, ReadonlyMap<string, readonly string[]>>();
 
 /** The names of a market that ever had a currency, by its code. @cost O(rows of the reference table) the first time */

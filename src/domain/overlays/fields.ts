@@ -8,7 +8,8 @@ export const basis = (usual: 360 | 365) =>
     .default(usual)
     .meta({ description: 'Days of a year.' });
 
-export const percent = z.number().min(0).max(100).meta({ description: 'Percent a year: 5 is 5 %.' });
+/** Less than all: nothing would be left. */
+export const percent = z.number().min(0).lt(100).meta({ description: 'Percent a year: 5 is 5 %.' });
 
 export const series = (description: string) => z.string().min(1).max(64).meta({ description, format: 'series' });
 

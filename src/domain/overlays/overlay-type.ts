@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { RebalanceSpec } from '../documents/rebalance-spec.js';
+import type { Beneath, Remark } from './remarks.js';
 
 /** An index beneath an overlay, in its own currency. */
 export interface OverlaySource {
@@ -86,15 +87,17 @@ export interface OverlayType<S extends z.ZodObject = z.ZodObject> {
   /** Currencies whose weights in the index beneath it asks for. */
   readonly weighed: (spec: z.output<S>) => readonly string[];
   readonly sentences: (spec: z.output<S>) => readonly string[];
+  /** Members that contradict each other, or do nothing beside the others. */
+  readonly remarks: (spec: z.output<S>, beneath: Beneath) => readonly Remark[];
   /** @cost O(T sources) */
   readonly path: (spec: z.output<S>, context: OverlayContext) => OverlayPath;
 }
 
-type Optional = 'series' | 'currency' | 'weighed';
+type Optional = 'series' | 'currency' | 'weighed' | 'remarks';
 
 /** Keeps the parameter types of an entry for its behaviour. */
 export function overlayType<S extends z.ZodObject>(
   entry: Omit<OverlayType<S>, Optional> & Partial<Pick<OverlayType<S>, Optional>>,
 ): OverlayType<S> {
-  return { series: () => [], currency: () => null, weighed: () => [], ...entry };
+  return { series: () => [], currency: () => null, weighed: () => [], remarks: () => [], ...entry };
 }

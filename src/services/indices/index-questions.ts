@@ -119,12 +119,12 @@ export function createIndexQuestions({
 
   /** Data that the served market lacks for a document is an error here, reported with its other findings. */
   async function onMarket(document: IndexDocument, market: MarketData): Promise<readonly Finding[]> {
-    const findings = marketFindings(document, market, 'error');
+    const { findings, assumed } = await storedIndices(documents).answer((indexOf) => ({
+      findings: marketFindings(document, market, { severity: 'error', indexOf }),
+      assumed: assumptionsOf(document, market, indexOf),
+    }));
     assertNoErrors('index document', findings);
-    return [
-      ...findings,
-      ...(await storedIndices(documents).answer((indexOf) => assumptionsOf(document, market, indexOf))),
-    ];
+    return [...findings, ...assumed];
   }
 
   /** The version that a stored index has; null where another one came meanwhile, or before there were versions. */

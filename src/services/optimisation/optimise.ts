@@ -143,7 +143,10 @@ export function createOptimise({
       ...constraintFieldFindings(set.constraints, market, { path: 'constraints', severity: 'error' }),
     ]);
     for (const document of Object.values(reached))
-      assertNoErrors(`index document ${document.id}`, marketFindings(document, market, 'error'));
+      assertNoErrors(
+        `index document ${document.id}`,
+        marketFindings(document, market, { severity: 'error', indexOf: (id) => reached[id] }),
+      );
     assertNoErrors('request', specFieldFindings(request, market, { path: '', severity: 'error' }));
   }
 

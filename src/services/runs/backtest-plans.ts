@@ -10,6 +10,7 @@ import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { benchmarkNamed, type BenchmarkRef } from '#domain/documents/benchmark-ref.js';
 import { isOverlayDocument, sourcesOf, type IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
+import { lateRates } from '#domain/documents/late-rates.js';
 import type { StrategyDocument } from '#domain/documents/strategy-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import { constraintFieldFindings } from '#domain/optimisation/field-uses.js';
@@ -182,7 +183,10 @@ export function assertRunnable(
       },
     ]);
   for (const reached of Object.values(documents))
-    assertNoErrors(`index document ${reached.id}`, marketFindings(reached, market, 'error'));
+    assertNoErrors(`index document ${reached.id}`, [
+      ...marketFindings(reached, market, { severity: 'error', indexOf: (id) => documents[id] }),
+      ...lateRates(reached.id, { documents, market, calendars }),
+    ]);
   if (strategy?.constraints)
     assertNoErrors(
       'constraint set',

@@ -4,10 +4,12 @@ import type { Calendars } from '#domain/calendars/calendar.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { marketFindings } from '#domain/documents/index-on-market.js';
 import { validateIndex } from '#domain/documents/validate-index.js';
+import { lateRates } from '#domain/documents/late-rates.js';
 import type { PlannedModel } from '#domain/documents/used-models.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData } from '#domain/market/market-data.js';
-import { assertNoErrors, refuseWithFindings } from '#domain/refusal.js';
+import { assertNoErrors, Refusal, refuseWithFindings } from '#domain/refusal.js';
+import { refusedVariants } from '#domain/sweeps/refused-variants.js';
 import type { SweepRequest } from '#domain/sweeps/sweep-request.js';
 import {
   applyPatch,
@@ -51,8 +53,6 @@ export interface Sweeps {
   start(request: SweepRequest, origin: Origin | null): Promise<JobStatus>;
 }
 
-/** Findings of variants before the rest is left unchecked. */
-const FINDINGS_MAX = 100;
 /** Longest run of checks before other work has its turn, milliseconds. */
 const BATCH_MS = 10;
 
@@ -96,41 +96,59 @@ export function createSweeps({
   async function checkVariants(
     base: SweepBase,
     patches: readonly Patch[],
-    { market, path }: { readonly market: MarketData; readonly path: string },
+    { market, member }: { readonly market: MarketData; readonly member: 'grid' | 'patches' },
   ): Promise<Pick<BacktestPlan, 'documents' | 'models'>> {
     const reached = new Map<string, IndexDocument>();
     const models = new Map<string, PlannedModel>();
-    const found: Finding[] = [];
+    const refused = refusedVariants(member, patches);
     const indices = storedIndices(documents);
     let since = performance.now();
     for (const [i, patch] of patches.entries()) {
-      const at = path === 'patches' ? `patches[${i}]` : path;
       const { variant, findings } = await indices.answer((indexOf) =>
-        applyPatch(base, patch, { path: at, check: checkWith(indexOf) }),
+        applyPatch(base, patch, { path: '', check: checkWith(indexOf) }),
       );
-      found.push(...findings);
-      if (variant !== undefined) {
-        found.push(
-          ...marketFindings(variant.document, market, 'error')
-            .filter(({ severity }) => severity === 'error')
-            .map((finding) => ({ ...finding, path: `${at}/document.${finding.path}` })),
-        );
-        const all = await reachedBy(documents, variant.document);
-        for (const [id, document] of Object.entries(all)) reached.set(id, document);
-        const planned = (await plannedModels(documents, all)).models ?? {};
-        for (const [id, model] of Object.entries(planned)) models.set(id, model);
-      }
-      if (found.length >= FINDINGS_MAX) break;
+      refused.add(i, findings);
+      if (variant !== undefined)
+        try {
+          const found = await needsOf(variant.document, market);
+          refused.add(i, found.findings);
+          for (const [id, document] of Object.entries(found.reached)) reached.set(id, document);
+          for (const [id, model] of Object.entries(found.models)) models.set(id, model);
+        } catch (refusal) {
+          refused.add(i, findingsIn(refusal));
+        }
       if (performance.now() - since < BATCH_MS) continue;
       await new Promise(setImmediate);
       since = performance.now();
     }
-    assertNoErrors('sweep', uniqueFindings(found));
+    refused.assertNone();
     reached.delete(base.document.id);
     return {
       documents: Object.fromEntries(reached),
       ...(models.size > 0 ? { models: Object.fromEntries(models) } : {}),
     };
+  }
+
+  /**
+   * What the run of a variant needs, and what the market lacks for it.
+   * @throws Refusal VALIDATION_FAILED when a document that it reaches is missing
+   */
+  async function needsOf(document: IndexDocument, market: MarketData) {
+    const reached = await reachedBy(documents, document);
+    const lacking = (one: IndexDocument): readonly Finding[] => [
+      ...marketFindings(one, market, { severity: 'error', indexOf: (id) => reached[id] }),
+      ...lateRates(one.id, { documents: reached, market, calendars }),
+    ];
+    const findings = Object.values(reached).flatMap((one) =>
+      lacking(one)
+        .filter(({ severity }) => severity === 'error')
+        .map((finding) =>
+          one.id === document.id
+            ? { ...finding, path: `/document.${finding.path}` }
+            : { ...finding, path: '/document', message: `The index ${one.id} beneath: ${finding.message}` },
+        ),
+    );
+    return { reached, findings, models: (await plannedModels(documents, reached)).models ?? {} };
   }
 
   return {
@@ -148,7 +166,7 @@ export function createSweeps({
       const patches = patchesOf(request);
       const reached = await checkVariants(base, patches, {
         market,
-        path: request.patches === null ? 'grid' : 'patches',
+        member: request.patches === null ? 'grid' : 'patches',
       });
       const sweepId = request.sweep_id ?? newSweepId(now());
       return jobs.submit({
@@ -177,11 +195,11 @@ export function createSweeps({
 /** A day, a level and a return of each variant. */
 const LEVEL_BYTES = 3 * 8;
 
-/** A finding common to several combinations of a grid is reported once. */
-function uniqueFindings(findings: readonly Finding[]): Finding[] {
-  return [
-    ...new Map(findings.map((finding) => [`${finding.code} ${finding.path} ${finding.message}`, finding])).values(),
-  ];
+/** Findings of a refusal about the document of a variant. @throws what is no such refusal */
+function findingsIn(refusal: unknown): Finding[] {
+  if (!(refusal instanceof Refusal) || !Array.isArray(refusal.detail?.['findings'])) throw refusal;
+  const findings = refusal.detail['findings'] as readonly Finding[]; // As `refuseWithFindings` puts them there.
+  return findings.map((finding) => ({ ...finding, path: `/document.${finding.path}` }));
 }
 
 /** `{yyyymmddThhmmss}-{8 hex}`. */

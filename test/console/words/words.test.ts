@@ -93,9 +93,9 @@ test('a finding about a variant is told at the parameter that makes it', () => {
   const [cap, count] = ['/document/pipeline/weighting/cap', '/document/pipeline/selection/1/params/count'];
   const paths = [
     `grid${cap}`,
-    'grid/document.pipeline.weighting.cap',
-    'grid/document.pipeline.selection[1].params.count',
-    'grid/document.pipeline.selection[10].params.count',
+    'grid[7]/document.pipeline.weighting.cap',
+    'grid[0]/document.pipeline.selection[1].params.count',
+    'grid[12]/document.pipeline.selection[10].params.count',
     'request.start',
   ];
   const told = (pointer: string) => findingsAt(paths.map(at), pointer).map(({ path }) => paths.indexOf(path));

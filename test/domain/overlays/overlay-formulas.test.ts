@@ -289,14 +289,34 @@ test('every overlay says what it does, with every number of its definition', () 
   }
 });
 
+const RISK = { type: 'risk_control', target: 0.1 };
+const HEDGE = { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' } };
+const euro = { currency: 'EUR', rate: 'FOREIGN' };
 test.each([
-  [{ type: 'risk_control', target: 0.1 }, 'overlay.half_lives or sessions is needed, one of the two.'],
-  [{ type: 'decrement' }, 'overlay.percent or points is needed, one of the two.'],
+  [RISK, 'overlay.half_lives or sessions is needed by a risk control, exactly one: neither is given.'],
   [
-    { type: 'currency_hedged', to: 'GBP', rates: { domestic: 'DOMESTIC' } },
-    'overlay.rates.foreign or currencies is needed, one of the two.',
+    { ...RISK, half_lives: [11], sessions: 20 },
+    'overlay.half_lives or sessions is needed by a risk control, exactly one: both are given, [11] and 20.',
   ],
-])('%o lacks one of two fields, and says which', (overlay, message) => {
+  [{ type: 'decrement' }, 'overlay.percent or points is needed by a decrement, exactly one: neither is given.'],
+  [
+    { type: 'decrement', percent: 5, points: 20 },
+    'overlay.percent or points is needed by a decrement, exactly one: both are given, 5 and 20.',
+  ],
+  [HEDGE, 'overlay.rates.foreign or currencies is needed by a currency hedge, exactly one: neither is given.'],
+  [
+    { ...HEDGE, rates: { domestic: 'DOMESTIC', foreign: 'FOREIGN' }, currencies: [euro] },
+    `overlay.rates.foreign or currencies is needed by a currency hedge, exactly one: both are given, "FOREIGN" and [${JSON.stringify(euro)}].`,
+  ],
+  [{ type: 'fee', percent: 100 }, 'overlay.percent is 100; less than 100 is accepted.'],
+  [{ type: 'fee', percent: -0.5 }, 'overlay.percent is -0.5; at least 0 is needed.'],
+  [{ type: 'decrement', percent: 100 }, 'overlay.percent is 100; less than 100 is accepted.'],
+  [
+    { type: 'leverage', factor: 0 },
+    'overlay.factor must be from -10 to 10 and not 0, at which nothing of the index is held; it is 0.',
+  ],
+  [{ type: 'currency', to: 'eur' }, 'overlay.to must be an upper-case ISO 4217 code, as EUR; it is "eur".'],
+])('%o is refused with its fields, its numbers and what is accepted', (overlay, message) => {
   const document = overlayOn({ type: 'fee', percent: 1 });
   const { findings } = checkShape(IndexDocument, { ...document, overlay });
   expect(findings.map((finding) => finding.message)).toEqual([message]);

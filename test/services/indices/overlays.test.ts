@@ -107,6 +107,35 @@ test('it explains itself, and a variant of it can be swept', async () => {
   expect(returns.get('{"/document/overlay/factor":1}')).toBeCloseTo(top.at(-1)! / top[0]! - 1, 12);
 });
 
+test('a rate that the store lacks is refused with its name before there is a job, beneath and in a sweep, too', async () => {
+  const yen = { ...DOUBLE, id: 'YEN', overlay: { type: 'currency', to: 'JPY' } } as const;
+  const fee = { ...DOUBLE, id: 'ON-YEN', source_index_id: 'YEN', overlay: { type: 'fee', percent: 1 } } as const;
+  for (const body of [yen, fee]) await client.call('createIndex', { body });
+  const lacks = 'The store has no exchange rate USDJPY, which the overlay YEN needs.';
+  for (const index_id of ['YEN', 'ON-YEN'])
+    expect(await service.refusal('POST', `/analytics/${index_id}/backtest`, {})).toMatchObject({
+      status: 422,
+      detail: { findings: [{ code: 'FX_MISSING', path: 'overlay.to', message: lacks, value: 'USDJPY' }] },
+    });
+  const patches = [
+    {},
+    { '/document/source_index_id': 'ON-YEN', '/document/currency': 'JPY' },
+    { '/document/overlay/factor': 0 },
+    { '/document/source_index_id': 'GONE' },
+  ];
+  const swept = await service.refusal('POST', '/analytics/sweeps', { index_id: 'DOUBLE', patches });
+  expect(swept.message).toBe('3 errors in the sweep: variants 1, 2 and 3 of 4 are refused.');
+  expect(swept.detail).toMatchObject({
+    variants: [1, 2, 3],
+    findings: [
+      { code: 'FX_MISSING', path: 'patches[1]/document' },
+      { code: 'OUT_OF_RANGE', path: 'patches[2]/document.overlay.factor' },
+      { code: 'UNKNOWN_INDEX', path: 'patches[3]/document.source_index_id' },
+    ],
+  });
+  for (const index_id of ['ON-YEN', 'YEN']) await client.call('deleteIndex', { params: { index_id } });
+});
+
 test('a report of several indices begins each on a new page, with the parts of overlays', async () => {
   const rendered = await client.run('renderReport', {
     body: { template_id: 'FACTSHEET-A4', index_ids: ['TOP', 'DOUBLE'] },
@@ -187,11 +216,12 @@ test('it leads nowhere back, pays no costs, decides nothing, and goes with the i
     });
   const euro = { currency: 'EUR', rate: 'B' };
   expect(await hedged({})).toEqual([['REQUIRED', 'overlay.rates.foreign']]);
-  expect(await hedged({ currencies: [euro, euro] })).toEqual([['DUPLICATE_ID', 'overlay.currencies']]);
+  expect(await hedged({ currencies: [euro, euro] })).toEqual([['DUPLICATE_ID', 'overlay.currencies[1].currency']]);
   expect(await hedged({ currencies: [{ ...euro, currency: 'USD' }] })).toEqual([
-    ['DUPLICATE_ID', 'overlay.currencies'],
+    ['DUPLICATE_ID', 'overlay.currencies[0].currency'],
   ]);
   expect(await hedged({ currencies: [euro] })).toEqual([
+    ['NO_EFFECT', 'overlay.currencies[0]'],
     ['UNKNOWN_IDENTIFIER', 'overlay.currencies[0].rate'],
     ['UNKNOWN_IDENTIFIER', 'overlay.rates.domestic'],
     ['FX_MISSING', 'overlay.to'],

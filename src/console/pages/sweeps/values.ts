@@ -68,9 +68,9 @@ export function withUnit(value: Json | undefined, unit: string | null): string {
 /** Name and unit of what a pointer leads to. */
 export type Told = (pointer: string) => { readonly label: string; readonly unit: string | null };
 
-/** Findings about what a pointer of the grid leads to: `grid/document.pipeline.selection[0].params.count`. */
+/** Findings about what a pointer of the grid leads to: `grid[4]/document.pipeline.selection[0].params.count`. */
 export const findingsAt = (findings: readonly Finding[], pointer: string): readonly Finding[] =>
-  findings.filter(({ path }) => `${stepsOf(path)}/`.startsWith(`grid${pointer}/`));
+  findings.filter(({ path }) => `${stepsOf(path).replace(/^grid\/\d+\//, 'grid/')}/`.startsWith(`grid${pointer}/`));
 
 /** A path with slashes between its steps. */
 const stepsOf = (path: string): string => path.replaceAll(/[./[\]]+/g, '/').replace(/\/$/, '');

@@ -28,11 +28,21 @@ export function assertSeriesBenchmark(
   if (currency !== document.currency && !isRateHeld(holds, currency, document.currency))
     throw rateMissing(series.identifier, pairOf(currency, document.currency));
   const { dates } = market;
-  const from = firstAtLeast(series.days, Math.max(range.start, dates[0] ?? range.start));
-  const to = lastAtMost(series.days, Math.min(range.end, dates.at(-1) ?? range.end));
-  for (let at = from; at <= to; at++)
-    if (series.closes[at]! <= 0 && calendar.isSession(series.days[at]!))
-      throw notAboveZero(series.identifier, series.closes[at]!, series.days[at]!);
+  const start = Math.max(range.start, dates[0] ?? range.start);
+  assertAboveZero(series, calendar, { start, end: Math.min(range.end, dates.at(-1) ?? range.end) });
+}
+
+/**
+ * @throws Refusal NUMERIC_FAILURE for a value of 0 or less on a session of a range, from which nothing can have grown
+ */
+export function assertAboveZero(
+  { identifier, days, closes }: PriceSeries,
+  { isSession }: Pick<Calendar, 'isSession'>,
+  { start, end }: SeriesOn['range'],
+): void {
+  const last = lastAtMost(days, end);
+  for (let at = firstAtLeast(days, start); at <= last; at++)
+    if (closes[at]! <= 0 && isSession(days[at]!)) throw notAboveZero(identifier, closes[at]!, days[at]!);
 }
 
 interface SeriesOn {

@@ -4,8 +4,29 @@ import { RebalanceSpec } from '../../documents/rebalance-spec.js';
 import { Id } from '../../shape.js';
 import { costBps, costSentences } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
+import { idle, idleMembers, type Remark } from '../remarks.js';
 import { lessCosts } from '../steps.js';
 import { shareText } from '../../rules/sentence-numbers.js';
+
+const schema = z.strictObject({
+  type: z.literal('blend'),
+  parts: z
+    .array(
+      z.strictObject({
+        index_id: Id.meta({ description: 'Index of the part.' }),
+        weight: z.number().gt(0).max(1).meta({ description: 'Weight at each rebalance of the blend.' }),
+      }),
+    )
+    .min(1)
+    .max(20)
+    .meta({ description: 'Indices and their weights, which sum to 1.' }),
+  rebalance: RebalanceSpec.prefault({}).meta({ description: 'When the weights are restored.' }),
+  variant: z
+    .enum(RETURN_VARIANTS)
+    .optional()
+    .meta({ description: 'Return in which every part is held; that of the first part unless given.' }),
+  cost_bps: costBps,
+});
 
 export const blend = overlayType({
   type: 'blend',
@@ -14,25 +35,7 @@ export const blend = overlayType({
   formula:
     'v[k,t] = v[k,t-1] g[k,t]; L[t] = L[t-1] * sum_k v[k,t] / sum_k v[k,t-1]; at a rebalance v[k] = weight[k] * sum v, less cost * sum_k |change of v[k]|',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: weighted return indices',
-  schema: z.strictObject({
-    type: z.literal('blend'),
-    parts: z
-      .array(
-        z.strictObject({
-          index_id: Id.meta({ description: 'Index of the part.' }),
-          weight: z.number().gt(0).max(1).meta({ description: 'Weight at each rebalance of the blend.' }),
-        }),
-      )
-      .min(1)
-      .max(20)
-      .meta({ description: 'Indices and their weights, which sum to 1.' }),
-    rebalance: RebalanceSpec.prefault({}).meta({ description: 'When the weights are restored.' }),
-    variant: z
-      .enum(RETURN_VARIANTS)
-      .optional()
-      .meta({ description: 'Return in which every part is held; that of the first part unless given.' }),
-    cost_bps: costBps,
-  }),
+  schema,
   example: {
     type: 'blend',
     parts: [
@@ -44,10 +47,23 @@ export const blend = overlayType({
   sentences: ({ parts, variant, cost_bps }) => [
     `It blends ${parts.map(({ index_id, weight }) => `${index_id} at ${shareText(weight)}`).join(', ')}; between rebalances of the blend the parts drift.`,
     variant === undefined
-      ? `Every part is held in the return of ${parts[0]!.index_id}.`
+      ? `Every part is held in the return variant of ${parts[0]!.index_id}.`
       : `Every part is held in its ${variant} return.`,
     ...costSentences(cost_bps),
   ],
+  remarks(spec) {
+    const { parts, rebalance } = spec;
+    if (parts.length === 1) {
+      const why = 'one part has nothing to be restored beside';
+      return idleMembers(schema, spec, { members: ['rebalance', 'cost_bps'], why });
+    }
+    return [
+      ...(rebalance.frequency === 'none'
+        ? idleMembers(schema, spec, { members: ['cost_bps'], why: 'rebalance.frequency is none' })
+        : []),
+      ...untimed(rebalance),
+    ];
+  },
   path({ parts, rebalance, cost_bps }, context) {
     const { sources, days } = context;
     const resets = context.resets(rebalance);
@@ -65,3 +81,7 @@ export const blend = overlayType({
     return lessCosts({ growth, exposures, exchange: null, parts: [], resets }, context, cost_bps);
   },
 });
+
+/** Weights of a blend are known before. */
+const untimed = ({ effective_lag: lag }: RebalanceSpec): Remark[] =>
+  lag === 0 ? [] : [idle('rebalance.effective_lag', lag, 'the weights of a blend are fixed, and nothing is decided')];

@@ -1,8 +1,11 @@
 import { z } from 'zod';
+import { majorUnit } from '../../market/exchange-rates.js';
+import { exactlyOne } from '../../one-of.js';
 import { CurrencyCode } from '../../shape.js';
 import { shareText } from '../../rules/sentence-numbers.js';
 import { basis, rateSeries } from '../fields.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
+import { idle, idleMembers, type Beneath, type Remark } from '../remarks.js';
 import { positive } from '../steps.js';
 import { exchangeGrowth } from './currency.js';
 
@@ -42,16 +45,7 @@ const schema = z
       .meta({ description: 'When the amount hedged is set to the level again.' }),
     basis: basis(360),
   })
-  .refine(({ rates, currencies }) => (rates.foreign === undefined) !== (currencies === undefined), {
-    path: ['rates', 'foreign'],
-    error: 'or currencies is needed, one of the two',
-    params: { finding: 'REQUIRED' },
-  })
-  .refine(({ to, currencies = [] }) => new Set([to, ...currencies.map((of) => of.currency)]).size > currencies.length, {
-    error: 'must not repeat a currency, nor hedge that of the overlay',
-    path: ['currencies'],
-    params: { finding: 'DUPLICATE_ID' },
-  });
+  .superRefine(exactlyOne({ by: 'a currency hedge', of: ['rates.foreign', 'currencies'] }));
 
 type Terms = z.output<typeof schema>;
 
@@ -79,6 +73,7 @@ export const currencyHedged = overlayType({
     `Forwards follow from spot and the rates ${[rates.domestic, ...(currencies?.map(({ rate }) => rate) ?? [rates.foreign])].join(' and ')} by calendar days over ${days}; within the month they are marked by interpolation between spot and forward.`,
     `The amount hedged is set to the level${currencies === undefined ? '' : ' and the weights'} ${adjust === 'monthly' ? 'when they are struck' : 'every session'}.`,
   ],
+  remarks: (spec, beneath) => [...unhedgeable(spec, beneath), ...unhedged(spec)],
   path(spec, context) {
     const exchange = exchangeGrowth(context.exchange());
     const { growth: beneath } = context.sources[0]!;
@@ -86,6 +81,49 @@ export const currencyHedged = overlayType({
     return hedged({ converted, exchange, legs: legsOf(spec, context) }, spec, context);
   },
 });
+
+const refused = (path: string, code: string, message: string): Remark => ({
+  severity: 'error',
+  code: 'DUPLICATE_ID',
+  path,
+  message: `overlay.${path} ${message}.`,
+  value: code,
+});
+
+/** Currencies that are named twice, and that of the overlay itself. */
+function unhedgeable({ to, currencies }: Terms, { currency: beneath }: Beneath): Remark[] {
+  if (currencies === undefined) {
+    const isSame = beneath !== undefined && majorUnit(beneath) === majorUnit(to);
+    const why = `is ${to}, and the index beneath is in ${beneath} already; currencies names what is hedged of its names`;
+    return isSame ? [refused('to', to, why)] : [];
+  }
+  const codes = currencies.map(({ currency }) => majorUnit(currency));
+  return currencies.flatMap(({ currency: code }, k) => {
+    const path = `currencies[${k}].currency`;
+    const first = codes.indexOf(codes[k]!);
+    const unit = code === codes[k] ? code : `${code}, which counts as ${codes[k]}`;
+    if (codes[k] === majorUnit(to)) return [refused(path, code, `is ${unit}: that of the overlay is not hedged`)];
+    return first === k ? [] : [refused(path, code, `is ${unit}, and currencies[${first}] names it already`)];
+  });
+}
+
+/** Terms of a hedge of nothing, and those that nothing reads. */
+function unhedged(spec: Terms): Remark[] {
+  const { ratio: whole, rates, currencies } = spec;
+  const ratios = currencies?.map(({ ratio: own = whole }) => own) ?? [whole];
+  const members = ['adjust', 'basis'] as const;
+  const why = 'nothing is hedged at a ratio of 0';
+  if (ratios.every((own) => own === 0))
+    return [
+      idle(currencies === undefined ? 'rates' : 'currencies', currencies ?? rates, why),
+      ...idleMembers(schema, spec, { members, why }),
+    ];
+  const isOverruled = currencies?.every(({ ratio: own }) => own !== undefined) === true;
+  return [
+    ...ratios.flatMap((own, k) => (own === 0 ? [idle(`currencies[${k}]`, currencies![k], why)] : [])), // One of several.
+    ...(isOverruled && whole !== 1 ? [idle('ratio', whole, 'every entry of currencies has a ratio of its own')] : []),
+  ];
+}
 
 interface Marks {
   /** Mark of the forward that runs on from each close: on the day it is struck the forward itself, [T]. */

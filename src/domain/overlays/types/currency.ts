@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { CurrencyCode } from '../../shape.js';
+import { majorUnit } from '../../market/exchange-rates.js';
 import { overlayType } from '../overlay-type.js';
+import { idle } from '../remarks.js';
 
 export const currency = overlayType({
   type: 'currency',
@@ -15,6 +17,10 @@ export const currency = overlayType({
   example: { type: 'currency', to: 'EUR' },
   currency: ({ to }) => to,
   sentences: ({ to }) => [`The index beneath is converted into ${to} at the exchange rate of each session.`],
+  remarks: ({ to }, { currency: beneath }) =>
+    beneath !== undefined && majorUnit(beneath) === majorUnit(to)
+      ? [idle('to', to, `the index beneath is in ${beneath} already`)]
+      : [],
   path(_spec, context) {
     const { growth: beneath } = context.sources[0]!;
     const exchange = exchangeGrowth(context.exchange());

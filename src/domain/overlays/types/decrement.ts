@@ -1,7 +1,17 @@
 import { z } from 'zod';
 import { basis, percent } from '../fields.js';
+import { exactlyOne } from '../../one-of.js';
 import { overlayType, type OverlayContext, type OverlayPath } from '../overlay-type.js';
+import { idle, idleMembers, type Remark } from '../remarks.js';
 import { heldWhole, yearFractions } from '../steps.js';
+
+const schema = z.strictObject({
+  type: z.literal('decrement'),
+  percent: percent.nullable().default(null).meta({ description: 'Percent a year: 5 is 5 %.' }),
+  points: z.number().gt(0).nullable().default(null).meta({ description: 'Index points a year, instead of percent.' }),
+  basis: basis(365),
+  method: z.enum(['geometric', 'arithmetic']).default('geometric').meta({ description: 'How percent is taken.' }),
+});
 
 export const decrement = overlayType({
   type: 'decrement',
@@ -10,30 +20,28 @@ export const decrement = overlayType({
   formula:
     'geometric: L[t] = L[t-1] * g[t] * (1 - p)^(days / basis); arithmetic: L[t] = L[t-1] * g[t] * (1 - p * days / basis); points: L[t] = L[t-1] * g[t] - points * days / basis',
   reference: 'STOXX Index Guide and Euronext decrement indices, percentage and point versions',
-  schema: z
-    .strictObject({
-      type: z.literal('decrement'),
-      percent: percent.nullable().default(null).meta({ description: 'Percent a year: 5 is 5 %.' }),
-      points: z
-        .number()
-        .gt(0)
-        .nullable()
-        .default(null)
-        .meta({ description: 'Index points a year, instead of percent.' }),
-      basis: basis(365),
-      method: z.enum(['geometric', 'arithmetic']).default('geometric').meta({ description: 'How percent is taken.' }),
-    })
-    .refine((spec) => (spec.percent === null) !== (spec.points === null), {
-      path: ['percent'],
-      error: 'or points is needed, one of the two',
-      params: { finding: 'REQUIRED' },
-    }),
+  schema: schema.superRefine(exactlyOne({ by: 'a decrement', of: ['percent', 'points'] })),
   example: { type: 'decrement', percent: 5, basis: 365, method: 'geometric' },
   sentences: ({ percent: p, points, basis: days, method }) => [
     points !== null
       ? `A synthetic dividend of ${points} index points a year is taken every day by calendar days over ${days}.`
       : `A synthetic dividend of ${p} % a year is taken every day: the level is multiplied by ${method === 'geometric' ? `(1 - ${p} %) to the power of calendar days over ${days}` : `1 less ${p} % times calendar days over ${days}`}.`,
   ],
+  remarks(spec, { baseValue }) {
+    const { percent: p, points } = spec;
+    if (points === null)
+      return p === 0
+        ? [
+            idle('percent', p, 'nothing is taken'),
+            ...idleMembers(schema, spec, { members: ['method', 'basis'], why: 'percent is 0' }),
+          ]
+        : [];
+    const why = 'it says how percent is taken, and points are given';
+    return [
+      ...idleMembers(schema, spec, { members: ['method'], why }),
+      ...(points < baseValue ? [] : [exhausting(points, baseValue)]),
+    ];
+  },
   path({ percent: p, points, basis: days, method }, context) {
     const fractions = yearFractions(context.days, days);
     if (points !== null)
@@ -46,6 +54,15 @@ export const decrement = overlayType({
       method === 'geometric' ? (1 - rate) ** fractions[t]! : 1 - rate * fractions[t]!;
     return heldWhole(context, 'decrement', (growth, t) => growth * factor(t));
   },
+});
+
+/** Points of a year that are the whole base value. */
+const exhausting = (points: number, baseValue: number): Remark => ({
+  severity: 'warning',
+  code: 'OUT_OF_RANGE',
+  path: 'points',
+  message: `overlay.points is ${points} a year and the base value ${baseValue}: unless the index beneath grows as much, nothing is left within a year.`,
+  value: points,
 });
 
 /** Less so many points a session. */

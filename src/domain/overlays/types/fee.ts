@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { basis, percent } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
+import { idle } from '../remarks.js';
 import { heldWhole, yearFractions } from '../steps.js';
 
 export const fee = overlayType({
@@ -14,6 +15,7 @@ export const fee = overlayType({
   sentences: ({ percent: p, basis: days }) => [
     `A fee of ${p} % a year is taken every day: the level is multiplied by (1 - ${p} %) to the power of calendar days over ${days}.`,
   ],
+  remarks: ({ percent: p }) => (p === 0 ? [idle('percent', p, 'no fee is taken')] : []),
   path(spec, context) {
     const fractions = yearFractions(context.days, spec.basis);
     return heldWhole(context, 'fee', (growth, t) => growth * (1 - spec.percent / 100) ** fractions[t]!);

@@ -1,7 +1,28 @@
 import { z } from 'zod';
+import { shareText } from '../../rules/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType } from '../overlay-type.js';
+import { idle, idleMembers } from '../remarks.js';
 import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
+
+const FACTOR_MAX = 10;
+
+const schema = z.strictObject({
+  type: z.literal('leverage'),
+  factor: z
+    .number()
+    .min(-FACTOR_MAX)
+    .max(FACTOR_MAX)
+    .refine((factor) => factor !== 0, {
+      error: `must be from ${-FACTOR_MAX} to ${FACTOR_MAX} and not 0, at which nothing of the index is held`,
+      params: { finding: 'OUT_OF_RANGE' },
+    })
+    .meta({ description: 'Multiple of the daily return; negative is inverse.' }),
+  financing: rateSeries('rate of financing').nullable().default(null),
+  spread_bps: z.number().min(0).max(10_000).default(0).meta({ description: 'Over the rate, basis points a year.' }),
+  cost_bps: costBps,
+  basis: basis(360),
+});
 
 export const leverage = overlayType({
   type: 'leverage',
@@ -10,28 +31,28 @@ export const leverage = overlayType({
   formula:
     'L[t] = L[t-1] * (1 + K (g[t] - 1) + carry); K > 1: carry = -(K - 1) (r[t-1] + spread) days / basis; K < 1: carry = (1 - K) (r[t-1] - spread) days / basis; with costs growth G[t] becomes G[t] (1 - cost |K - K g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: leveraged and inverse indices',
-  schema: z.strictObject({
-    type: z.literal('leverage'),
-    factor: z
-      .number()
-      .min(-10)
-      .max(10)
-      .refine((factor) => factor !== 0, { error: 'must not be 0', params: { finding: 'OUT_OF_RANGE' } })
-      .meta({ description: 'Multiple of the daily return; negative is inverse.' }),
-    financing: rateSeries('rate of financing').nullable().default(null),
-    spread_bps: z.number().min(0).max(10_000).default(0).meta({ description: 'Over the rate, basis points a year.' }),
-    cost_bps: costBps,
-    basis: basis(360),
-  }),
+  schema,
   example: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50 },
   series: ({ financing }) => (financing === null ? [] : [{ path: 'financing', series: financing }]),
   sentences: ({ factor, financing, spread_bps, cost_bps, basis: days }) => [
     `Every session it earns ${factor} times the return of the index beneath, set anew at the close.`,
-    factor > 1
-      ? `The borrowed ${factor - 1} of its value costs ${rateText(financing)} plus ${spread_bps} basis points, by calendar days over ${days}.`
-      : `The ${1 - factor} of its value in cash earns ${rateText(financing)} less ${spread_bps} basis points, by calendar days over ${days}.`,
+    ...carrySentences(factor, rateText(financing, spread_bps, factor), days),
     ...costSentences(cost_bps),
   ],
+  remarks(spec) {
+    const { factor, financing, spread_bps } = spec;
+    if (factor === 1) {
+      const why = 'a factor of 1 borrows nothing, holds no cash and trades nothing';
+      const members = ['financing', 'spread_bps', 'cost_bps', 'basis'] as const;
+      return [
+        idle('factor', factor, 'the overlay is the index beneath'),
+        ...idleMembers(schema, spec, { members, why }),
+      ];
+    }
+    if (financing !== null || spread_bps > 0) return [];
+    const why = 'without financing and spread_bps no interest is counted';
+    return idleMembers(schema, spec, { members: ['basis'], why });
+  },
   path({ factor, financing, spread_bps, cost_bps, basis: days }, context) {
     const { growth: beneath } = context.sources[0]!;
     const interest = accruals(context, financing, days);
@@ -47,4 +68,17 @@ export const leverage = overlayType({
   },
 });
 
-const rateText = (series: string | null): string => (series === null ? 'a rate of 0' : `the rate ${series}`);
+/** Interest on what is borrowed, or lies in cash. */
+function carrySentences(factor: number, rate: string | null, days: number): string[] {
+  if (factor === 1) return [];
+  const share = shareText(Number(Math.abs(factor - 1).toPrecision(12)));
+  const what = factor > 1 ? `What it borrows, ${share} of its value, costs` : `Its cash, ${share} of its value, earns`;
+  return [rate === null ? `${what} nothing.` : `${what} ${rate}, by calendar days over ${days}.`];
+}
+
+/** Null where there is no interest. */
+function rateText(series: string | null, spreadBps: number, factor: number): string | null {
+  if (series === null && spreadBps === 0) return null;
+  const rate = series === null ? 'a rate of 0' : `the rate ${series}`;
+  return spreadBps === 0 ? rate : `${rate} ${factor > 1 ? 'plus' : 'less'} ${spreadBps} basis points`;
+}

@@ -1,11 +1,39 @@
 import { z } from 'zod';
 import { LIMITS } from '../../limits.js';
+import { exactlyOne } from '../../one-of.js';
 import { shareText } from '../../rules/sentence-numbers.js';
 import { basis, costBps, costSentences, rateSeries } from '../fields.js';
 import { overlayType, type OverlaySource } from '../overlay-type.js';
+import { idle, idleMembers, type Remark } from '../remarks.js';
 import { accruals, BASIS_POINT, lessCosts, positive, yearFractions } from '../steps.js';
 
 const halfLife = z.number().gt(0).max(2520).meta({ description: 'Sessions.' });
+
+const schema = z.strictObject({
+  type: z.literal('risk_control'),
+  target: z.number().gt(0).max(2).meta({ description: 'Volatility a year, as a fraction.' }),
+  half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
+    description: 'Half-lives of the weights of squared returns, sessions; the largest volatility counts.',
+  }),
+  sessions: z
+    .int()
+    .min(2)
+    .max(2520)
+    .nullable()
+    .default(null)
+    .meta({ description: 'Sessions of the mean of squared returns, instead of half-lives.' }),
+  max_leverage: z.number().gt(0).max(10).default(1.5).meta({ description: 'Most of it in the index.' }),
+  lag: z.int().min(0).max(20).default(2).meta({ description: 'Sessions from the last return used to the exposure.' }),
+  cash: rateSeries('rate of cash').nullable().default(null),
+  spread_bps: z
+    .number()
+    .min(0)
+    .max(10_000)
+    .optional()
+    .meta({ description: 'Over the rate, for what is borrowed at an exposure above 1; 0 where not given.' }),
+  cost_bps: costBps,
+  basis: basis(360),
+});
 
 export const riskControl = overlayType({
   type: 'risk_control',
@@ -14,51 +42,36 @@ export const riskControl = overlayType({
   formula:
     'e[t] = min(max_leverage, target / vol[t-lag]); L[t+1] = L[t] * (1 + e[t] (g[t+1] - 1) + (1 - e[t]) c[t] days / basis - max(0, e[t] - 1) spread days / basis); vol: root of 252 times the mean of squared log returns, of the largest half-life; with costs growth G[t] becomes G[t] (1 - cost |e[t] - e[t-1] g[t] / G[t]|)',
   reference: 'S&P Dow Jones Indices, Index Mathematics Methodology: risk control indices',
-  schema: z
-    .strictObject({
-      type: z.literal('risk_control'),
-      target: z.number().gt(0).max(2).meta({ description: 'Volatility a year, as a fraction.' }),
-      half_lives: z.array(halfLife).min(1).max(4).nullable().default(null).meta({
-        description: 'Half-lives of the weights of squared returns, sessions; the largest volatility counts.',
-      }),
-      sessions: z
-        .int()
-        .min(2)
-        .max(2520)
-        .nullable()
-        .default(null)
-        .meta({ description: 'Sessions of the mean of squared returns, instead of half-lives.' }),
-      max_leverage: z.number().gt(0).max(10).default(1.5).meta({ description: 'Most of it in the index.' }),
-      lag: z
-        .int()
-        .min(0)
-        .max(20)
-        .default(2)
-        .meta({ description: 'Sessions from the last return used to the exposure.' }),
-      cash: rateSeries('rate of cash').nullable().default(null),
-      spread_bps: z
-        .number()
-        .min(0)
-        .max(10_000)
-        .optional()
-        .meta({ description: 'Over the rate, for what is borrowed at an exposure above 1; 0 where not given.' }),
-      cost_bps: costBps,
-      basis: basis(360),
-    })
-    .refine((spec) => (spec.half_lives === null) !== (spec.sessions === null), {
-      path: ['half_lives'],
-      error: 'or sessions is needed, one of the two',
-      params: { finding: 'REQUIRED' },
-    }),
+  schema: schema.superRefine(exactlyOne({ by: 'a risk control', of: ['half_lives', 'sessions'] })),
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash }]),
   sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, spread_bps, cost_bps, basis: days }) => [
     `After each close it holds the index beneath at ${shareText(target)} over its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
     `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag} sessions before, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
-    ...(spread_bps === undefined ? [] : [`What is borrowed costs ${spread_bps} basis points a year more.`]),
+    ...(spread_bps === undefined
+      ? []
+      : [
+          `What is borrowed costs ${spread_bps} basis points a year more${cash === null ? `, by calendar days over ${days}` : ''}.`,
+        ]),
     ...costSentences(cost_bps),
   ],
+  remarks(spec) {
+    const { half_lives, cash, max_leverage, spread_bps = 0 } = spec;
+    const borrows = max_leverage > 1;
+    const why = {
+      spread: `max_leverage is ${max_leverage}, so that nothing is borrowed`,
+      basis: 'no interest is counted',
+    };
+    return [
+      ...repeated(half_lives ?? []),
+      ...capped(spec),
+      ...(borrows ? [] : idleMembers(schema, spec, { members: ['spread_bps'], why: why.spread })),
+      ...(cash === null && !(borrows && spread_bps > 0)
+        ? idleMembers(schema, spec, { members: ['basis'], why: why.basis })
+        : []),
+    ];
+  },
   path(spec, context) {
     const source = context.sources[0]!;
     const exposure = exposures(spec, source);
@@ -77,6 +90,24 @@ export const riskControl = overlayType({
     return lessCosts(path, context, spec.cost_bps);
   },
 });
+
+const repeated = (halfLives: readonly number[]): Remark[] =>
+  halfLives.flatMap((halfLife, k) => {
+    const first = halfLives.indexOf(halfLife);
+    return first === k ? [] : [idle(`half_lives[${k}]`, halfLife, `half_lives[${first}] is the same`)];
+  });
+
+/** A limit below the target, which cuts at volatilities that an index never has. */
+const capped = ({ target, max_leverage }: Terms): Remark[] =>
+  max_leverage >= target
+    ? []
+    : [
+        idle(
+          'target',
+          target,
+          `max_leverage is ${max_leverage}, which is the exposure at every volatility below ${shareText(Number((target / max_leverage).toPrecision(4)))} a year`,
+        ),
+      ];
 
 interface Terms {
   readonly target: number;

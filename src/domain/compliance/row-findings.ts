@@ -1,0 +1,97 @@
+import type { ConstraintRow } from '../documents/index-document.js';
+import { formatDay, type Day } from '../days.js';
+import type { Finding } from '../findings.js';
+import { groupOf, groupSpells, UNCLASSIFIED } from '../market/market-groups.js';
+import type { MarketData } from '../market/market-data.js';
+import { nearestName } from '../nearest-name.js';
+import { referenceSpells } from '../market/reference-spells.js';
+
+/** What rows are watched on. */
+export interface Watched {
+  /** Held at any time. */
+  readonly names: readonly string[];
+  /** Null where no row reads one. */
+  readonly market: MarketData | null;
+  /** Last of the run. */
+  readonly day: Day;
+}
+
+/** What rows of a client have nothing of to watch, or count as one. */
+export function rowFindings(rows: readonly ConstraintRow[], watched: Watched): Finding[] {
+  const { market } = watched;
+  return rows.flatMap((row, position) => [
+    ...neverHeld(row, position, watched.names),
+    ...(market === null ? [] : groupFindings(row, position, { ...watched, market })),
+  ]);
+}
+
+const warning = (
+  { id }: ConstraintRow,
+  { code, path, message, all }: Pick<Finding, 'code' | 'path' | 'message'> & { readonly all: readonly string[] },
+): Finding => ({
+  severity: 'warning',
+  code,
+  message,
+  path,
+  row_id: id === '' ? null : id,
+  count: all.length,
+  places: all.slice(0, 5),
+});
+
+/** The first of some names that are not there, with the one that it is meant for, and how many others. */
+function firstOf(absent: readonly string[], known: Iterable<string>): string {
+  const near = nearestName(absent[0]!, known);
+  const hint = near === undefined ? '' : ` (did you mean ${near}?)`;
+  return `${absent[0]}${hint}${absent.length === 1 ? '' : ` and ${absent.length - 1} more`}`;
+}
+
+/** Names that a row is about and the run never held. */
+function neverHeld(row: ConstraintRow, position: number, names: readonly string[]): Finding[] {
+  const { params } = row;
+  const known = new Set(names);
+  const member = 'coefficients' in params ? 'coefficients' : 'identifiers';
+  const listed: unknown = params[member] ?? [];
+  const named = Array.isArray(listed) ? (listed as string[]) : Object.keys(listed as object); // As their classes have them.
+  const absent = named.filter((name) => !known.has(name));
+  if (absent.length === 0) return [];
+  const message = `The run never held ${firstOf(absent, names)}: the row has nothing of it to watch.`;
+  const path = `rows[${position}].params.${member}`;
+  return [warning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
+}
+
+/** Groups that no name is of, and names that have none. */
+function groupFindings(
+  row: ConstraintRow,
+  position: number,
+  { names, market, day }: Watched & { readonly market: MarketData },
+): Finding[] {
+  const { field, groups = null } = row.params as { field?: unknown; groups?: readonly string[] | null }; // As their classes have them.
+  if (typeof field !== 'string' || !('groups' in row.params || row.type.startsWith('Group'))) return [];
+  if (!market.reference.columns.includes(field)) return [];
+  if (groups === null) return ungrouped(row, position, { field, names, day, of: groupSpells(market, field) });
+  const held = new Set(names);
+  const known = new Set(
+    referenceSpells(market, field).flatMap((spells, column) =>
+      held.has(market.identifiers[column]!) ? spells.map(({ value }) => groupOf(value)) : [],
+    ),
+  );
+  const absent = groups.filter((group) => group !== '' && !known.has(group));
+  if (absent.length === 0) return [];
+  const path = `rows[${position}].params.groups`;
+  const message = `No name of the run has the ${field} ${firstOf(absent, known)}: the row has nothing of it to watch.`;
+  return [warning(row, { code: 'UNKNOWN_IDENTIFIER', path, message, all: absent })];
+}
+
+interface Grouped extends Pick<Watched, 'names' | 'day'> {
+  readonly field: string;
+  readonly of: ReturnType<typeof groupSpells>;
+}
+
+/** Names that have no group are one together, unlike issuers of a published rule. */
+function ungrouped(row: ConstraintRow, position: number, { field, names, day, of }: Grouped): Finding[] {
+  const own = names.filter((name) => of(name, day).group === UNCLASSIFIED);
+  if (own.length < 2) return [];
+  const message = `${own.length} of ${names.length} names have no ${field} on ${formatDay(day)} and count together as ${UNCLASSIFIED}.`;
+  const path = `rows[${position}].params.field`;
+  return [warning(row, { code: 'UNKNOWN_FIELD_NAME', path, message, all: own })];
+}

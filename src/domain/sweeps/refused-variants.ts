@@ -1,0 +1,92 @@
+import type { Finding } from '../findings.js';
+import { Refusal, refuseWithFindings } from '../refusal.js';
+import type { Patch } from './variants.js';
+
+/** Different findings that are listed; the others are counted. */
+const FINDINGS_MAX = 100;
+/** Variants that a finding names as its places; `count` counts all. */
+const PLACES_MAX = 100;
+/** Variants that the message names; `detail.variants` has all. */
+const NAMED_MAX = 10;
+/** Characters of a value in the name of a variant. */
+const VALUE_MAX = 60;
+
+/** What is wrong with the variants of a sweep. */
+export interface RefusedVariants {
+  /** @param findings errors, their paths below the variant */
+  add(variant: number, findings: readonly Finding[]): void;
+  /** @throws Refusal VALIDATION_FAILED with every variant that is refused */
+  assertNone(): void;
+}
+
+/** A finding of the first variant that has it, and all that have it. */
+interface Shared {
+  readonly finding: Finding;
+  readonly variants: number[];
+}
+
+/** @param member of the request that the variants come from: `grid` or `patches` */
+export function refusedVariants(member: 'grid' | 'patches', patches: readonly Patch[]): RefusedVariants {
+  const shared = new Map<string, Shared>();
+  const refused = new Set<number>();
+  let unlisted = 0;
+  return {
+    add(variant, findings) {
+      for (const finding of findings) {
+        refused.add(variant);
+        const key = JSON.stringify([finding.code, finding.path, finding.message]);
+        const known = shared.get(key);
+        if (known !== undefined) known.variants.push(variant);
+        else if (shared.size < FINDINGS_MAX) shared.set(key, { finding, variants: [variant] });
+        else unlisted++;
+      }
+    },
+    assertNone() {
+      if (refused.size === 0) return;
+      const findings = [...shared.values()].map((one) => asSent(one, member, patches));
+      const all = unlisted === 0 ? findings : [...findings, moreOf(member, unlisted)];
+      const { code, message, detail } = refuseWithFindings('sweep', all);
+      const variants = [...refused];
+      const said = `${message.slice(0, -1)}: ${listed(variants)} of ${patches.length} ${variants.length === 1 ? 'is' : 'are'} refused.`;
+      throw new Refusal(code, said, { ...detail, variants });
+    },
+  };
+}
+
+/** A finding as the client reads it: with the name of its first variant, and the places of all. */
+function asSent({ finding, variants }: Shared, member: string, patches: readonly Patch[]): Finding {
+  const [first] = variants as [number, ...number[]]; // It was met once at least.
+  const others = variants.length - 1;
+  const also = others === 0 ? '' : ` and ${others} more`;
+  const places = variants.slice(0, PLACES_MAX).map((variant) => `${member}[${variant}]`);
+  return {
+    ...finding,
+    path: `${member}[${first}]${finding.path}`,
+    message: `Variant ${first} (${variantName(patches[first]!)})${also}: ${finding.message}`,
+    ...(others === 0 ? {} : { count: variants.length, places }),
+  };
+}
+
+const moreOf = (path: string, count: number): Finding => ({
+  severity: 'error',
+  code: 'MORE_FINDINGS',
+  path,
+  message: `${count} more errors are not listed.`,
+  count,
+});
+
+/** What a variant changes: `/document/overlay/factor 0`. */
+export function variantName(patch: Patch): string {
+  const set = Object.entries(patch).map(([pointer, value]) => `${pointer} ${shortened(JSON.stringify(value) ?? '')}`);
+  return set.length === 0 ? 'the base' : set.join(', ');
+}
+
+const shortened = (text: string): string => (text.length <= VALUE_MAX ? text : `${text.slice(0, VALUE_MAX - 3)}...`);
+
+/** `variant 3`, `variants 0, 3 and 7`. */
+function listed(variants: readonly number[]): string {
+  const named = variants.slice(0, NAMED_MAX).map(String);
+  const rest = variants.length - named.length;
+  if (rest > 0) return `variants ${named.join(', ')} and ${rest} more`;
+  return named.length === 1 ? `variant ${named[0]}` : `variants ${named.slice(0, -1).join(', ')} and ${named.at(-1)}`;
+}

@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { API } from '#contract/api.js';
+import { queryOf } from '#contract/common-query.js';
+import type { Route } from '#contract/route.js';
+import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { ConstraintSet } from '#domain/documents/constraint-set.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { StrategyDocument } from '#domain/documents/strategy-document.js';
+import { SELECTION_CLASSES, WEIGHTING_CLASSES } from '#domain/rules/catalogue.js';
+
+interface Form {
+  readonly check?: string;
+  readonly format?: string;
+  readonly pattern?: RegExp;
+  readonly error?: unknown;
+}
+
+/** Forms of text below a schema that have no words of their own: clients would be told a regular expression. */
+function wordless(schema: z.ZodType): string[] {
+  const found: string[] = [];
+  const override = ({ zodSchema }: { readonly zodSchema: z.core.$ZodTypes }): void => {
+    const { def } = zodSchema._zod;
+    const checks = (def.checks ?? []).map((check) => check._zod.def as Form);
+    for (const { check, format, pattern, error } of [def as Form, ...checks])
+      if (check === 'string_format' && error === undefined) found.push(`${format}: ${String(pattern)}`);
+  };
+  z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', override });
+  return found;
+}
+
+test('what a client may send wrong is told in words, never as a regular expression', () => {
+  const routes: readonly Route[] = Object.values(API);
+  const sent = [
+    ...routes.flatMap((route) => [route.body?.schema, route.params, queryOf(route)]),
+    IndexDocument,
+    StrategyDocument,
+    ConstraintSet,
+    ...[...SELECTION_CLASSES, ...WEIGHTING_CLASSES, ...CONSTRAINT_CLASSES].map(({ params }) => params),
+  ].filter((schema) => schema !== undefined);
+  expect(sent.length).toBeGreaterThan(100);
+  expect([...new Set(sent.flatMap(wordless))]).toEqual([]);
+  expect(wordless(z.strictObject({ day: z.array(z.string().regex(/^x$/)) }))).toEqual(['regex: /^x$/']);
+});

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import { rowFindings } from '#domain/compliance/row-findings.js';
+import { dayFrom } from '#domain/days.js';
+import type { ConstraintRow } from '#domain/documents/index-document.js';
+import { buildMarket } from '../backtest/market-builder.js';
+
+const market = buildMarket({
+  dates: ['2024-01-02'],
+  close: { A: [1], B: [1], C: [1], D: [1] },
+  reference: {
+    A: { SECTOR: 'Tech', ISSUER: 'One' },
+    B: { SECTOR: 'Energy', ISSUER: '' },
+    C: { SECTOR: 'Tech', ISSUER: null },
+    D: { SECTOR: 'Health', ISSUER: 'Two' },
+  },
+});
+const names = ['A', 'B', 'C'];
+const told = (type: string, params: Record<string, unknown>, id = '') => {
+  const row: ConstraintRow = { id, type, params };
+  return rowFindings([row], { names, market, day: dayFrom('2024-01-02') }).map(({ code, path, message, row_id }) => ({
+    code,
+    path,
+    message,
+    row_id,
+  }));
+};
+
+test('a group that no name of the run is of is told, with the one that is meant', () => {
+  const path = 'rows[0].params.groups';
+  expect(told('GroupBounds', { field: 'SECTOR', groups: ['Tehc', 'Tech'], upper: 0.3 }, 'tech')).toEqual([
+    {
+      code: 'UNKNOWN_IDENTIFIER',
+      path,
+      message: 'No name of the run has the SECTOR Tehc (did you mean Tech?): the row has nothing of it to watch.',
+      row_id: 'tech',
+    },
+  ]);
+  // D, the only one of its sector, was never held.
+  expect(told('GroupCardinality', { field: 'SECTOR', groups: ['Health', 'Energy'] })).toMatchObject([{ path }]);
+  expect(told('GroupBounds', { field: 'SECTOR', groups: ['Tech', 'Energy'] })).toEqual([]);
+});
+
+test('names without an issuer count together in a row of groups, which is told where they are several', () => {
+  expect(told('GroupBounds', { field: 'ISSUER', upper: 0.3 })).toEqual([
+    {
+      code: 'UNKNOWN_FIELD_NAME',
+      path: 'rows[0].params.field',
+      message: '2 of 3 names have no ISSUER on 2024-01-02 and count together as UNCLASSIFIED.',
+      row_id: null,
+    },
+  ]);
+  expect(told('GroupBounds', { field: 'SECTOR', upper: 0.3 })).toEqual([]);
+});
+
+test('names that the run never held are told by the row that is about them', () => {
+  expect(told('Exclude', { identifiers: ['D', 'A'] })).toMatchObject([
+    { path: 'rows[0].params.identifiers', message: 'The run never held D: the row has nothing of it to watch.' },
+  ]);
+  expect(told('PositionBounds', { upper: 0.3 })).toEqual([]);
+});

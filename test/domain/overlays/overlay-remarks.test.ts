@@ -1,0 +1,236 @@
+import { describe, expect, test } from 'vitest';
+import { dayFrom } from '#domain/days.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { lateRates } from '#domain/documents/late-rates.js';
+import { validateIndex } from '#domain/documents/validate-index.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import type { PriceSeries } from '#domain/market/series.js';
+import { Refusal } from '#domain/refusal.js';
+import { buildMarket } from '../backtest/market-builder.js';
+import { CALENDARS, run } from '../backtest/random-run.js';
+import { overlayOn, withRates } from './overlay-case.js';
+
+const dates = ['2023-12-27', '2023-12-28', '2023-12-29', '2024-01-02', '2024-01-03', '2024-01-04', '2024-01-08'];
+const close = { A: [10, 11, 12, 11, 13, 12, 14], B: [20, 19, 21, 22, 20, 23, 21] };
+const reference = { A: { CURRENCY: 'USD' }, B: { CURRENCY: 'EUR' } };
+const priced = withRates(buildMarket({ dates, close, reference }));
+const euros = { ...priced.series!.get('GBPUSD')!, identifier: 'EURUSD' };
+const market: MarketData = { ...priced, series: new Map([...priced.series!, ['EURUSD', euros]]) };
+const indexOn = (id: string, rest: object = {}): IndexDocument =>
+  IndexDocument.parse({
+    id,
+    name: id,
+    calendar: 'MAIN',
+    base_date: '2023-12-27',
+    universe: { kind: 'all' },
+    pipeline: { weighting: { type: 'EqualWeight' } },
+    ...rest,
+  });
+const documents: Readonly<Record<string, IndexDocument>> = {
+  X: indexOn('X'),
+  Y: indexOn('Y', { universe: { kind: 'list', identifiers: ['A'] } }),
+};
+
+type Spec = Readonly<Record<string, unknown>>;
+const found = (overlay: Spec, rest: object = {}, on?: MarketData) =>
+  validateIndex(
+    { ...overlayOn(overlay, rest), ...rest },
+    { calendars: CALENDARS.list(), indexOf: (id) => documents[id], market: on },
+  ).findings;
+const told = (overlay: Spec, rest: object = {}, on?: MarketData) =>
+  found(overlay, rest, on).map(({ severity, code, path }) => [severity, code, path]);
+
+const inPounds = { currency: 'GBP' };
+const rates = { domestic: 'DOMESTIC', foreign: 'FOREIGN' };
+const hedge = { type: 'currency_hedged', to: 'GBP', rates };
+const byCurrency = (...currencies: Spec[]): Spec => ({ ...hedge, rates: { domestic: 'DOMESTIC' }, currencies });
+const dollars = { currency: 'USD', rate: 'FOREIGN', ratio: 0.5 };
+const risk = { type: 'risk_control', target: 0.1, half_lives: [3, 8] };
+const parts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
+const pair = { type: 'blend', parts: parts('X', 'Y') };
+
+/** An overlay with members that do nothing, where they are, and the overlay without them. */
+const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
+  [
+    { ...hedge, ratio: 0, adjust: 'daily', basis: 365 },
+    ['overlay.adjust', 'overlay.basis', 'overlay.rates'],
+    { type: 'currency', to: 'GBP' },
+    inPounds,
+  ],
+  [{ ...byCurrency(dollars), ratio: 0.25 }, ['overlay.ratio'], byCurrency(dollars), inPounds],
+  [
+    byCurrency(dollars, { currency: 'EUR', rate: 'DOMESTIC', ratio: 0 }),
+    ['overlay.currencies[1]'],
+    byCurrency(dollars),
+    inPounds,
+  ],
+  [{ ...risk, half_lives: [3, 8, 3] }, ['overlay.half_lives[2]'], risk, {}],
+  [
+    { ...risk, max_leverage: 1, spread_bps: 40, basis: 365 },
+    ['overlay.basis', 'overlay.spread_bps'],
+    { ...risk, max_leverage: 1 },
+    {},
+  ],
+  [{ ...risk, target: 0.4, max_leverage: 0.2 }, ['overlay.target'], { ...risk, target: 2, max_leverage: 0.2 }, {}],
+  [
+    { type: 'leverage', factor: 1, financing: 'DOMESTIC', spread_bps: 30, cost_bps: 5, basis: 365 },
+    ['overlay.basis', 'overlay.cost_bps', 'overlay.factor', 'overlay.financing', 'overlay.spread_bps'],
+    { type: 'fee', percent: 0 },
+    {},
+  ],
+  [{ type: 'leverage', factor: 2, basis: 365 }, ['overlay.basis'], { type: 'leverage', factor: 2 }, {}],
+  [{ type: 'decrement', points: 4, method: 'arithmetic' }, ['overlay.method'], { type: 'decrement', points: 4 }, {}],
+  [
+    { type: 'decrement', percent: 0, method: 'arithmetic', basis: 360 },
+    ['overlay.basis', 'overlay.method', 'overlay.percent'],
+    { type: 'fee', percent: 0 },
+    {},
+  ],
+  [{ type: 'fee', percent: 0 }, ['overlay.percent'], { type: 'leverage', factor: 1 }, {}],
+  [
+    { type: 'blend', parts: parts('X'), rebalance: { frequency: 'daily' }, cost_bps: 10 },
+    ['overlay.cost_bps', 'overlay.rebalance'],
+    { type: 'blend', parts: parts('X') },
+    {},
+  ],
+  [
+    { ...pair, rebalance: { frequency: 'none' }, cost_bps: 10 },
+    ['overlay.cost_bps'],
+    { ...pair, rebalance: { frequency: 'none' } },
+    {},
+  ],
+  [
+    { ...pair, rebalance: { frequency: 'weekly', effective_lag: 2 } },
+    ['overlay.rebalance.effective_lag'],
+    { ...pair, rebalance: { frequency: 'weekly' } },
+    {},
+  ],
+];
+
+const levelOf = (overlay: Spec, rest = {}, on = market): Float64Array =>
+  run(on, overlayOn(overlay, rest), { documents }).index.book.value;
+
+describe('a member that does nothing beside the others', () => {
+  test.each(IDLE)('%o: it is told, and the levels are those without it', (overlay, paths, without, rest) => {
+    expect(told(overlay, rest)).toEqual(paths.map((path) => ['warning', 'NO_EFFECT', path]));
+    expect([...levelOf(overlay, rest)]).toEqual([...levelOf(without, rest)]);
+  });
+
+  test('is told with its value and why, and not where it has its default', () => {
+    const [spread] = found({ ...risk, max_leverage: 1, spread_bps: 40 });
+    expect(spread).toMatchObject({
+      message: 'overlay.spread_bps is 40 and does nothing: max_leverage is 1, so that nothing is borrowed.',
+      value: 40,
+    });
+    const [target] = found({ ...risk, max_leverage: 0.05 });
+    expect(target?.message).toContain('max_leverage is 0.05, which is the exposure at every volatility below 200%');
+    const stored = [
+      { type: 'decrement', points: 4, percent: null, basis: 365, method: 'geometric' },
+      { type: 'leverage', factor: 1.5, financing: null, spread_bps: 0, basis: 360 },
+      { ...risk, sessions: null, max_leverage: 1, cash: null, basis: 360 },
+    ];
+    for (const overlay of stored) expect(told(overlay)).toEqual([]);
+    expect(told(pair, { rebalance: { frequency: 'quarterly' } })).toEqual([]);
+  });
+
+  test('is the conversion into the currency beneath, and the cadence of an overlay that has none', () => {
+    expect(told({ type: 'currency', to: 'USD' })).toEqual([['warning', 'NO_EFFECT', 'overlay.to']]);
+    for (const overlay of [{ type: 'fee', percent: 1 }, pair])
+      expect(told(overlay, { rebalance: { frequency: 'daily' } })).toEqual([['warning', 'NO_EFFECT', 'rebalance']]);
+  });
+
+  test('is the hedge of a currency in which no name is quoted', () => {
+    const yen = { ...market, series: new Map([...market.series!, ['JPYUSD', { ...euros, identifier: 'JPYUSD' }]]) };
+    const overlay = byCurrency(dollars, { currency: 'JPY', rate: 'FOREIGN' });
+    expect(told(overlay, inPounds, yen)).toEqual([['warning', 'NO_EFFECT', 'overlay.currencies[1]']]);
+    expect([...levelOf(overlay, inPounds, yen)]).toEqual([...levelOf(byCurrency(dollars), inPounds)]);
+  });
+});
+
+test('a currency is hedged once, and never into itself: each one that is too much is named', () => {
+  const pence = { currency: 'GBX', rate: 'FOREIGN' };
+  const errors = (overlay: Spec, rest: object = inPounds) =>
+    found(overlay, rest).map(({ path, message }) => [path, message]);
+  expect(errors(byCurrency(dollars, pence, dollars))).toEqual([
+    [
+      'overlay.currencies[1].currency',
+      'overlay.currencies[1].currency is GBX, which counts as GBP: that of the overlay is not hedged.',
+    ],
+    ['overlay.currencies[2].currency', 'overlay.currencies[2].currency is USD, and currencies[0] names it already.'],
+  ]);
+  expect(errors({ ...hedge, to: 'USD' }, {})).toEqual([
+    [
+      'overlay.to',
+      'overlay.to is USD, and the index beneath is in USD already; currencies names what is hedged of its names.',
+    ],
+  ]);
+});
+
+test('the sum of the weights of a blend is told without the noise of its digits', () => {
+  const weighed = (...weights: number[]) => ({
+    type: 'blend',
+    parts: weights.map((weight, k) => ({ index_id: ['X', 'Y'][k], weight })),
+  });
+  expect(0.3 + 0.6).not.toBe(0.9);
+  expect(found(weighed(0.3, 0.6))[0]).toMatchObject({ message: 'The weights sum to 0.9; 1 is needed.', value: 0.9 });
+});
+
+test('more points a year than the base value are doubted', () => {
+  expect(told({ type: 'decrement', points: 100 })).toEqual([['warning', 'OUT_OF_RANGE', 'overlay.points']]);
+  expect(told({ type: 'decrement', points: 100 }, { base_value: 101 })).toEqual([]);
+});
+
+describe('a rate that begins too late', () => {
+  const beginning = (id: string, first: number): MarketData => {
+    const series = market.series!.get(id)!;
+    const at = series.days.findIndex((day) => day >= market.dates[first]!);
+    const late: PriceSeries = { ...series, days: series.days.subarray(at), closes: series.closes.subarray(at) };
+    return { ...market, series: new Map([...market.series!, [id, late]]) };
+  };
+  const lateB = buildMarket({ dates, close: { ...close, B: [null, null, null, null, 20, 23, 21] } });
+
+  test.each([
+    ['DOMESTIC', { type: 'excess_return', cash: 'DOMESTIC' }, {}, 'overlay.cash'],
+    ['FOREIGN', hedge, inPounds, 'overlay.rates.foreign'],
+    ['GBPUSD', { type: 'currency', to: 'GBP' }, inPounds, 'overlay.to'],
+  ])('%s of %o is refused where the run is, at its field', (id, overlay, rest, path) => {
+    const document = overlayOn(overlay, rest);
+    for (const first of [0, 1, 4]) {
+      const on = beginning(id, first);
+      const findings = lateRates('O', { documents: { ...documents, O: document }, market: on, calendars: CALENDARS });
+      const runs = () => levelOf(overlay, rest, on);
+      if (on.series!.get(id)!.days[0]! <= market.dates[0]!) expect(runs()).toHaveLength(dates.length);
+      else expect(runs).toThrow(Refusal);
+      const isRefused = on.series!.get(id)!.days[0]! > market.dates[0]!;
+      expect(findings.map((finding) => finding.path)).toEqual(isRefused ? [path] : []);
+      expect(told(overlay, rest, on)).toEqual(isRefused ? [['warning', 'OUT_OF_RANGE', path]] : []);
+    }
+  });
+
+  test('it is not refused where the index beneath begins no earlier', () => {
+    const on = { ...beginning('DOMESTIC', 4), ...lateB, series: beginning('DOMESTIC', 3).series! };
+    const listed = { ...documents, X: indexOn('X', { universe: { kind: 'list', identifiers: ['B'] } }) };
+    const overlay = { type: 'excess_return', cash: 'DOMESTIC' };
+    const O = overlayOn(overlay);
+    expect(lateRates('O', { documents: { ...listed, O }, market: on, calendars: CALENDARS })).toEqual([]);
+    expect(run(on, O, { documents: listed }).days[0]).toBe(dayFrom(dates[4]!));
+  });
+});
+
+describe('a rule that is watched', () => {
+  const treated = (treatment: object) =>
+    validateIndex(
+      { ...documents['X'], pipeline: { weighting: { type: 'EqualWeight' }, treatment } },
+      { calendars: CALENDARS.list(), indexOf: () => undefined },
+    ).findings.map(({ severity, code, path, value = null }) => [severity, code, path, value]);
+
+  test('by default is told, one that nothing watches is refused, or a warning where that was said', () => {
+    const field = 'pipeline.treatment.breach_rule';
+    const breach_rule = 'RIC_25_5_50';
+    expect(treated({ on_breach: 'rebalance' })).toEqual([['info', 'DEFAULT_TAKEN', field, 'UCITS_5_10_40']]);
+    expect(treated({ breach_rule })).toEqual([['error', 'REQUIRED', 'pipeline.treatment.on_breach', null]]);
+    expect(treated({ on_breach: 'none', breach_rule })).toEqual([['warning', 'NO_EFFECT', field, breach_rule]]);
+    for (const whole of [{ on_breach: 'rebalance', breach_rule }, { on_breach: 'none' }, {}])
+      expect(treated(whole)).toEqual([]);
+  });
+});

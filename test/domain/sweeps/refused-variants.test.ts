@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest';
+import type { Finding } from '#domain/findings.js';
+import { Refusal } from '#domain/refusal.js';
+import { refusedVariants, variantName } from '#domain/sweeps/refused-variants.js';
+
+const finding = (path: string, message: string): Finding => ({
+  severity: 'error',
+  code: 'OUT_OF_RANGE',
+  path,
+  message,
+});
+const factors = [0, 2, 20].flatMap((factor) =>
+  [360, 366].map((basis) => ({ '/document/overlay/factor': factor, '/document/overlay/basis': basis })),
+);
+
+function refusalOf(refused: ReturnType<typeof refusedVariants>): Refusal {
+  try {
+    refused.assertNone();
+  } catch (thrown) {
+    if (thrown instanceof Refusal) return thrown;
+    throw thrown;
+  }
+  throw new Error('nothing was refused');
+}
+
+test('every variant that is refused is named, and a value that several have once with their places', () => {
+  const refused = refusedVariants('grid', factors);
+  refused.assertNone();
+  factors.forEach((patch, variant) => {
+    const factor = patch['/document/overlay/factor'];
+    if (factor === 20) refused.add(variant, [finding('/document.overlay.factor', 'It is 20; at most 10 is accepted.')]);
+    if (patch['/document/overlay/basis'] === 366)
+      refused.add(variant, [finding('/document.overlay.basis', 'It is 366; the accepted set is 360, 365.')]);
+  });
+  const { code, message, detail } = refusalOf(refused);
+  expect([code, message]).toEqual([
+    'VALIDATION_FAILED',
+    '5 errors in the sweep: variants 1, 3, 4 and 5 of 6 are refused.',
+  ]);
+  expect(detail).toMatchObject({
+    variants: [1, 3, 4, 5],
+    findings: [
+      {
+        path: 'grid[1]/document.overlay.basis',
+        message:
+          'Variant 1 (/document/overlay/factor 0, /document/overlay/basis 366) and 2 more: It is 366; the accepted set is 360, 365.',
+        count: 3,
+        places: ['grid[1]', 'grid[3]', 'grid[5]'],
+      },
+      { path: 'grid[4]/document.overlay.factor', count: 2, places: ['grid[4]', 'grid[5]'] },
+    ],
+  });
+});
+
+test('a refusal by one value alone has no places, and long values are cut in the name', () => {
+  const patches = [{}, { '/document/name': 'x'.repeat(100) }];
+  const refused = refusedVariants('patches', patches);
+  refused.add(0, [finding('/request.start', 'The start is after the end.')]);
+  const { message, detail } = refusalOf(refused);
+  expect(message).toBe('1 error in the sweep: variant 0 of 2 is refused.');
+  expect(detail?.['findings']).toEqual([
+    { ...finding('patches[0]/request.start', 'Variant 0 (the base): The start is after the end.') },
+  ]);
+  expect(variantName(patches[1]!)).toHaveLength('/document/name '.length + 60);
+});
+
+test('of thousands of refused variants all numbers are told, and different findings up to a hundred', () => {
+  const patches = Array.from({ length: 2000 }, (_, k) => ({ '/document/base_value': -k }));
+  const refused = refusedVariants('patches', patches);
+  patches.forEach((_, k) => refused.add(k, [finding('/document.base_value', `It is -${k}.`)]));
+  const { message, detail } = refusalOf(refused);
+  expect(message).toBe(
+    '2000 errors in the sweep: variants 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 1990 more of 2000 are refused.',
+  );
+  expect(detail?.['variants']).toHaveLength(2000);
+  const findings = detail?.['findings'] as Finding[];
+  expect([findings.length, findings.at(-1)]).toMatchObject([101, { code: 'MORE_FINDINGS', count: 1900 }]);
+});

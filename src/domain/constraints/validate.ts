@@ -1,7 +1,8 @@
 import { assetsNamed } from '../catalogue/assets-named.js';
+import { checkParams } from '../catalogue/check-params.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import { orderFindings, type Finding } from '../findings.js';
-import { checkShape } from '../shape.js';
+import { didYouMean } from '../nearest-name.js';
 import { CONSTRAINT_CLASSES, findConstraintClass } from './catalogue.js';
 import type { ConstraintClass } from './constraint-class.js';
 
@@ -23,20 +24,13 @@ function validateRow(row: ConstraintRow, path: string, identifiers: ReadonlySet<
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {
     const accepted = CONSTRAINT_CLASSES.map(({ type }) => type);
-    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.`;
+    const message = `${row.type} is not a constraint class; the accepted set is ${accepted.join(', ')}.${didYouMean(row.type, accepted)}`;
     return [
       { severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type },
     ];
   }
-  const { findings } = checkShape(entry.params, row.params, {
-    path: `${path}.params`,
-    unknownCode: 'UNKNOWN_PARAMETER',
-    rowId: row_id,
-  });
-  const worded = findings.map((finding): Finding =>
-    finding.code === 'REQUIRED' ? { ...finding, code: 'MISSING_PARAMETER' } : finding,
-  );
-  return identifiers === undefined ? worded : [...worded, ...strangers(row, entry, { path, identifiers })];
+  const { findings } = checkParams(entry.params, row.params, { path: `${path}.params`, rowId: row_id });
+  return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
 }
 
 /** Warnings for names that are not constituents. */

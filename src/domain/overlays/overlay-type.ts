@@ -12,6 +12,8 @@ export interface OverlaySource {
 
 /** What an overlay may ask. T sessions; nothing of a session depends on a later one. */
 export interface OverlayContext {
+  /** Of the overlay, for refusals. */
+  readonly indexId: string;
   /** Days of the sessions, [T]. */
   readonly days: Int32Array;
   readonly baseValue: number;

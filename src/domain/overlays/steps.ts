@@ -21,12 +21,12 @@ export function accruals(context: OverlayContext, series: string | null, basis: 
 
 /** An overlay on one index that holds all of it, whatever it grows by itself. */
 export function heldWhole(
-  { sources, dateOf }: OverlayContext,
+  context: OverlayContext,
   part: PartName,
   growthOf: (growth: number, t: number) => number,
 ): OverlayPath {
-  const { growth: beneath } = sources[0]!;
-  const growth = beneath.map((own, t) => (t === 0 ? 1 : positive(growthOf(own, t), dateOf, t)));
+  const { growth: beneath } = context.sources[0]!;
+  const growth = beneath.map((own, t) => (t === 0 ? 1 : positive(growthOf(own, t), context, t)));
   return {
     growth,
     exposures: [new Float64Array(growth.length).fill(1)],
@@ -43,26 +43,33 @@ export function heldWhole(
  */
 export function lessCosts(
   path: OverlayPath,
-  { sources, dateOf }: Pick<OverlayContext, 'dateOf'> & { readonly sources: readonly Pick<OverlaySource, 'growth'>[] },
+  context: Named & { readonly sources: readonly Pick<OverlaySource, 'growth'>[] },
   bps: number | undefined,
 ): OverlayPath {
   if (bps === undefined) return path;
+  const { sources } = context;
   const { growth: before, exposures } = path;
   const growth = before.map((own, t) => {
     if (t === 0) return own;
     let traded = 0;
     for (let k = 0; k < exposures.length; k++)
       traded += Math.abs(exposures[k]![t]! - (exposures[k]![t - 1]! * sources[k]!.growth[t]!) / own);
-    return positive(own * (1 - bps * BASIS_POINT * traded), dateOf, t);
+    return positive(own * (1 - bps * BASIS_POINT * traded), context, t);
   });
   const costs = { part: 'costs' as const, contributions: growth.map((own, t) => own - before[t]!) };
   return { ...path, growth, parts: [...path.parts, costs] };
 }
 
+/** The overlay and its days, for refusals. */
+type Named = Pick<OverlayContext, 'indexId' | 'dateOf'>;
+
 /** @throws Refusal NUMERIC_FAILURE where nothing is left */
-export function positive(growth: number, dateOf: OverlayContext['dateOf'], t: number): number {
+export function positive(growth: number, { indexId, dateOf }: Named, t: number): number {
   if (growth > 0) return growth;
-  throw new Refusal('NUMERIC_FAILURE', `The overlay is worth nothing on ${dateOf(t)}; it has no level from then on.`, {
-    date: dateOf(t),
-  });
+  const change = `${Number((100 * (growth - 1)).toPrecision(6))} %`;
+  throw new Refusal(
+    'NUMERIC_FAILURE',
+    `The overlay ${indexId} is worth nothing on ${dateOf(t)}, where it changes by ${change}; it has no level from then on.`,
+    { index_id: indexId, date: dateOf(t) },
+  );
 }

@@ -111,6 +111,7 @@ describe('validateConstraints', () => {
       'constraints[2].params.limit WRONG_TYPE',
       'constraints[3].params.reference NOT_IN_CHOICES',
     ]);
+    expect(findings[0]).toMatchObject({ accepted: ['limit', 'reference', 'soft', 'priority'] });
   });
 
   test('an empty range and a fraction in percent are refused with both numbers', () => {

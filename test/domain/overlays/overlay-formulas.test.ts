@@ -246,7 +246,13 @@ test('by hand: 100, 110, 99 doubled is 120 and 96, inverse 90 and 99', () => {
   [100, 120, 96].forEach((level, t) => expect(on(2)[t]).toBeCloseTo(level, 10));
   [100, 90, 99].forEach((level, t) => expect(on(-1)[t]).toBeCloseTo(level, 10));
   const gone = buildMarket({ dates: dates.slice(0, 3), close: { A: [100, 40, 40], B: [100, 40, 40] } });
-  expect(() => run(gone, overlayOn({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(Refusal);
+  expect(() => run(gone, overlayOn({ type: 'leverage', factor: 2 }), { documents: { X: source } })).toThrow(
+    new Refusal(
+      'NUMERIC_FAILURE',
+      `The overlay O is worth nothing on ${dates[1]}, where it changes by -120 %; it has no level from then on.`,
+      { index_id: 'O', date: dates[1] },
+    ),
+  );
 });
 
 /** Nasdaq Listing Center, frequently asked questions, 1539: leveraged and inverse products, an example of four days. */

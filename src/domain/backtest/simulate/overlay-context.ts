@@ -28,6 +28,7 @@ export function overlayContext(
   const days = sm.sessions.slice(first, to + 1);
   const dateOf = (t: number): string => formatDay(days[t]!);
   return {
+    indexId: document.id,
     days,
     dateOf,
     baseValue: document.base_value,
@@ -37,11 +38,15 @@ export function overlayContext(
     })),
     rate(id) {
       const series = sm.market.series?.get(id);
-      if (series === undefined) throw missing(`The served store holds no series ${id}, which the overlay needs.`, id);
+      if (series === undefined)
+        throw missing(`The served store holds no series ${id}, which the overlay ${document.id} needs.`, id);
       const known = carriedCloses(series, days);
       const at = known.findIndex((value) => Number.isNaN(value));
       if (at >= 0)
-        throw missing(`The series ${id} has no value on or before ${dateOf(at)}, which the overlay needs.`, id);
+        throw missing(
+          `The series ${id} has no value on or before ${dateOf(at)}, which the overlay ${document.id} needs.`,
+          id,
+        );
       return ratesOfSeries(series, known, days);
     },
     exchange(of = currency) {
@@ -53,7 +58,7 @@ export function overlayContext(
       const pair = pairOf(of, document.currency);
       throw new Refusal(
         'FX_MISSING',
-        `The overlay needs the exchange rate ${pair}, which the store does not hold on ${dateOf(at)}.`,
+        `The overlay ${document.id} needs the exchange rate ${pair}, which the store does not hold on ${dateOf(at)}.`,
         { pair },
       );
     },

@@ -205,7 +205,7 @@ function hedged({ converted, exchange, legs }: Hedged, { adjust }: Terms, contex
     const grown = invested * converted[t]!;
     // What the hedge gained since the strike stays beside the index until the next one.
     const after = level + (grown - invested) + gain;
-    growth[t] = positive(after / level, context.dateOf, t);
+    growth[t] = positive(after / level, context, t);
     hedge[t] = gain / level;
     level = after;
     invested = grown;

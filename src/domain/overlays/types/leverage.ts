@@ -59,9 +59,7 @@ export const leverage = overlayType({
     const fractions = yearFractions(context.days, days);
     const spread = (factor > 1 ? 1 : -1) * spread_bps * BASIS_POINT;
     const carry = interest.map((earned, t) => (1 - factor) * (earned + spread * fractions[t]!));
-    const growth = beneath.map((own, t) =>
-      t === 0 ? 1 : positive(1 + factor * (own - 1) + carry[t]!, context.dateOf, t),
-    );
+    const growth = beneath.map((own, t) => (t === 0 ? 1 : positive(1 + factor * (own - 1) + carry[t]!, context, t)));
     const exposures = [new Float64Array(growth.length).fill(factor)];
     const parts = [{ part: 'financing' as const, contributions: carry }];
     return lessCosts({ growth, exposures, exchange: null, parts, resets: null }, context, cost_bps);

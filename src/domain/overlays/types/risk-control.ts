@@ -83,7 +83,7 @@ export const riskControl = overlayType({
       return (1 - held) * earned - (held > 1 ? (held - 1) * spread[t]! : 0);
     });
     const growth = source.growth.map((own, t) =>
-      t === 0 ? 1 : positive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context.dateOf, t),
+      t === 0 ? 1 : positive(1 + exposure[t - 1]! * (own - 1) + cash[t]!, context, t),
     );
     const parts = [{ part: 'cash' as const, contributions: cash }];
     const path = { growth, exposures: [exposure], exchange: null, parts, resets: null };

@@ -6,7 +6,9 @@ import { Mapping, type DerivedActions } from '#domain/documents/mapping.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
+import type { RowsByTable } from '../content/table-kinds.js';
 import { readImport } from '../import/read-import.js';
+import { withKeptRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import { textIn } from '../formats/cells.js';
 import { isMarketTable } from '../mapping/market-tables.js';
@@ -26,7 +28,12 @@ import { SAMPLE_ROWS, sampleContent, sampleFiles, type NamedBy, type Sample } fr
 
 /** The data to inspect. */
 export type Inspected =
-  | { readonly kind: 'files'; readonly files: TableFiles }
+  | {
+      readonly kind: 'files';
+      readonly files: TableFiles;
+      /** Findings of files beside them that cannot be read. */
+      readonly unread?: readonly Finding[];
+    }
   | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
   | { readonly kind: 'xlsx' | 'csv'; readonly content: string }
   | { readonly kind: 'parquet'; readonly content: string };
@@ -72,7 +79,7 @@ const TRIALS_MAX = 6;
 /** What of a reading is looked at. */
 interface TrialRead {
   readonly content: MarketContent;
-  readonly rows: { readonly market: number };
+  readonly rows: RowsByTable;
   readonly derived?: DerivedActions | null;
 }
 
@@ -102,7 +109,25 @@ export async function inspect(inspected: Inspected, said: Said = {}): Promise<In
   }
 }
 
-async function looked(inspected: Opened, { mapping: given = null, answers = {} }: Said): Promise<Inspection> {
+async function looked(inspected: Opened, said: Said): Promise<Inspection> {
+  const unread = inspected.kind === 'files' ? (inspected.unread ?? []) : [];
+  const inspection = await lookedAt(inspected, said);
+  return unread.length === 0 ? inspection : withUnread(inspection, unread);
+}
+
+/** Files that cannot be read stop none of the others from being looked at; whether they are left out is asked. */
+function withUnread(inspection: Inspection, unread: readonly Finding[]): Inspection {
+  const names = unread.map(({ file, path }) => file ?? path);
+  const question = `Nothing can be read of ${names.join(', ')}. To leave ${names.length === 1 ? 'it' : 'them'} out: --ignore ${names.join(',')}.`;
+  return {
+    ...inspection,
+    confidence: 'unsure',
+    unsure: [...inspection.unsure, { field: 'ignore', question, taken: null, others: [], required: true }],
+    findings: [...unread, ...inspection.findings],
+  };
+}
+
+async function lookedAt(inspected: Opened, { mapping: given = null, answers = {} }: Said): Promise<Inspection> {
   const problems = createProblems();
   const source = await opened(inspected, problems, answers);
   if (source === undefined) return nothingSeen(source, problems);
@@ -237,7 +262,8 @@ async function tried(source: Source, proposal: Proposal, { answers, trialsMax }:
   const questions = [...proposal.questions];
   for (let trial = 1; ; trial++) {
     const problems = createProblems();
-    const read = await source.read(terms, problems);
+    const all = await source.read(terms, problems);
+    const read = all && withKeptRows(all, terms.mapping);
     const otherDates =
       read === undefined && trial < trialsMax ? afterReading(questions, problems.findings()) : undefined;
     if (otherDates !== undefined) {

@@ -1,4 +1,5 @@
 import { isAssetIdentifier } from '#domain/shape.js';
+import { withoutSlash } from '../mapping/slashless-names.js';
 import { fieldLevelsOf } from '../mapping/wide-columns.js';
 import {
   adjustedAsClose,
@@ -28,13 +29,13 @@ export function proposeLevels(draft: Draft, sample: Sample): boolean {
   }
   for (let i = 0; i + 2 < sample.rows.length && i < PREAMBLE_MAX; i++) {
     const [first, second] = [textsOf(sample.rows[i]!), textsOf(sample.rows[i + 1]!)];
-    const [a, b] = [shareOfFields(first.slice(1)), shareOfFields(second.slice(1))];
+    const [a, b] = [shareOfFields(behindDate(first)), shareOfFields(behindDate(second))];
     const names = a >= b ? second : first;
     const fields = a >= b ? first : second;
     const others = names.slice(1).filter((text) => text !== '');
     const areNames =
       others.length > 0 &&
-      others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(text));
+      others.every((text) => !isNumber(text) && roleOf(text) === undefined && isAssetIdentifier(withoutSlash(text)));
     if (isHeading(names, fields)) continue;
     if (Math.max(a, b) < MOST || !areNames || fields.slice(1).filter((text) => text !== '').length < others.length)
       continue;
@@ -92,6 +93,9 @@ function levels(draft: Draft, { fields, sample, date, skip, body, at }: Levels):
   );
   return true;
 }
+
+/** What stands behind the first cell, but for columns that are called as that: days beside each name. */
+const behindDate = ([date, ...row]: readonly string[]) => row.filter((text) => text !== date);
 
 const shareOfFields = (row: readonly string[]) => {
   const texts = row.filter((text) => text !== '');

@@ -9,8 +9,9 @@ import {
   textsOf,
   type Draft,
 } from './draft.js';
+import { basisFromFiles } from './file-words.js';
 import { dividendColumn } from '../mapping/own-dividends.js';
-import { textIn, type Cell } from '../formats/cells.js';
+import { askCurrency } from './currency-question.js';
 import { COUNTS } from '../mapping/written-numbers.js';
 import { currencyColumn } from '../mapping/unread-terms.js';
 import { countMarks, numberMarks } from './number-marks.js';
@@ -46,6 +47,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   delete fields.adjusted;
   draft.mapping = { ...draft.mapping, skip_rows: at, columns: { ...columnsFor(fields), ...draft.mapping.columns } };
   if (roles.CLOSE === undefined) adjustedAsClose(draft, roles.adjusted!);
+  else if (roles.adjusted === undefined && draft.adjustment === null) basisFromFiles(draft, samples);
   else if (roles.adjusted !== undefined) adjustedBeside(draft, roles.adjusted, dividendColumn(header));
   const table = { header, date: roles.date!, column, samples, namedBy };
   if (!proposeIdentifier(draft, roles.identifier, table)) return false;
@@ -62,7 +64,7 @@ export function proposeLong(draft: Draft, sample: Sample, samples: readonly Samp
   ];
   draft.mapping.ignore = [...new Set(ignored)];
   const currency = currencyColumn(worded);
-  if (currency !== undefined) askCurrency(draft, currency, column(currency));
+  if (currency !== undefined) askCurrency(draft, `column ${currency}`, column(currency));
   days(draft, column(roles.date!));
   const { identifier } = draft.mapping.columns!; // set above
   const unread = new Set([roles.date, identifier, ...draft.mapping.ignore]);
@@ -90,25 +92,6 @@ function adjustedBeside(draft: Draft, adjusted: string, own: string | undefined)
   if (own === undefined) return;
   const question = `Dividends are derived from ${adjusted}, not read from ${own}. Its own are given as the table corporate_actions instead, without adjusted_close.`;
   ask(draft, { field: 'adjusted_close', question, taken: adjusted, others: ['none'], required: false });
-}
-
-/** Says that a column of currencies is not read, and what declares the currency instead. */
-function askCurrency(draft: Draft, name: string, cells: readonly (Cell | undefined)[]): void {
-  const codes = [...new Set(cells.map((cell) => textIn(cell) ?? '').filter((text) => text !== ''))];
-  const [code = ''] = codes;
-  const shown = codes.slice(0, 3).join(', ').slice(0, 40);
-  const declared =
-    codes.length > 1
-      ? 'declare CURRENCY by name in the table reference'
-      : /^[A-Z]{3}$/.test(code)
-        ? `declare it, as the currency of the store (--currency ${code}) or as CURRENCY in the table reference`
-        : 'it is no code of three capitals: divide prices in a subunit, as pence, before the import, then declare the currency';
-  ask(draft, {
-    field: 'ignore',
-    question: `The column ${name} (${shown}) is not read, and prices count as of the store's currency: ${declared}.`,
-    taken: name,
-    required: false,
-  });
 }
 
 /** The column of each role that a header has, those that are said before those that are found. */

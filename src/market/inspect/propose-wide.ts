@@ -1,5 +1,9 @@
 import { textIn } from '../formats/cells.js';
+import { WORD } from '../mapping/wide-columns.js';
 import { ask, days, isDay, isNumber, MOST, PREAMBLE_MAX, textsOf, type Draft } from './draft.js';
+import { basisFromFiles, roleFromFile } from './file-words.js';
+import { askCurrency } from './currency-question.js';
+import { currencyColumn } from '../mapping/unread-terms.js';
 import { numberMarks } from './number-marks.js';
 import { FIELD_ROLES, roleOf } from './roles.js';
 import type { Sample } from './sample.js';
@@ -44,9 +48,10 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
     );
   });
   if (at < 0) return false;
-  const header = textsOf(sample.rows[at]!);
+  const head = namesAbove(sample.rows, at);
+  const header = textsOf(sample.rows[head]!);
   const body = sample.rows.slice(at + 1);
-  const day = dayColumn(draft, sample.rows[at]!, body)!; // found above
+  const day = dayColumn(draft, sample.rows[head]!, body) ?? dayColumn(draft, sample.rows[at]!, body)!; // found above
   if (isOfBars(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
   const counters = header.flatMap((_, i) => (i !== day && isCounter(header, body, i) ? [i] : []));
   const isDayBeside = header.map((name) => name !== '' && name === header[day]);
@@ -55,10 +60,10 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
     .filter((cell) => textIn(cell) !== null);
   if (cells.length > 0 && cells.filter(isNumber).length < MOST * cells.length) return false;
   const fields = samples.length === 1 ? {} : fieldsOfTables(samples);
-  draft.recognisedAs = 'pandas, one column a name';
+  draft.recognisedAs = head === at ? 'pandas, one column a name' : 'Refinitiv Datastream';
   draft.mapping = {
     layout: 'wide',
-    skip_rows: at,
+    skip_rows: head,
     ...(header[day] === '' || header[day]!.toLowerCase() === 'date' ? {} : { columns: { date: header[day]! } }),
     ...(Object.keys(fields).length > 0 ? { fields } : { field: 'CLOSE' }),
   };
@@ -66,6 +71,8 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
     draft,
     counters.map((i) => header[i]!).filter((name) => name !== ''),
   );
+  for (const [label = '', ...cells] of sample.rows.slice(head + 1, at + 1).map(textsOf))
+    if (currencyColumn([label]) !== undefined) askCurrency(draft, `row ${label}`, cells);
   askFields(draft, fields, samples);
   basisFromFiles(draft, samples);
   days(
@@ -75,6 +82,19 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
   numberMarks(draft, cells, sample);
   draft.confidence = 'likely';
   return true;
+}
+
+/** Rows between the names and the first day: their codes, currencies, types of data. */
+const TERMS_MAX = 4;
+
+/** The row that says the names: where rows of terms stand below it, as of Datastream, the last one with a label of names. */
+function namesAbove(rows: Sample['rows'], at: number): number {
+  const label = (i: number) => textIn(rows[i]?.[0]) ?? '';
+  const isOther = label(at) !== '' && roleOf(label(at)) === undefined && WORD.test(label(at));
+  if (!isOther) return at;
+  for (let i = at - 1; i >= Math.max(0, at - TERMS_MAX); i--)
+    if (roleOf(label(i)) === 'identifier' && rows[i]!.length === rows[at]!.length) return i;
+  return at;
 }
 
 /** Fields of a bar in a header, from which its columns are no names: OPEN and LOW alone are two companies. */
@@ -96,16 +116,6 @@ function leaveCounters(draft: Draft, names: readonly string[]): void {
   draft.mapping.ignore = [...names];
   const question = `${names.join(', ')} counts the rows, and is no name: left out.`;
   ask(draft, { field: 'ignore', question, taken: names.join(','), required: false });
-}
-
-/** The price basis, where the name of a file says it: adj_close_2005.csv, close_split_adjusted.csv. */
-function basisFromFiles(draft: Draft, samples: readonly Sample[]): void {
-  const says = ({ name }: Sample, words: RegExp) => roleFromFile(name) === 'CLOSE' && words.test(name);
-  const [splits, adjusted] = [/splits?[^a-z]*adj/i, /adj(usted)?[^a-z]*(close|price)|(close|price)s?[^a-z]*adj/i];
-  const told = samples.find((sample) => says(sample, splits) || says(sample, adjusted));
-  if (told === undefined) return;
-  draft.adjustment = says(told, splits) ? 'splits' : 'total';
-  draft.reason = `The name of the file says so: ${told.name}.`;
 }
 
 /** What the numbers of wide tables are, where the names of their files do not say it. */
@@ -141,12 +151,4 @@ function fieldsOfTables(samples: readonly Sample[]): Record<string, string> {
     if (role !== undefined && !Object.values(fields).includes(role)) fields[name] = role;
   }
   return Object.values(fields).includes('CLOSE') ? fields : {};
-}
-
-/** The field that a file's name says: close_split_adjusted.csv is one of closes. */
-function roleFromFile(name: string): string | undefined {
-  const words = name.replace(/\.[a-z]+(\.gz)?$/i, '').split(/[^A-Za-z]+/);
-  return words
-    .map((word) => roleOf(word) ?? roleOf(word.replace(/s$/i, '')))
-    .find((role) => role !== undefined && role !== 'adjusted' && FIELD_ROLES.includes(role as never));
 }

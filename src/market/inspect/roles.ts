@@ -84,6 +84,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'laatste',
     'clot',
     'closingprice',
+    'tradeclose',
   ],
   OPEN: [
     'open',
@@ -103,6 +104,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'abertura',
     'openingskoers',
     'openingprice',
+    'tradeopen',
   ],
   HIGH: [
     'high',
@@ -124,6 +126,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'máxima',
     'maxima',
     'hoog',
+    'tradehigh',
   ],
   LOW: [
     'low',
@@ -144,6 +147,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'mínima',
     'minima',
     'laag',
+    'tradelow',
   ],
   // German tables with pieces beside a Volumen mean the turnover in money by it.
   VOLUME: [
@@ -162,6 +166,7 @@ const NAMES: Readonly<Record<Role, readonly string[]>> = {
     'volumi',
     'totalvolume',
     'numberofshares',
+    'tradevolume',
   ],
   SHARES_OUTSTANDING: ['sharesoutstanding', 'eqyshout'],
   adjusted: ['adjclose', 'adjustedclose', 'closeadj', 'adjustedcloseprice', 'adjprice', 'priceadjusted'],

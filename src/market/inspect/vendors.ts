@@ -25,13 +25,56 @@ const STOOQ: Question = {
   required: false,
 };
 
+const YFINANCE: Question = {
+  field: 'adjustment',
+  question:
+    'yfinance adjusts closes for splits and dividends, unless auto_adjust is False, which adds Adj Close: is the adjustment total?',
+  taken: 'total',
+  others: ['splits', 'none'],
+  required: false,
+};
+
+/** What stands beside the prices of Yahoo Finance. */
+const YAHOO_BESIDE = ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'];
+
+/** That splits and dividends do not come with the closes. @param factors columns of the vendor that tell them */
+const asTraded = (factors: string): Question => ({
+  field: 'adjustment',
+  question: `CRSP writes closes as traded, and ${factors} are not taken for splits and dividends: give those as the table corporate_actions, or every split counts as a loss.`,
+  taken: 'none',
+  others: ['splits', 'total'],
+  required: false,
+});
+
 /** Vendors by what makes their tables theirs; of those that fit the one with the most columns is taken. */
 export const VENDORS: readonly Vendor[] = [
   {
     name: 'Yahoo Finance',
     columns: ['open', 'high', 'low', 'close', 'adj close', 'volume'],
-    mapping: { ignore: ['Dividends', 'Stock Splits', 'Capital Gains', 'Repaired?'] },
+    mapping: { ignore: YAHOO_BESIDE },
     adjustment: 'splits',
+    questions: [],
+  },
+  {
+    name: 'Yahoo Finance',
+    columns: ['open', 'high', 'low', 'close', 'adj close', 'volume', 'dividends', 'stock splits'],
+    mapping: { ignore: YAHOO_BESIDE },
+    adjustment: 'splits',
+    questions: [],
+  },
+  {
+    name: 'Yahoo Finance, yfinance',
+    columns: ['open', 'high', 'low', 'close', 'volume', 'dividends', 'stock splits'],
+    mapping: { ignore: YAHOO_BESIDE },
+    adjustment: 'total',
+    questions: [YFINANCE],
+  },
+  {
+    name: 'Kaggle, New York Stock Exchange',
+    columns: ['date', 'symbol', 'open', 'close', 'low', 'high', 'volume'],
+    file: /^prices(-split-adjusted)?\.csv$/,
+    mapping: {},
+    adjustment: null,
     questions: [],
   },
   {
@@ -115,6 +158,23 @@ export const VENDORS: readonly Vendor[] = [
         others: [],
         required: false,
       },
+      asTraded('CFACPR and RET'),
+    ],
+  },
+  {
+    name: 'CRSP',
+    columns: ['permno', 'dlycaldt', 'dlyprc'],
+    mapping: { columns: { identifier: 'PERMNO' }, zero_prices: 'missing', negative_prices: 'absolute' },
+    adjustment: 'none',
+    questions: [
+      {
+        field: 'columns',
+        question: 'ShrOut counts thousands of shares: it is read as a datapoint of its own, not as SHARES_OUTSTANDING.',
+        taken: null,
+        others: [],
+        required: false,
+      },
+      asTraded('DlyFacPrc and DlyRet'),
     ],
   },
   {
@@ -141,6 +201,13 @@ export const VENDORS: readonly Vendor[] = [
   {
     name: 'Refinitiv',
     columns: ['timestamp', 'trdprc_1'],
+    mapping: {},
+    adjustment: null,
+    questions: [],
+  },
+  {
+    name: 'Refinitiv',
+    columns: ['trade close'],
     mapping: {},
     adjustment: null,
     questions: [],

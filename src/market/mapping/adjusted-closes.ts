@@ -63,6 +63,8 @@ interface Closes {
   readonly days: readonly Day[];
   readonly close: readonly number[];
   readonly adjusted: readonly number[];
+  /** Adjusted closes of 0 or less, with their days. */
+  readonly refused: readonly (readonly [day: Day, adjusted: number])[];
 }
 
 /** A plateau: days on which the adjusted close is one multiple of the close. */
@@ -102,15 +104,17 @@ export function deriveActions(panels: Panels, adjustment: MarketData['adjustment
 
 function closesOf({ identifiers, dates, fields }: Panels, adjusted: Float64Array, n: number): Closes {
   const closes = fields.get('CLOSE')!; // every market has it
-  const held: { days: Day[]; close: number[]; adjusted: number[] } = { days: [], close: [], adjusted: [] };
+  const held = { days: [] as Day[], close: [] as number[], adjusted: [] as number[] };
+  const refused: (readonly [Day, number])[] = [];
   for (let t = 0; t < dates.length; t++) {
     const cell = t * identifiers.length + n;
+    if (adjusted[cell]! <= 0) refused.push([dates[t]!, adjusted[cell]!]);
     if (!(closes[cell]! > 0 && adjusted[cell]! > 0)) continue;
     held.days.push(dates[t]!);
     held.close.push(closes[cell]!);
     held.adjusted.push(adjusted[cell]!);
   }
-  return held;
+  return { ...held, refused };
 }
 
 function actionsOf(
@@ -132,6 +136,7 @@ function actionsOf(
       related: null,
       subscriptionPrice: null,
     });
+  if (closes.refused.length > 0) problems.warning(refusedOf(identifier, closes.refused));
   const [first, ...steps] = stepsOf(plateausOf(closes, adjustment), adjustment);
   // What the multiple may be behind the actions so far: one multiple in it fits all days.
   let factor = first?.factor ?? { low: 1, high: 1 };
@@ -149,7 +154,7 @@ function actionsOf(
     const dividend = cash.low > 0 ? shortestIn(cash) : 0;
     if (dividend > 0) add('DIVIDEND', dividend, day);
     if (dividend > LARGE_DIVIDEND * (close + dividend))
-      problems.warning(largeDividend(identifier, day, { dividend, close }));
+      problems.warning(largeDividend(identifier, day, { dividend, close, isWhole: closes.refused.length === 0 }));
     const growth = split * (1 + dividend / close);
     factor = common(range, scaled(factor, growth));
   }
@@ -189,15 +194,29 @@ function fallOf(identifier: string, day: Day, rise: number): Problem {
   };
 }
 
-function largeDividend(
-  identifier: string,
-  day: Day,
-  { dividend, close }: { readonly dividend: number; readonly close: number },
-): Problem {
+/** A vendor that takes a dividend above the price off makes adjusted closes of less than nothing before it. */
+function refusedOf(identifier: string, refused: Closes['refused']): Problem {
+  const [day, first] = refused[0]!; // there are some
+  const last = refused.at(-1)!;
+  const through = refused.length === 1 ? '' : ` through ${formatDay(last[0])}`;
   return {
     code: 'ADJUSTMENT_UNEXPLAINED',
     path: `market.${identifier}`,
-    message: `The adjusted close of ${identifier} tells a dividend of ${dividend} before a close of ${close} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off. Total growth is right, price returns may not be.`,
+    message: `The adjusted close of ${identifier} is 0 or less on ${formatDay(day)}${through} (${refused.length} ${refused.length === 1 ? 'day' : 'days'}, the first ${first}): no dividends are derived of them, and total growth lacks what was paid then. Give them as the table corporate_actions, without adjusted_close.`,
+    value: formatDay(day),
+  };
+}
+
+function largeDividend(
+  identifier: string,
+  day: Day,
+  { dividend, close, isWhole }: { readonly dividend: number; readonly close: number; readonly isWhole: boolean },
+): Problem {
+  const growth = isWhole ? ' Total growth is right, price returns may not be.' : '';
+  return {
+    code: 'ADJUSTMENT_UNEXPLAINED',
+    path: `market.${identifier}`,
+    message: `The adjusted close of ${identifier} tells a dividend of ${dividend} before a close of ${close} on ${formatDay(day)}: as large may be a split of no common ratio, or a spin-off.${growth}`,
     value: formatDay(day),
   };
 }

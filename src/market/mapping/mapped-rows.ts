@@ -8,6 +8,7 @@ import { textIn, type Cell, type Heading } from '../formats/cells.js';
 import type { Panels } from '../serving/panels.js';
 import { dayReader } from './date-formats.js';
 import { createTableNames } from './table-names.js';
+import { createSlashlessNames } from './slashless-names.js';
 import { createOwnDividends } from './own-dividends.js';
 import { createUnreadTerms } from './unread-terms.js';
 import { isMarketTable } from './market-tables.js';
@@ -15,7 +16,7 @@ import { ADJUSTED_CLOSE, mappedColumns } from './mapped-columns.js';
 import { createTextColumns } from './text-columns.js';
 import { createCountMarks } from './count-marks.js';
 import { numberReader } from './written-numbers.js';
-import { columnsOfField, columnsOfTuples, columnsOfTwoRows, type WideColumns } from './wide-columns.js';
+import { columnsOfField, columnsOfTuples, columnsOfTwoRows, WORD, type WideColumns } from './wide-columns.js';
 
 /** The prices of a mapped market; an adjusted close is one as well. */
 const PRICES: ReadonlySet<string> = new Set(['OPEN', 'HIGH', 'LOW', 'CLOSE', ADJUSTED_CLOSE]);
@@ -55,6 +56,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
   const nameOf = createTableNames(mapping, problems);
   const reports = [createOwnDividends(mapping, problems), createUnreadTerms(mapping, problems)];
   const texts = createTextColumns(problems);
+  const slashless = createSlashlessNames(problems);
   let fileRow = 0;
 
   function beginFile(
@@ -98,7 +100,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     const names = columns.columns.map((column) => column?.field ?? '');
     const file = rows.openFile(source, names);
     const codes = columns.columns.map(
-      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, column.identifier),
+      (column) => column && rows.codeOf({ ...file, identifierColumn: 0 }, slashless(column.identifier)),
     );
     for (const name of names) texts.numbered.add(name);
     const opened: MappedFile = {
@@ -124,8 +126,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     }
     const { columns } = file;
     if (columns === undefined) return; // what cannot be opened is not read
-    const isNameOfIndex = file.rowsMet === 0 && cells.every((cell, i) => i === columns.date || textIn(cell) === null);
-    if (isNameOfIndex && typeof readDay(cells[columns.date]) !== 'number') return;
+    if (file.rowsMet === 0 && isAboveDays(columns, cells) && typeof readDay(cells[columns.date]) !== 'number') return;
     fileRow = file.rowsMet;
     const common = columns.days === undefined ? dayOf(columns.file, cells[columns.date]) : undefined;
     file.rowsMet += 1;
@@ -272,6 +273,15 @@ const columnsCalled = (mapping: Mapping, names: readonly string[]) => ({
   isPrice: names.map((name) => PRICES.has(name)),
   readers: names.map((name) => numberReader(mapping, name)),
 });
+
+/** Whether a row below the names holds no numbers: the name of an index, or terms as CURRENCY. */
+function isAboveDays({ date, file, columns }: OpenedColumns, cells: readonly (Cell | undefined)[]): boolean {
+  const { readers } = file as MappedFile; // opened so
+  const isTerms = WORD.test(textIn(cells[date]) ?? '');
+  return cells.every(
+    (cell, i) => columns[i] === undefined || textIn(cell) === null || (isTerms && readers[i]!(cell) === undefined),
+  );
+}
 
 /** What the numbers of a wide table are: null where its columns say it, undefined where nothing does. */
 function fieldOfTable(mapping: Mapping, table: string): string | null | undefined {

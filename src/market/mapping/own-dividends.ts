@@ -15,11 +15,14 @@ export function createOwnDividends({ columns, adjusted_close: adjusted, ignore }
     if (isReported || own === undefined || Object.values(columns).includes(own)) return;
     if (adjusted === null && !ignore.includes(own)) return; // a datapoint like any other
     isReported = true;
-    const used = adjusted === null ? 'none are read' : `those derived from ${adjusted} are used`;
+    const [used, instead] =
+      adjusted === null
+        ? ['none are read', 'Where closes are not adjusted for them']
+        : [`those derived from ${adjusted} are used`, 'To use its own, without adjusted_close'];
     problems.warning({
       code: 'COLUMN_IGNORED',
       path: `market.${own}`,
-      message: `${own} holds the vendor's own dividends; ${used}. To use its own, give them as the table corporate_actions, without adjusted_close.`,
+      message: `${own} holds the vendor's own dividends; ${used}. ${instead}, give them as the table corporate_actions.`,
     });
   };
 }

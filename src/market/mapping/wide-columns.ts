@@ -141,3 +141,6 @@ export function fieldOf({ columns, adjusted_close: adjusted }: Mapping, written:
   const mapped = Object.entries(columns).find(([, from]) => like(from));
   return columnName('market', mapped === undefined ? written : mapped[0]);
 }
+
+/** A label without a digit: that of a row of terms between the names and the first day. */
+export const WORD = /^[\p{L} ._-]+$/u;

@@ -97,7 +97,15 @@ export async function folderFiles(
         locations,
         problems,
       });
-    else if (tables.market === undefined) reportAbsent(table, names, problems); // a table that is named stands among others
+    else if (tables.market === undefined) {
+      // A table that is named stands among others.
+      const read = new Set(isMapped ? files.market.map(({ path }) => basename(path)) : []);
+      reportAbsent(
+        table,
+        names.filter((name) => !read.has(name)),
+        problems,
+      );
+    }
   }
   const count = Object.values(files).reduce((sum, { length }) => sum + length, 0);
   if (count <= FILES_MAX) return files;

@@ -39,7 +39,14 @@ export function createDatasetInspections({ locations, databases, readers, closin
     };
   }
 
-  async function inspectedBy({ location, content, format, tables }: InspectRequest): Promise<Inspected> {
+  async function inspectedBy({
+    location,
+    content,
+    format,
+    tables,
+    mapping,
+    answers,
+  }: InspectRequest): Promise<Inspected> {
     if (location === undefined) return { kind: format, content: content! }; // one of the two is there
     if (location.includes('://')) {
       const resolved = await databases.resolve(location);
@@ -49,9 +56,12 @@ export function createDatasetInspections({ locations, databases, readers, closin
     const resolved = await locations.resolve(location, 'folder');
     if ('problem' in resolved) throw refusedAt(resolved.problem);
     const problems = createProblems();
-    const files = await folderFiles(resolved.path, { tables, mapping: Mapping.parse({}) }, locations, problems);
-    if (problems.errors > 0) throw refusedData(placedAt('location', problems.findings()));
-    return { kind: 'files', files };
+    const ignore = [...(mapping?.ignore ?? []), ...(answers?.ignore ?? [])];
+    const files = await folderFiles(resolved.path, { tables, mapping: Mapping.parse({ ignore }) }, locations, problems);
+    const errors = problems.findings().filter(({ severity }) => severity === 'error');
+    if (files.market.length === 0 ? errors.length > 0 : errors.some(({ code }) => code !== 'UNREADABLE_FILE'))
+      throw refusedData(placedAt('location', problems.findings()));
+    return { kind: 'files', files, unread: errors };
   }
 
   return inspectData;

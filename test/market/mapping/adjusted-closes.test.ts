@@ -94,6 +94,17 @@ describe('a dividend', () => {
     expect(actions).toEqual([{ type: 'DIVIDEND', value: 2, date: '2024-01-04' }]);
   });
 
+  test('is derived of no adjusted close of 0 or less, as before a dividend above the price: those days are told', async () => {
+    const { actions, places: found } = await derivedFrom([
+      ['2024-01-02', 100, -1],
+      ['2024-01-03', 100, -0.5],
+      ['2024-01-04', 100, 98],
+      ['2024-01-05', 98, 98],
+    ]);
+    expect(found).toEqual(['ADJUSTMENT_UNEXPLAINED market.A']);
+    expect(actions).toEqual([{ type: 'DIVIDEND', value: 2, date: '2024-01-05' }]);
+  });
+
   test('is told in one place only, and never of prices that hold it', async () => {
     const rows = [['2024-01-02', 1, 1]] as const;
     const table = 'identifier,type,value,ex_date\nA,DIVIDEND,1,2024-01-02\n';

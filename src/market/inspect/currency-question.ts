@@ -1,0 +1,21 @@
+import { textIn, type Cell } from '../formats/cells.js';
+import { ask, type Draft } from './draft.js';
+
+/** Says that currencies beside prices are not read, and what declares the currency instead. @param where column or row */
+export function askCurrency(draft: Draft, where: string, cells: readonly (Cell | undefined)[]): void {
+  const codes = [...new Set(cells.map((cell) => textIn(cell) ?? '').filter((text) => text !== ''))];
+  const [code = ''] = codes;
+  const shown = codes.slice(0, 3).join(', ').slice(0, 40);
+  const declared =
+    codes.length > 1
+      ? 'declare CURRENCY by name in the table reference'
+      : /^[A-Z]{3}$/.test(code)
+        ? `declare it, as the currency of the store (--currency ${code}) or as CURRENCY in the table reference`
+        : 'it is no code of three capitals: divide prices in a subunit, as pence, before the import, then declare the currency';
+  ask(draft, {
+    field: 'ignore',
+    question: `The ${where} (${shown}) is not read, and prices count as of the store's currency: ${declared}.`,
+    taken: where.slice(where.indexOf(' ') + 1),
+    required: false,
+  });
+}

@@ -1,0 +1,17 @@
+import type { Problems } from '../content/problems.js';
+
+/** An identifier as vendors write it, which has no slash here: BRK/B US Equity is BRK.B US Equity. */
+export const withoutSlash = (identifier: string) => identifier.replaceAll('/', '.');
+
+/** Names columns without a slash, and reports each once that had one. */
+export function createSlashlessNames(problems: Problems): (identifier: string) => string {
+  const told = new Set<string>();
+  return (identifier) => {
+    const name = withoutSlash(identifier);
+    if (name === identifier || told.has(identifier)) return name;
+    told.add(identifier);
+    const message = `${identifier} is read as ${name}: an identifier has no /.`;
+    problems.warning({ code: 'BAD_IDENTIFIER', path: `market.${name}`, message, value: identifier });
+    return name;
+  };
+}

@@ -1,0 +1,126 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
+import { createProblems } from '#market/content/problems.js';
+import { writeWorkbook } from '#market/formats/workbook-writer.js';
+import { inspect, type Said } from '#market/inspect/inspect.js';
+import { folderFiles } from '#market/sources/folder.js';
+import { createLocations } from '#market/sources/locations.js';
+import { writeFiles } from '../store-folder.js';
+
+let root: string;
+let folders = 0;
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'divisor-vendor-forms-'));
+});
+afterAll(() => rm(root, { recursive: true, force: true }));
+
+/** Looks at a folder as the service does: what cannot be read of it is told beside the rest. */
+async function inspected(given: Record<string, string>, said: Said = {}) {
+  const folder = join(root, String((folders += 1)));
+  await writeFiles(folder, given);
+  const problems = createProblems();
+  const asked = { tables: {}, mapping: Mapping.parse({ ignore: said.answers?.ignore ?? [] }) };
+  const files = await folderFiles(folder, asked, createLocations([folder]), problems);
+  const inspection = await inspect({ kind: 'files', files, unread: problems.findings() }, said);
+  return { ...inspection, names: [...new Set(inspection.preview.data.map(([name]) => name))] };
+}
+
+const inspectedSheet = async (rows: readonly (readonly (string | number | null)[])[]) => {
+  const content = Buffer.from(writeWorkbook([{ name: 'Sheet1', rows }])).toString('base64');
+  return inspect({ kind: 'xlsx', content });
+};
+
+const YFINANCE = 'Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n2024-01-02,1,1,1,1,5,0.0,0.0\n';
+const YAHOO = 'Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-02,1,1,1,1,1,5\n';
+const NYSE = 'date,symbol,open,close,low,high,volume\n2016-01-05,A,1,1,1,1,5\n';
+const CIZ = 'PERMNO,Ticker,DlyCalDt,DlyPrc,DlyVol,DlyRet,ShrOut\n10026,A,2024-01-02,1,5,0.1,7\n';
+
+test.each<[string, string, Record<string, string>, string, string]>([
+  ['history of yfinance', 'Yahoo Finance, yfinance', { 'A.csv': YFINANCE }, 'total', 'A'],
+  [
+    'the same with closes that are not adjusted for dividends',
+    'Yahoo Finance',
+    {
+      'A.csv':
+        'Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n2024-01-02,1,1,1,1,1,5,0,0\n2024-01-03,1,1,1,1,1,5,0,0\n',
+    },
+    'splits',
+    'A',
+  ],
+  [
+    'files of Kaggle by their names',
+    'Kaggle, New York Stock Exchange',
+    { 'prices-split-adjusted.csv': NYSE },
+    'splits',
+    'A',
+  ],
+  ['daily files of CRSP since 2022', 'CRSP', { 'dsf_v2.csv': CIZ }, 'none', '10026'],
+])('%s are recognised with the basis of their closes', async (_what, vendor, files, adjustment, name) => {
+  const { recognised_as, adjustment: taken, names } = await inspected(files);
+  expect([recognised_as, taken, names]).toEqual([vendor, adjustment, [name]]);
+});
+
+test('CRSP is said to need splits and dividends beside its closes', async () => {
+  const { unsure } = await inspected({ 'dsf_v2.csv': CIZ });
+  expect(unsure.map(({ field, question }) => [field, /corporate_actions/.test(question)])).toContainEqual([
+    'adjustment',
+    true,
+  ]);
+});
+
+test('names of Datastream stand above their codes and currencies, which are told', async () => {
+  const { recognised_as, preview, unsure, findings } = await inspectedSheet([
+    ['Name', 'ALPHA INC', 'BETA INC'],
+    ['Code', '@A(P)', '@B(P)'],
+    ['CURRENCY', 'USD', 'USD'],
+    ['2024-01-02', 10, 20],
+    ['2024-01-03', 11, 21],
+  ]);
+  expect([recognised_as, findings]).toEqual(['Refinitiv Datastream', []]);
+  expect(preview.data.map(([name, , close]) => [name, close])).toEqual([
+    ['@A(P)', 10],
+    ['@A(P)', 11],
+    ['@B(P)', 20],
+    ['@B(P)', 21],
+  ]);
+  expect(unsure.map(({ question }) => question)).toContainEqual(expect.stringContaining('--currency USD'));
+});
+
+test('days beside each of many names are those of pairs, and a slash in a name is read as a point', async () => {
+  const names = ['A', 'B', 'C', 'D', 'BRK/B'].map((name) => `${name} US Equity`);
+  const { recognised_as, rows_read, findings, preview } = await inspectedSheet([
+    names.flatMap((name, i) => (i === names.length - 1 ? [name] : [name, null])),
+    names.flatMap(() => ['Dates', 'PX_LAST']),
+    names.flatMap((_, i) => ['2024-01-02', 10 + i]),
+  ]);
+  expect([recognised_as, rows_read]).toEqual(['Bloomberg', 5]);
+  expect(preview.data.at(2)).toEqual(['BRK.B US Equity', '2024-01-02', 14]);
+  expect(findings.map(({ severity, code, value }) => [severity, code, value])).toEqual([
+    ['warning', 'BAD_IDENTIFIER', 'BRK/B US Equity'],
+  ]);
+});
+
+test('bars of a table with several fields a name are counted once', async () => {
+  const { rows_read } = await inspectedSheet([
+    [null, 'A', 'A', 'B', 'B'],
+    ['Date', 'Close', 'Volume', 'Close', 'Volume'],
+    ['2024-01-02', 10, 5, 20, 6],
+    ['2024-01-03', 11, 5, 21, 6],
+  ]);
+  expect(rows_read).toBe(4);
+});
+
+test('an empty file stops none of the others, and is left out where that is said', async () => {
+  const files = { 'ABNB.csv': '', 'AAA.csv': YAHOO, 'ERIE.csv': YAHOO };
+  const asked = await inspected(files);
+  expect([asked.rows_read, asked.confidence]).toEqual([2, 'unsure']);
+  expect(asked.unsure.filter(({ required }) => required).map(({ field, question }) => [field, question])).toEqual([
+    ['ignore', 'Nothing can be read of ABNB.csv. To leave it out: --ignore ABNB.csv.'],
+  ]);
+  expect(asked.findings.map(({ code, file }) => [code, file])).toEqual([['UNREADABLE_FILE', 'ABNB.csv']]);
+  const { confidence, findings, files: read } = await inspected(files, { answers: { ignore: ['ABNB.csv'] } });
+  expect([confidence, findings, read]).toEqual(['sure', [], 2]);
+});

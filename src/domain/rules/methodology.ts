@@ -256,7 +256,7 @@ function inheritedSentences(adjustment: Adjustment | null, source: string): stri
 function breachSentences(rule: LimitRuleName | null): string[] {
   if (rule === null) return [];
   return [
-    `Between those rebalances ${LIMIT_RULES[rule].label} is watched on every close (${LIMIT_RULES[rule].help}) Where a price or a corporate action takes the index beyond it, a composition is decided on that close and takes effect as many sessions later as any other.`,
+    `Between those rebalances ${LIMIT_RULES[rule].label} is watched on every close, by ISSUER, a name without one by itself. ${LIMIT_RULES[rule].help} Where a price or a corporate action takes the index beyond it, a composition is decided on that close and takes effect as many sessions later as any other.`,
   ];
 }
 

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { cp } from 'node:fs/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { PROTOCOL } from '#store/postgres/schema.js';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
 import { temporaryFolder } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
@@ -87,7 +88,7 @@ describe.skipIf(!hasPostgresql)('a service with its documents in PostgreSQL', ()
     });
     expect(await finishedHere(['migrate', '--database', place.url])).toMatchObject({
       status: 0,
-      out: 'The tables are now of version 3.\n',
+      out: `The tables are now of version ${PROTOCOL}.\n`,
     });
 
     const embedded = await servingHere(embeddedHome);

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { clientOptions } from './database.js';
+import { createLine } from './line.js';
 
 /** The right to work on a database, alone or beside others that do not ask to be alone. */
 export interface DatabaseUse {
@@ -35,12 +36,14 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   const listeners = new Set<(text: string) => void>();
   const hear = (text: string): void => listeners.forEach((call) => call(text));
   let client = await connected(options, hear);
+  /** Statements of the connection: it takes one at a time. */
+  const statements = createLine();
   let isOver = false;
   let isAsking = false;
 
   async function ask(): Promise<void> {
     try {
-      await client.query('SELECT 1');
+      await statements.take(() => client.query('SELECT 1'));
     } catch (cause) {
       if (isOver) return;
       if (isShared) return again();
@@ -64,7 +67,7 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   asking.unref();
   return {
     async publish(text) {
-      await client.query('SELECT pg_notify($1, $2)', [channelOf(options), text]);
+      await statements.take(() => client.query('SELECT pg_notify($1, $2)', [channelOf(options), text]));
     },
     subscribe: (listener) => void listeners.add(listener),
     async release() {

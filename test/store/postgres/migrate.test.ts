@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { assertMigrated, migrate } from '#store/postgres/migrate.js';
+import { DOCUMENT_KINDS } from '#store/port.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, sharedPostgresql } from '../../postgresql/shared-postgresql.js';
@@ -60,5 +61,37 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await world.query(`DROP OWNED BY ${role}`);
     await world.query(`DROP ROLE ${role}`);
     await world.drop();
+  });
+
+  test('of another tenant in the same database has nothing of the first, and is closed to its role', async () => {
+    const [own, other] = await Promise.all([openTestSchema(), openTestSchema()]);
+    const role = `role_of_${own.schema}`;
+    const owner = new Client(own.url);
+    await owner.connect();
+    const url = await makeLeastRole(owner, { ...own, role });
+    await owner.end();
+    const database = openDatabase({ url });
+    const neighbour = other.another();
+    const store = await openPostgresDocuments({ database, schema: own.schema });
+    const beside = await openPostgresDocuments({ database: neighbour, schema: other.schema });
+    const heard: unknown[] = [];
+    beside.subscribe('run-stored', (event) => void heard.push(event));
+    for (const kind of DOCUMENT_KINDS) await store.transaction((tx) => tx.put(kind, 'a', { kind }));
+    await store.transaction(async (tx) => tx.publish({ type: 'run-stored', run_id: 'a' }));
+    for (const kind of DOCUMENT_KINDS) expect([kind, await beside.ids(kind)]).toEqual([kind, []]);
+    expect(await beside.revision('index')).toBe(0);
+    await beside.transaction((tx) => tx.delete('index', 'a'));
+    expect(await store.get('index', 'a')).toMatchObject({ body: { kind: 'index' } });
+    const tables = ['protocol', 'documents', 'changes', 'events', 'jobs', 'nodes', 'parts'];
+    for (const table of tables) {
+      const read = database.query(`SELECT FROM ${other.schema}.${table}`, []);
+      await expect(read, table).rejects.toMatchObject({ code: '42501' });
+    }
+    expect(await neighbour.query(`SELECT FROM ${other.schema}.events`, [])).toHaveLength(0);
+    expect(heard).toEqual([]);
+    for (const each of [store, beside, database]) await each.close();
+    await own.query(`DROP OWNED BY ${role}`);
+    await own.query(`DROP ROLE ${role}`);
+    for (const each of [own, other]) await each.drop();
   });
 });

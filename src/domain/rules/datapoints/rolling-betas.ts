@@ -22,6 +22,9 @@ const FLAT = 1e-18;
  */
 const LEFT_MIN = 1 / 16;
 
+/** Sessions between the sums of products that are kept: a universe holds for a month or so, and moves on by a day each. */
+const STEP = 16;
+
 /**
  * Sums of the returns of each name, and of their products with those of the market, roll on; what the market comes to is the
  * same for all names that lack no session, and is corrected for the others.
@@ -32,26 +35,77 @@ const LEFT_MIN = 1 / 16;
 export function createRollingBetas(returns: Series, followed: Int32Array, length: number): RollingBetas {
   const rows = createRows(returns, followed, length);
   const market = createMarket(rows, length);
-  const absences = createAbsences({ rows, marketOn: market.on, names: followed.length, length });
+  const absences = createAbsences({ rows, market, names: followed.length, length });
   const left = new Float64Array(3);
-  const rolling = createRollingFolds();
-  const products: Folding = {
-    empty: [0, 0],
+  const ofReturns = createRollingFolds();
+  const ofProducts = createRollingFolds(STEP);
+  const own: Folding = {
+    empty: [0],
     join: addAll,
-    add: (sums, session) => addProducts(sums, rows(session), market.on(session)),
+    add(sums, session) {
+      if (!Number.isNaN(market.on(session))) addTimes(sums, rows(session), 1);
+    },
+  };
+  const products: Folding = {
+    empty: [0],
+    join: addAll,
+    add(sums, session) {
+      const move = market.on(session);
+      if (move === move) addTimes(sums, rows(session), move);
+    },
+    addRun(sums, first, last) {
+      const step = first <= last ? 1 : -1;
+      let session = first;
+      for (; (last - session) * step >= 3; session += 4 * step) addFour(sums, session, step);
+      for (; (last - session) * step >= 0; session += step) products.add(sums, session, followed);
+    },
+  };
+  /** Four sessions one after the other: the sums are read and written once. */
+  const addFour = (sums: Float64Array, session: number, step: number): void => {
+    const [a, b, c, d] = [session, session + step, session + 2 * step, session + 3 * step];
+    const [moveA, moveB, moveC, moveD] = [market.on(a), market.on(b), market.on(c), market.on(d)];
+    const all = moveA + moveB + moveC + moveD;
+    if (all !== all) {
+      for (const each of [a, b, c, d]) products.add(sums, each, followed);
+      return;
+    }
+    const [valuesA, valuesB, valuesC, valuesD] = [rows(a), rows(b), rows(c), rows(d)];
+    for (let i = 0; i < sums.length; i++) {
+      const before = sums[i]!;
+      const sum = before + valuesA[i]! * moveA + valuesB[i]! * moveB + valuesC[i]! * moveC + valuesD[i]! * moveD;
+      if (sum === sum) sums[i] = sum;
+      else {
+        let known = before;
+        if (!Number.isNaN(valuesA[i]!)) known += valuesA[i]! * moveA;
+        if (!Number.isNaN(valuesB[i]!)) known += valuesB[i]! * moveB;
+        if (!Number.isNaN(valuesC[i]!)) known += valuesC[i]! * moveC;
+        if (!Number.isNaN(valuesD[i]!)) known += valuesD[i]! * moveD;
+        sums[i] = known;
+      }
+    }
   };
   return ({ end, observationsMin, places, universe }) => {
     const from = Math.max(0, end - length + 1);
     market.follow(universe);
     const whole = market.over(from, end);
-    const sums = rolling.over({ from, end, length, columns: followed, version: universe }, products);
+    const window = { from, end, length, columns: followed };
+    // Returns are added whatever the universe is, but on sessions on which it has none.
+    const sums = ofReturns.over({ ...window, version: whole[COUNT] === end - from + 1 ? null : universe }, own);
+    const crossed = ofProducts.over({ ...window, version: universe }, products);
     absences.over(from, end);
+    const enough = Math.max(2, observationsMin);
+    const mean = whole[SUM]! / whole[COUNT]!;
+    const moved = movedBy(whole);
+    const share = whole[COUNT]! < enough || moved === 0 ? NaN : 1 / moved;
+    const { latest } = absences;
     const slopes = new Float64Array(places.length);
     for (let i = 0; i < slopes.length; i++) {
       const place = places[i]!;
-      absences.without(place, whole, left);
-      slopes[i] =
-        left[COUNT]! < Math.max(2, observationsMin) ? NaN : slope(sums[2 * place]!, sums[2 * place + 1]!, left);
+      if (latest[place]! < from) slopes[i] = (crossed[place]! - sums[place]! * mean) * share;
+      else {
+        absences.without(place, whole, left);
+        slopes[i] = left[COUNT]! < enough ? NaN : slope(sums[place]!, crossed[place]!, left);
+      }
     }
     return slopes;
   };
@@ -63,22 +117,24 @@ export function createRollingBetas(returns: Series, followed: Int32Array, length
 type MarketSums = Float64Array;
 const [COUNT, SUM, SQUARES] = [0, 1, 2] as const;
 
-/** @param own sum of the returns of a name @param products of those and the market's */
-function slope(own: number, products: number, market: MarketSums): number {
+/** Sum of the squares of a market about its mean, 0 where it did not move. */
+function movedBy(market: MarketSums): number {
   const count = market[COUNT]!;
-  const sum = market[SUM]!;
-  const moved = market[SQUARES]! - (sum * sum) / count;
-  return moved / (count - 1) >= FLAT ? (products - (own * sum) / count) / moved : NaN;
+  const moved = market[SQUARES]! - (market[SUM]! * market[SUM]!) / count;
+  return moved / (count - 1) >= FLAT ? moved : 0;
 }
 
-/** Return of each name, and its product with that of the market. */
-function addProducts(sums: Float64Array, values: Float64Array, move: number): void {
-  if (move !== move) return;
-  for (let i = 0, at = 0; i < values.length; i++, at += 2) {
+/** @param own sum of the returns of a name @param products of those and the market's */
+function slope(own: number, products: number, market: MarketSums): number {
+  const moved = movedBy(market);
+  return moved === 0 ? NaN : (products - (own * market[SUM]!) / market[COUNT]!) / moved;
+}
+
+/** Adds the returns of a session, so many times each. */
+function addTimes(sums: Float64Array, values: Float64Array, times: number): void {
+  for (let i = 0; i < values.length; i++) {
     const value = values[i]!;
-    if (value !== value) continue;
-    sums[at]! += value;
-    sums[at + 1]! += value * move;
+    if (value === value) sums[i]! += value * times;
   }
 }
 
@@ -104,12 +160,17 @@ interface Market {
   on(session: number): number;
   /** Valid until the next question. */
   over(from: number, end: number): MarketSums;
+  /** The same of the end of that window, from a session on. */
+  since(session: number, out: MarketSums): void;
 }
 
 function createMarket(rows: Rows, length: number): Market {
   const moves = new Float64Array(length);
   const sessions = new Int32Array(length).fill(-1);
   const sums = new Float64Array(3);
+  /** Sums from each session of the window to its end, and of none, [length + 1][3]. */
+  const tails = new Float64Array(3 * (length + 1));
+  let first = 0;
   let followed: Int32Array = new Int32Array(0);
   const on = (session: number): number => {
     const at = session % length;
@@ -117,45 +178,64 @@ function createMarket(rows: Rows, length: number): Market {
     sessions[at] = session;
     return moves[at]!;
   };
+  const since = (session: number, out: MarketSums): void => {
+    const at = 3 * (session - first);
+    for (let k = 0; k < out.length; k++) out[k] = tails[at + k]!;
+  };
   return {
     follow(universe) {
       if (universe !== followed) sessions.fill(-1);
       followed = universe;
     },
     on,
+    since,
     over(from, end) {
-      let count = 0;
-      let sum = 0;
-      let squares = 0;
-      for (let session = from; session <= end; session++) {
+      first = from;
+      const past = 3 * (end - from + 1);
+      tails.fill(0, past, past + 3);
+      for (let session = end, at = past - 3; session >= from; session--, at -= 3) {
         const move = on(session);
-        if (move !== move) continue;
-        count++;
-        sum += move;
-        squares += move * move;
+        const isMove = move === move;
+        tails[at + COUNT] = tails[at + 3 + COUNT]! + (isMove ? 1 : 0);
+        tails[at + SUM] = tails[at + 3 + SUM]! + (isMove ? move : 0);
+        tails[at + SQUARES] = tails[at + 3 + SQUARES]! + (isMove ? move * move : 0);
       }
-      sums[COUNT] = count;
-      sums[SUM] = sum;
-      sums[SQUARES] = squares;
+      since(from, sums);
       return sums;
     },
   };
 }
 
+/** Two sums side by side: no addition waits for the one before. */
 function meanOf(values: Float64Array, places: Int32Array): number {
-  let total = 0;
+  let even = 0;
+  let odd = 0;
   let count = 0;
-  for (let k = 0; k < places.length; k++) {
-    const value = values[places[k]!]!;
-    if (value !== value) continue;
-    total += value;
+  const pairs = places.length & ~1;
+  for (let k = 0; k < pairs; k += 2) {
+    const first = values[places[k]!]!;
+    const second = values[places[k + 1]!]!;
+    if (first === first) {
+      even += first;
+      count++;
+    }
+    if (second === second) {
+      odd += second;
+      count++;
+    }
+  }
+  const last = pairs < places.length ? values[places[pairs]!]! : Number.NaN;
+  if (last === last) {
+    even += last;
     count++;
   }
-  return count > 0 ? total / count : NaN;
+  return count > 0 ? (even + odd) / count : NaN;
 }
 
 /** The sessions of a window that names have no return on. */
 interface Absences {
+  /** The latest one of each name, -1 where none was met, [names]. */
+  readonly latest: Int32Array;
   /** From now on of this window. @cost its last session where it is the one after that of the window before */
   over(from: number, end: number): void;
   /** What the market comes to on the others. */
@@ -164,16 +244,17 @@ interface Absences {
 
 interface AbsencesInput {
   readonly rows: Rows;
-  readonly marketOn: (session: number) => number;
+  readonly market: Pick<Market, 'on' | 'since'>;
   readonly names: number;
   readonly length: number;
 }
 
-function createAbsences({ rows, marketOn, names, length }: AbsencesInput): Absences {
+function createAbsences({ rows, market, names, length }: AbsencesInput): Absences {
   /** The latest ones of each name, in turns; how many came in all, and how many of them are before the window, [names]. */
   const sessions = new Int32Array(names * length);
   const come = new Int32Array(names);
   const gone = new Int32Array(names);
+  const met = new Int32Array(names).fill(-1);
   let [first, last] = [0, -1];
 
   /** The first of a name that is in the window. */
@@ -187,27 +268,40 @@ function createAbsences({ rows, marketOn, names, length }: AbsencesInput): Absen
     out.fill(0);
     for (let session = first; session <= last; session++) {
       if (Number.isNaN(rows(session)[place]!)) continue;
-      add(out, marketOn(session), 1);
+      add(out, market.on(session), 1);
     }
   };
   return {
+    latest: met,
     over(from, end) {
       if (from === first && end === last) return;
       const isNext = from >= first && end > last && from <= last + 1;
-      if (!isNext) gone.set(come);
+      if (!isNext) {
+        gone.set(come);
+        met.fill(-1);
+      }
       for (let session = isNext ? last + 1 : from; session <= end; session++) {
         const values = rows(session);
         for (let i = 0; i < names; i++) {
           const value = values[i]!;
-          if (value !== value) sessions[i * length + (come[i]!++ % length)] = session;
+          if (value === value) continue;
+          sessions[i * length + (come[i]!++ % length)] = session;
+          met[i] = session;
         }
       }
       [first, last] = [from, end];
     },
     without(place, whole, out) {
+      const begun = forget(place);
+      const lacking = come[place]! - begun;
+      const latest = met[place]!;
+      // Most names that lack some were listed within the window: they lack its beginning.
+      if (latest === first + lacking - 1) {
+        market.since(latest + 1, out);
+        return;
+      }
       for (let k = 0; k < out.length; k++) out[k] = whole[k]!;
-      for (let at = forget(place); at < come[place]!; at++)
-        add(out, marketOn(sessions[place * length + (at % length)]!), -1);
+      for (let at = begun; at < come[place]!; at++) add(out, market.on(sessions[place * length + (at % length)]!), -1);
       if (out[SQUARES]! < LEFT_MIN * whole[SQUARES]!) anew(place, out);
     },
   };

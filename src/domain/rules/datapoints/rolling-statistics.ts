@@ -159,10 +159,10 @@ function factorsOf(valuesOn: ValuesOn): Folding {
         folds[at + 1]! *= value;
       }
     },
-    join(folds, others) {
-      for (let at = 0; at < folds.length; at += 2) {
-        folds[at]! += others[at]!;
-        folds[at + 1]! *= others[at + 1]!;
+    join(out, folds, others) {
+      for (let at = 0; at < out.length; at += 2) {
+        out[at] = folds[at]! + others[at]!;
+        out[at + 1] = folds[at + 1]! * others[at + 1]!;
       }
     },
   };

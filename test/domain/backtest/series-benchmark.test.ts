@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
+import { assertAboveZero, assertSeriesBenchmark } from '#domain/backtest/simulate/series-benchmark.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
 
@@ -39,4 +39,13 @@ test('a value of 0 or less is refused on a session of the range alone', () => {
   expect(refused(series('USD', [1, 1, 0, 1, 1]))).toBe('NUMERIC_FAILURE');
   expect(refused(series('USD', [1, 1, 1, 1, -2]))).toBe('NUMERIC_FAILURE');
   expect(refused(series('USD', [0, 0, 1, -1, 1, 0]))).toBeUndefined();
+});
+
+test('its refusal has series, value and day: the first that is one of a session within the range', () => {
+  const rate = series(null, [-1, 1, 0, -0.5, 1]);
+  const calendar = { isSession: (day: number) => day !== 102 };
+  expect(() => assertAboveZero(rate, calendar, { start: 101, end: 104 })).toThrow(
+    'The benchmark E is -0.5 on 1970-04-14; a level greater than 0 is needed.',
+  );
+  expect(() => assertAboveZero(rate, calendar, { start: 101, end: 102 })).not.toThrow();
 });

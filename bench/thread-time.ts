@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 /**
  * Processor milliseconds of the calling thread so far: what a worker's thread spends, without the threads that compile and
@@ -20,4 +20,18 @@ export function threadMs(): number {
 export function processMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
+}
+
+/** Processor milliseconds of a process and all below it, those that have ended among them; counted in ticks of 10. */
+export function treeMs(pid: number): number {
+  const TICK_MS = 10;
+  const [, , , , , , , , , , , user, system, userBelow, systemBelow] = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ')
+    .map(Number);
+  const below = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
+  );
+  const time = (user! + system! + userBelow! + systemBelow!) * TICK_MS;
+  return below.reduce((sum, child) => sum + treeMs(Number(child)), time);
 }

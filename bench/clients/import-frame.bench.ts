@@ -1,15 +1,14 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { startService } from '../http/service.js';
+import { treeMs } from '../thread-time.js';
 
 /**
  * A large frame by the Python client, phase by phase, into a service in a process of its own: 592,000 rows of eight columns, 32 MB as
  * Parquet. Goal: less than 3 s from the call until the store is served. Beside the clock the processor time of client and service with the
- * processes that read for it: what a machine without other work takes at most. `BENCH_PEERS` may name a folder whose `bin` has the
- * `python3` to call, which needs pandas.
+ * processes that read for it: what a machine without other work takes at most. `BENCH_PYTHON` may name the
+ * interpreter, which needs pandas.
  */
 const NAMES = 500;
 const DAYS = 1184;
@@ -31,8 +30,7 @@ interface Round {
   readonly served: number;
 }
 
-const own = join(process.env['BENCH_PEERS'] ?? '', 'bin', 'python3');
-const python = process.env['BENCH_PEERS'] !== undefined && existsSync(own) ? own : 'python3';
+const python = process.env['BENCH_PYTHON'] ?? 'python3';
 const clients = fileURLToPath(new URL('../../../src/clients/python', import.meta.url));
 // The script lies beside the sources: only TypeScript is compiled.
 const script = fileURLToPath(new URL('../../../bench/clients/import-frame.py', import.meta.url));
@@ -44,9 +42,9 @@ try {
     env: { ...process.env, PYTHONPATH: clients, PYTHONDONTWRITEBYTECODE: '1' },
   });
   const rounds: (Round & { readonly service: number })[] = [];
-  let before = treeTime(service.pid);
+  let before = treeMs(service.pid);
   for await (const line of createInterface({ input: child.stdout })) {
-    const now = treeTime(service.pid);
+    const now = treeMs(service.pid);
     rounds.push({ ...(JSON.parse(line) as Round), service: now - before }); // The script's own lines.
     before = now;
     child.stdin.write('\n');
@@ -70,18 +68,4 @@ function report(rounds: readonly (Round & { readonly service: number })[]): void
   console.log(
     `  served, by the clock    ${ms(served)}  with activation${served <= GOAL_MS ? '' : `  (more than ${GOAL_MS})`}`,
   );
-}
-
-/** Processor time of a process and all below it in ms, those that have ended among them. */
-function treeTime(pid: number): number {
-  const TICK_MS = 10;
-  const [, , , , , , , , , , , user, system, userBelow, systemBelow] = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    .replace(/^.*\) /, '')
-    .split(' ')
-    .map(Number);
-  const below = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
-  );
-  const time = (user! + system! + userBelow! + systemBelow!) * TICK_MS;
-  return below.reduce((sum, child) => sum + treeTime(Number(child)), time);
 }

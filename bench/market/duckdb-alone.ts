@@ -1,5 +1,6 @@
 import { DuckDBInstance, type DuckDBDataChunk } from '@duckdb/node-api';
 import { setPriority } from 'node:os';
+import { processMs } from '../thread-time.js';
 import { peakMegabytes } from './peak-memory.js';
 import type { AloneReport } from './read-store.bench.js';
 
@@ -16,7 +17,8 @@ setPriority(NICENESS);
 const [file] = process.argv.slice(2);
 const connection = await (await DuckDBInstance.create(':memory:')).connect();
 const start = performance.now();
-const source = `read_parquet('${file}')`;
+const before = processMs();
+const source = `${file!.endsWith('.csv') ? 'read_csv' : 'read_parquet'}('${file}')`;
 await connection.run(
   `CREATE TEMP TABLE axis AS SELECT name, (row_number() OVER (ORDER BY name) - 1)::INTEGER AS n FROM (SELECT DISTINCT identifier AS name FROM ${source})`,
 );
@@ -43,7 +45,11 @@ for (;;) {
     for (let i = 0; i < cells.length; i++) panel[cells[i]!] = items[i]!;
   });
 }
-const report: AloneReport = { ms: performance.now() - start, peak: peakMegabytes() };
+const report: AloneReport = {
+  ms: performance.now() - start,
+  processor: processMs() - before,
+  peak: peakMegabytes(),
+};
 process.send!(report, () => process.disconnect()); // forked by the benchmark
 
 /** The numbers of a column. */

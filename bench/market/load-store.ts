@@ -5,7 +5,7 @@ import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { createProblems } from '#market/content/problems.js';
 import { servedMarket } from '#market/serving/served-markets.js';
-import { threadMs } from '../thread-time.js';
+import { threadMs, treeMs } from '../thread-time.js';
 import { peakMegabytes } from './peak-memory.js';
 import type { LoadReport } from './read-store.bench.js';
 
@@ -25,14 +25,23 @@ if (isPrepared) {
 let served: Awaited<ReturnType<typeof servedMarket>> | undefined;
 for (let load = 0; load < loads; load++) {
   const watch = watchLoop();
+  const before = treeMs(process.pid);
   const start = performance.now();
   const files = await folderFiles(folder, { tables: {}, mapping: null }, createLocations([folder]), createProblems());
   const result = await runMarketTask('readFiles', { files }, { load: { datasetId: 'bench', adjustment: 'none' } });
   if (result.kind !== 'accepted' || result.handle === null) throw new Error(JSON.stringify(result));
   served = await servedMarket(result.handle, '');
   const ms = performance.now() - start;
+  const processor = treeMs(process.pid) - before;
   const panels = [...served.market.fields.values()].reduce((sum, { byteLength }) => sum + byteLength, 0) / (1 << 20);
-  const report: LoadReport = { ms, ...watch(), panels, peak: peakMegabytes(), rows: result.summary.rows.market };
+  const report: LoadReport = {
+    ms,
+    processor,
+    ...watch(),
+    panels,
+    peak: peakMegabytes(),
+    rows: result.summary.rows.market,
+  };
   process.send!(report); // forked by the benchmark
   await setTimeout(PAUSE_MS);
 }

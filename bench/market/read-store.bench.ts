@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 /** One load, as the process tells that serves it. Times in ms, memory in MiB. */
 export interface LoadReport {
   readonly ms: number;
+  /** Processor time of the process with those below it. */
+  readonly processor: number;
   /** Longest time the event loop was away. */
   readonly stall: number;
   /** Most that its thread worked between two turns. */
@@ -21,6 +23,7 @@ export interface LoadReport {
 /** DuckDB alone, from an open database on. */
 export interface AloneReport {
   readonly ms: number;
+  readonly processor: number;
   readonly peak: number;
 }
 
@@ -29,7 +32,8 @@ export interface AloneReport {
  * same panels without any. Rows are those of real stores: 500 names x 5040 days and 3000 names x 2520 days, six columns.
  * Each round has processes of their own that load the file again and again, and one of DuckDB alone of the same niceness. The first load
  * of a process in which nothing waits to read stands beside that process as a whole, for both start what they need; that of a service
- * which has started, and the later ones, stand beside what it does once its database is open.
+ * which has started, and the later ones, stand beside what it does once its database is open. A ratio is the median of those of the
+ * rounds, whose processes follow each other: other work on the machine slows both. Of later loads there is also that of processor time.
  */
 const ROUNDS = 5;
 const LOADS = 3;
@@ -89,36 +93,42 @@ async function write({ names, days, name }: (typeof SIZES)[number]): Promise<str
 }
 
 async function measure(size: string, file: string): Promise<void> {
-  const isParquet = file.endsWith('.parquet');
-  const cold: LoadReport[][] = [];
+  const cold: LoadReport[] = [];
   const prepared: LoadReport[][] = [];
-  const alone: { readonly inside: number; readonly whole: number }[] = [];
-  for (let round = 0; round < (isParquet ? ROUNDS : 1); round++) {
-    cold.push(await reportsOf<LoadReport>('load-store.js', [dirname(file), '1']));
-    prepared.push(await reportsOf<LoadReport>('load-store.js', [dirname(file), String(LOADS), 'prepared']));
-    if (!isParquet) continue;
+  const alone: (AloneReport & { readonly whole: number })[] = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    cold.push(...(await reportsOf<LoadReport>('load-store.js', [dirname(file), '1'])));
     const start = performance.now();
     const [report] = await reportsOf<AloneReport>('duckdb-alone.js', [file]);
-    alone.push({ inside: report!.ms, whole: performance.now() - start });
+    alone.push({ ...report!, whole: performance.now() - start });
+    prepared.push(await reportsOf<LoadReport>('load-store.js', [dirname(file), String(LOADS), 'prepared']));
   }
-  const loads = [...cold, ...prepared];
-  const firsts = loads.map(([first]) => first!);
+  const firsts = [...cold, ...prepared.map(([first]) => first!)];
   const others = prepared.flatMap((round) => round.slice(1));
   const { panels, rows } = firsts[0]!;
   const megabytes = (await stat(file)).size / 1e6;
-  const warm = timesOf(others.map(({ ms }) => ms));
-  console.log(
-    `${size} ${file.split(' ').at(-1)!}, ${megabytes.toFixed(0)} MB: ${(rows / warm.median / 1000).toFixed(1)} M rows/s`,
-  );
-  const inside = alone.map((one) => one.inside);
+  const later = prepared.map((round) => round.slice(1).map(({ ms }) => ms));
+  const speed = rows / timesOf(later.flat()).median / 1000;
+  console.log(`${size} ${file.split(' ').at(-1)!}, ${megabytes.toFixed(0)} MB: ${speed.toFixed(1)} M rows/s`);
+  const inside = alone.map(({ ms }) => ms);
+  const whole = alone.map((one) => one.whole);
   compare(
     'nothing waits',
-    timesOf(cold.map(([first]) => first!.ms)),
-    alone.map(({ whole }) => whole),
+    cold.map(({ ms }) => [ms]),
+    whole,
   );
-  compare('first load', timesOf(prepared.map(([first]) => first!.ms)), inside);
-  compare('later loads', warm, inside);
-  const reports = loads.flat();
+  compare(
+    'first load',
+    prepared.map(([first]) => [first!.ms]),
+    inside,
+  );
+  compare('later loads', later, inside);
+  compare(
+    'processor',
+    prepared.map((round) => round.slice(1).map(({ processor }) => processor)),
+    alone.map(({ processor }) => processor),
+  );
+  const reports = [...cold, ...prepared.flat()];
   const beside = Math.max(...firsts.map(({ peak }) => peak)) - panels;
   const besideTwo = Math.max(...others.map(({ peak }) => peak)) - 2 * panels;
   console.log(
@@ -131,13 +141,12 @@ async function measure(size: string, file: string): Promise<void> {
   );
 }
 
-function compare(what: string, ours: Times, alone: readonly number[]): void {
+/** @param ours times of each round, beside the one of DuckDB alone in it */
+function compare(what: string, ours: readonly (readonly number[])[], alone: readonly number[]): void {
   const timesText = ({ min, median }: Times) => `min ${min.toFixed(0)} ms  median ${median.toFixed(0)} ms`;
-  if (alone.length === 0) return console.log(`  ${what.padEnd(13)} ${timesText(ours)}`);
-  const theirs = timesOf(alone);
-  const ratio = ours.median / theirs.median;
+  const ratio = timesOf(ours.flatMap((times, round) => times.map((ms) => ms / alone[round]!))).median;
   console.log(
-    `  ${what.padEnd(13)} ${timesText(ours)}  DuckDB alone ${timesText(theirs)}  ${ratio.toFixed(2)}x of the median, ${(ours.min / theirs.min).toFixed(2)}x of the minimum${judged(ratio, RATIO_MAX)}`,
+    `  ${what.padEnd(13)} ${timesText(timesOf(ours.flat()))}  DuckDB alone ${timesText(timesOf(alone))}  ${ratio.toFixed(2)}x${judged(ratio, RATIO_MAX)}`,
   );
 }
 

@@ -115,14 +115,15 @@ function cases(commands: Completions, offer: (words: readonly string[]) => strin
 function bash(commands: Completions): string {
   const offer = (words: readonly string[]) => `words="${inScript(words, ['$(', ')'])}"`;
   return `_divisor() {
-  local word="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words=""
+  local word="\${COMP_WORDS[COMP_CWORD]}" flag="\${COMP_WORDS[COMP_CWORD-1]}" command="\${COMP_WORDS[1]}" words="" list=""
   if [ "$word" = "=" ]; then word=""
   elif [ "$flag" = "=" ]; then flag="\${COMP_WORDS[COMP_CWORD-2]}"; fi
   case "$command" in ${[...families(commands).keys()].join('|')}) [ "$COMP_CWORD" -eq 2 ] || command="$command \${COMP_WORDS[2]}" ;; esac
   if [ "$COMP_CWORD" -eq 1 ]; then ${offer(firstWords(commands))}; else
 ${cases(commands, offer, ':')} ;;
   esac; fi
-  COMPREPLY=($(compgen -W "$words" -- "$word"))
+  case "$word" in *,*) list="\${word%,*}," ;; esac
+  COMPREPLY=($(compgen -P "$list" -W "$words" -- "\${word##*,}"))
   [ "\${#COMPREPLY[@]}" -gt 0 ] || COMPREPLY=($(compgen -f -- "$word"))
 }
 complete -o filenames -F _divisor divisor
@@ -137,6 +138,7 @@ _divisor() {
   local command="\${words[2]}" flag="\${words[CURRENT-1]}"
   if (( CURRENT == 2 )); then ${offer(firstWords(commands))}; return; fi
   if [[ "$PREFIX" == --*=* ]]; then flag="\${PREFIX%%=*}"; compset -P '*='; fi
+  compset -P '*,'
   case "$command" in ${[...families(commands).keys()].join('|')}) (( CURRENT == 3 )) || command="$command \${words[3]}" ;; esac
 ${cases(commands, offer, '_files')}; _files ;;
   esac

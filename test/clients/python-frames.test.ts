@@ -80,7 +80,7 @@ except ValueError as failure:
 print(json.dumps([said, stored, [str(one.message)[:9] for one in warned], d.import_file("B.csv")["rows"]["market"]]))`);
     expect(said).toEqual([
       [
-        expect.stringMatching(/^CLOSE of the table market is inf in row 1 /) as string,
+        expect.stringMatching(/^CLOSE of the table market is inf in row 2 /) as string,
         expect.stringMatching(/is a Series, which has no identifiers/) as string,
         expect.stringMatching(/has 4 levels, of which 3 would be the column identifier/) as string,
         expect.stringMatching(/^B\.feather must be one of \.xlsx, \.zip, \.csv/) as string,
@@ -123,8 +123,8 @@ print(json.dumps([[row[2:] for row in sent], small, large, refused(EXACT=[1, {"a
       ],
       4,
       4,
-      expect.stringMatching(/^EXACT of the table market is dict .*, which cannot be sent, in row 1 \(1\)\.$/) as string,
-      expect.stringMatching(/^EXACT of the table market is Infinity, .* in row 3 \(3\)\.$/) as string,
+      expect.stringMatching(/^EXACT of the table market is dict .*, which cannot be sent, in row 2 \(1\)\.$/) as string,
+      expect.stringMatching(/^EXACT of the table market is Infinity, .* in row 4 \(3\)\.$/) as string,
     ]);
   });
 

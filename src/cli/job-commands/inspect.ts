@@ -79,11 +79,14 @@ export function choices({ basis, unsure }: Told): readonly string[] {
   const asked = unsure
     .filter(({ field }) => field !== 'adjustment')
     .map(({ field, question, taken, others }) => {
-      const other = others.length === 0 ? '' : `, or ${others.join(', ')}`;
+      const other = others.length === 0 ? '' : `, or ${others.map(marked).join(', ')}`;
       return `${field} ${taken ?? 'none'}: ${question} Otherwise --${flagOf(field)}${other}.`;
     });
   return [`adjustment ${basis.adjustment}: ${basis.reason} Otherwise ${otherwise.join('; ')}.`, ...asked];
 }
+
+/** A value that is one mark of punctuation, so that it is not taken for that of the sentence. */
+const marked = (value: string) => (/^[^\w]$/.test(value) ? `"${value}"` : value);
 
 /** The first findings, each with its file. */
 export function findingsTable(findings: InspectResult['findings']): string {

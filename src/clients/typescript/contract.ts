@@ -3070,7 +3070,7 @@ export interface ImportRequest {
   readonly name: string;
   /** Default: the name in lower case, other characters as dashes. */
   readonly store_id?: string | undefined;
-  /** Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is its earlier name. */
+  /** Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too. */
   readonly format?: 'xlsx' | 'csv.zip' | 'csv' | undefined;
   /** Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends. */
   readonly adjustment?: 'none' | 'splits' | 'total' | undefined;
@@ -3383,10 +3383,10 @@ export interface IndexSummary {
 export interface InspectRequest {
   /** A folder, or the connection URL of a database, as of a store. */
   readonly location?: string | undefined;
-  /** A file in base64 instead. */
+  /** A file in base64 instead; CSV may come as its text. */
   readonly content?: string | undefined;
-  /** Of the content; csv is a zip of CSV files, parquet one table of prices. */
-  readonly format?: 'xlsx' | 'csv' | 'parquet' | undefined;
+  /** Of the content, as of an import; parquet is one table of prices. */
+  readonly format?: 'xlsx' | 'csv.zip' | 'csv' | 'parquet' | undefined;
   /** How it is read, instead of a proposal: what comes of it. */
   readonly mapping?: MappingInput | null | undefined;
   /** What the proposal takes and does not ask. */

@@ -33,9 +33,14 @@ export const InspectRequest = z
     location: z.string().min(1).max(4096).optional().meta({
       description: 'A folder, or the connection URL of a database, as of a store.',
     }),
-    content: z.string().min(1).max(CONTENT_CHARS_MAX).optional().meta({ description: 'A file in base64 instead.' }),
-    format: z.enum(['xlsx', 'csv', 'parquet']).default('xlsx').meta({
-      description: 'Of the content; csv is a zip of CSV files, parquet one table of prices.',
+    content: z
+      .string()
+      .min(1)
+      .max(CONTENT_CHARS_MAX)
+      .optional()
+      .meta({ description: 'A file in base64 instead; CSV may come as its text.' }),
+    format: z.enum(['xlsx', 'csv.zip', 'csv', 'parquet']).default('xlsx').meta({
+      description: 'Of the content, as of an import; parquet is one table of prices.',
     }),
     mapping: Mapping.nullable()
       .default(null)

@@ -10,7 +10,7 @@ export interface ImportTable {
   readonly data: readonly (readonly unknown[])[];
 }
 
-/** Formats of the content of an import and of its template. `csv` is the earlier name of `csv.zip`. */
+/** Formats of the content of an import and of its template. `csv` is the earlier name of `csv.zip`, and a file alone. */
 export const IMPORT_FORMATS = ['xlsx', 'csv.zip', 'csv'] as const;
 export type ImportFormat = (typeof IMPORT_FORMATS)[number];
 
@@ -20,7 +20,7 @@ export const ImportHeader = z.strictObject({
   store_id: Id.optional().meta({ description: 'Default: the name in lower case, other characters as dashes.' }),
   format: z.enum(IMPORT_FORMATS).default('xlsx').meta({
     description:
-      'Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is its earlier name.',
+      'Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too.',
   }),
   adjustment: Adjustment.default('none'),
   currency: DeclaredCurrency.optional().meta({

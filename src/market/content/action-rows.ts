@@ -2,7 +2,7 @@ import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import { ACTION_KINDS, type ActionStatus, type ActionType, type CorporateAction } from '#domain/market/market-data.js';
-import { notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { electionIn, type ElectionTerms } from './election-terms.js';
 import { quoted } from './key-problems.js';
 import { namedColumns } from '../import/named-columns.js';
@@ -170,8 +170,8 @@ function valueIn(type: ActionType, cell: Cell | undefined, path: Path, problems:
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `The value is ${JSON.stringify(String(cell).slice(0, 80))}, which ${notANumber(String(cell))}.`,
-      value: String(cell),
+      message: `The value is ${JSON.stringify(writtenText(cell).slice(0, 80))}, which ${notANumber(writtenText(cell))}.`,
+      value: writtenText(cell),
     });
     return undefined;
   }
@@ -228,8 +228,8 @@ function subscriptionIn(cell: Cell | undefined, path: Path, problems: Problems):
   problems.error({
     code: value === undefined ? 'NOT_A_NUMBER' : 'OUT_OF_RANGE',
     path: path(),
-    message: `The subscription_price is ${JSON.stringify(String(cell))}; a price of at least 0 is needed.`,
-    value: String(cell),
+    message: `The subscription_price is ${JSON.stringify(writtenText(cell))}; a price of at least 0 is needed.`,
+    value: writtenText(cell),
   });
   return undefined;
 }

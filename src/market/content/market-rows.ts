@@ -1,7 +1,7 @@
 import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { isAssetIdentifier } from '#domain/shape.js';
-import { dayIn, notANumber, numberIn, textIn, type Cell, type Heading } from '../formats/cells.js';
+import { dayIn, notANumber, numberIn, textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { badDay, badIdentifier, nonPositivePrice, quoted, repeatedKey } from './key-problems.js';
 import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limits.js';
@@ -205,7 +205,7 @@ export function createMarketRows(
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = cellPath(file.label, fileRow + 1, name);
-    problems.error(badDay(path, name, day === null ? null : String(cell)));
+    problems.error(badDay(path, name, day === null ? null : writtenText(cell)));
     return undefined;
   }
 
@@ -222,7 +222,7 @@ export function createMarketRows(
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberIn(cells[column]);
-      if (value === undefined) refuseNumber(file, column, String(cells[column]));
+      if (value === undefined) refuseNumber(file, column, writtenText(cells[column]));
       else if (value === value) setNumber(file, column, value);
     }
   }
@@ -232,7 +232,7 @@ export function createMarketRows(
       problems.error({
         code: 'EMPTY_DATASET',
         path: 'market',
-        message: 'The market holds no row; at least one is needed.',
+        message: 'The market holds no row with a number; at least one is needed.',
       });
     const isSound = problems.errors === 0;
     const identifiers = [...codes.keys()];

@@ -1,7 +1,7 @@
 import type { Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import type { PriceSeries, SeriesTable } from '#domain/market/series.js';
-import { notANumber, numberIn, textIn, type Cell } from '../formats/cells.js';
+import { notANumber, numberIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { badDay, quoted, repeatedKey } from './key-problems.js';
 import { SERIES_ROWS_MAX } from './market-limits.js';
 import { namedColumns } from '../import/named-columns.js';
@@ -105,8 +105,8 @@ function closeIn(
     problems.error({
       code: 'NOT_A_NUMBER',
       path: path(),
-      message: `${column} is ${quoted(String(cell))}, which ${notANumber(String(cell))}.`,
-      value: String(cell),
+      message: `${column} is ${quoted(writtenText(cell))}, which ${notANumber(writtenText(cell))}.`,
+      value: writtenText(cell),
     });
   return value === undefined ? undefined : value + 0; // + 0 turns a negative zero into 0
 }

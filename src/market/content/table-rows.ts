@@ -1,6 +1,6 @@
 import type { Day } from '#domain/days.js';
 import { isAssetIdentifier } from '#domain/shape.js';
-import { dayIn, textIn, type Cell } from '../formats/cells.js';
+import { dayIn, textIn, writtenText, type Cell } from '../formats/cells.js';
 import { badIdentifier } from './key-problems.js';
 import type { Problems } from './problems.js';
 
@@ -47,7 +47,7 @@ export function identifierIn(cell: Cell | undefined, path: Path, problems: Probl
 export function dateIn(cell: Cell | undefined, path: Path, problems: Problems): Day | null | undefined {
   const day = dayIn(cell);
   if (day === undefined) {
-    const text = String(cell).slice(0, 80);
+    const text = writtenText(cell).slice(0, 80);
     problems.error({
       code: 'BAD_DATE',
       path: path(),

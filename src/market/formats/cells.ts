@@ -1,9 +1,9 @@
 import { dayOf, parseDay, type Day } from '#domain/days.js';
 
-/** One cell of a table as its file format gives it; null where it is empty. */
 /** Rows above the header of a table, as texts. */
 export type Heading = readonly (readonly string[])[];
 
+/** One cell of a table as its file format gives it; null where it is empty. */
 export type Cell = string | number | bigint | boolean | Date | null;
 
 /** Rows of a table, a few thousand at a time, every row with one cell per column. */
@@ -59,6 +59,10 @@ export function textIn(cell: Cell | undefined): string | null {
   const text = String(cell).trim();
   return text === '' ? null : text;
 }
+
+/** A cell as a message quotes it: a date by its day, all else as it is written. */
+export const writtenText = (cell: Cell | undefined): string =>
+  cell instanceof Date && !Number.isNaN(cell.getTime()) ? textIn(cell)! : String(cell);
 
 /** The reason a text is no number, in words for its author. */
 export function notANumber(text: string): string {

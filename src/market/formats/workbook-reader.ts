@@ -1,5 +1,5 @@
 import { dayOf } from '#domain/days.js';
-import type { Cell, Heading } from './cells.js';
+import { writtenText, type Cell, type Heading } from './cells.js';
 import { unprotectedText } from './formula-text.js';
 import { attribute, xmlTokens } from './xml-tokens.js';
 import { openZip, type ZipMember } from './zip-reader.js';
@@ -227,7 +227,9 @@ async function readSheet(
 
 /** Texts of a row up to its last value. */
 function textsOf(cells: readonly SheetCell[]): string[] {
-  const texts = cells.map((value) => (value === undefined || value === null ? '' : String(value)));
+  const texts = cells.map((value) =>
+    value === undefined || value === null ? '' : value === FORMULA ? String(value) : writtenText(value),
+  );
   while (texts.at(-1) === '') texts.pop();
   return texts;
 }

@@ -38,7 +38,9 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
       (error, zip) => (error ? reject(new ZipFault(sentence(error))) : resolve(zip)),
     );
   });
-  const entries = await allEntries(file, membersMax);
+  if (file.entryCount > membersMax)
+    throw new ZipFault(`The archive has ${file.entryCount} members; at most ${membersMax} are read.`);
+  const entries = await allEntries(file);
   const inflated = entries.reduce((sum, { uncompressedSize }) => sum + uncompressedSize, 0);
   if (inflated > INFLATED_BYTES_MAX)
     throw new ZipFault(
@@ -60,15 +62,14 @@ export async function openZip(archive: Uint8Array, membersMax = PARTS_MAX): Prom
     }));
 }
 
-function allEntries(file: ZipFile, membersMax: number): Promise<Entry[]> {
+function allEntries(file: ZipFile): Promise<Entry[]> {
   return new Promise((resolve, reject) => {
     const entries: Entry[] = [];
     file.on('error', (error: Error) => reject(new ZipFault(sentence(error))));
     file.on('end', () => resolve(entries));
     file.on('entry', (entry: Entry) => {
-      if (entries.push(entry) > membersMax)
-        reject(new ZipFault(`The archive has ${file.entryCount} members; at most ${membersMax} are read.`));
-      else if (entry.isEncrypted()) reject(new ZipFault('The archive is encrypted.'));
+      entries.push(entry);
+      if (entry.isEncrypted()) reject(new ZipFault('The archive is encrypted.'));
       else file.readEntry();
     });
     file.readEntry();
@@ -93,11 +94,16 @@ async function* contentOf(file: ZipFile, entry: Entry): AsyncGenerator<Uint8Arra
   }
 }
 
+/** What yauzl says of bytes that are no archive, or one without its end. */
+const NO_ARCHIVE = /^end of central directory record signature not found/i;
+
 /** What yauzl says of a name that is no place within the archive. */
 const OUTSIDE = /^(?:invalid relative path|absolute path|invalid characters in fileName)/;
 
 function sentence(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
+  if (NO_ARCHIVE.test(message))
+    return 'The file is no zip archive, as a workbook and a zip of CSV files are, or its end is missing; one CSV file has the format csv.';
   if (OUTSIDE.test(message)) return 'A member of the archive has a name that leads out of it.';
   return message.split('\n')[0]!.slice(0, 160);
 }

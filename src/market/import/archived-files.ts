@@ -17,14 +17,32 @@ export interface ArchivedFiles {
 /** A member that every Office document has and no other archive. */
 const WORKBOOK_MARK = '[Content_Types].xml';
 
-/** @throws ZipFault */
-export async function archivedFiles(bytes: Uint8Array, mapping: Mapping | null): Promise<ArchivedFiles> {
+/** What an archive begins with, one without members too. */
+const ZIP_MARK = 'PK';
+
+/** The files of an archive; of CSV that is none, one file that is the market. @throws ZipFault */
+export async function archivedFiles(
+  bytes: Uint8Array,
+  format: 'csv' | 'csv.zip',
+  mapping: Mapping | null,
+): Promise<ArchivedFiles> {
+  const begin = Buffer.from(bytes.subarray(0, ZIP_MARK.length)).toString('latin1');
+  if (format === 'csv' && begin !== '' && begin !== ZIP_MARK)
+    return { members: [plainFile(bytes)], areWorkbooks: false };
   const members = (await openZip(bytes, FILES_MAX)).filter(({ name }) => !isOfTheSystem(name));
   if (members.some(({ name }) => name === WORKBOOK_MARK))
     throw new ZipFault('The file is an Office document; a workbook is read with the format xlsx.');
   const isPrices = ({ name }: ZipMember) => tableKindOfFile(baseOf(name), mapping) === 'market';
   return { members, areWorkbooks: !members.some(isPrices) };
 }
+
+const plainFile = (bytes: Uint8Array): ZipMember => ({
+  name: 'market.csv',
+  bytes: bytes.length,
+  async *open() {
+    yield bytes;
+  },
+});
 
 /** The name of a member without its folders. */
 export const baseOf = (name: string): string => name.split('/').at(-1)!;

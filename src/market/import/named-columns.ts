@@ -72,7 +72,11 @@ function reportMissing({ dataset: table, label, written, missing }: Missing, pro
       code: 'MISSING_COLUMN',
       path: `${label}.${column}`,
       column,
-      message: `The column ${column} is missing.${meant} The columns are ${columns}.`.slice(0, 400),
+      message:
+        `The column ${column} is missing.${meant}${table === 'market' ? ' A mapping takes it from another.' : ''} The columns are ${columns}.`.slice(
+          0,
+          400,
+        ),
     });
   }
 }

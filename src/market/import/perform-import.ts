@@ -11,6 +11,7 @@ import { mergeContents } from '../content/merge-content.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
 import type { Problems } from '../content/problems.js';
+import { contentBytes } from './content-bytes.js';
 import { readImport, type ImportSource } from './read-import.js';
 import { readSource } from '../sources/read-source.js';
 import type { SourceRead } from '../sources/source-read.js';
@@ -50,7 +51,9 @@ export async function performImport(
     ]);
   }
   const source: ImportSource =
-    tables === null ? { kind: header.format, bytes: decoded(content!) } : { kind: 'tables', tables };
+    tables === null
+      ? { kind: header.format, bytes: contentBytes(content!, header.format) }
+      : { kind: 'tables', tables };
   const { folder, held, load: isServed } = await ask(header);
   const read = await readImport(source, problems, header);
   if (overflows && problems.errors === 0)
@@ -80,14 +83,4 @@ export function refuseAppendedAdjustment({ mapping }: MarketTerms, problems: Pro
       message: 'Adjusted closes change backwards with every dividend: they are imported whole, with on_exists replace.',
       accepted: ['replace'],
     });
-}
-
-const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;
-
-/** The bytes of a file in base64. @throws Refusal VALIDATION_FAILED */
-function decoded(text: string): Uint8Array {
-  if (BASE64.test(text.trimEnd())) return Buffer.from(text, 'base64');
-  throw refuseWithFindings('request', [
-    { severity: 'error', code: 'WRONG_TYPE', message: 'content is not base64.', path: 'content' },
-  ]);
 }

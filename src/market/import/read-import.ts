@@ -1,5 +1,6 @@
 import type { ImportFormat } from '#domain/documents/import-request.js';
 import type { DerivedActions, Mapping } from '#domain/documents/mapping.js';
+import type { Finding } from '#domain/findings.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createContentRows, type ContentRows } from '../content/content-rows.js';
@@ -49,7 +50,7 @@ export async function readImport(
         rows.beginCells(table, labelOf(table, name), columns, { name }),
       );
     else if (source.kind === 'xlsx') await readSheets(source.bytes, { rows, mapping, problems });
-    else await readArchive(source.bytes, { rows, mapping, problems });
+    else await readArchive({ kind: source.kind, bytes: source.bytes }, { rows, mapping, problems });
   } catch (error) {
     if (!isWorkbookFault(error)) throw error;
     problems.error({
@@ -59,11 +60,20 @@ export async function readImport(
     });
   }
   const complete = rows.toContent();
+  if (mapping === null && problems.findings().some(isOfEveryRow))
+    problems.error({ code: 'REQUIRED', path: 'mapping', message: MAPPING_HINT });
   if (complete === undefined || problems.errors > 0) return undefined;
   const { dividends, splits } = complete.derived ?? { dividends: 0, splits: 0 };
   const rowsOf = (table: TableKind) => rows.rowsOf(table) + (table === 'corporate_actions' ? dividends + splits : 0);
   return { ...complete, rows: rowsByTable(rowsOf) };
 }
+
+/** Whether a finding says the same of many rows of the market. */
+const isOfEveryRow = ({ code, path, count = 1 }: Finding) =>
+  count > 1 && path.startsWith('market') && (code === 'NOT_A_NUMBER' || code === 'BAD_DATE');
+
+const MAPPING_HINT =
+  'Without a mapping every column of market holds numbers, and date and identifier are called so. A mapping, {} is enough, leaves columns of text out with one finding each; it also says how days are written and what columns are called: POST /data/inspect proposes it.';
 
 /** Readers of the tables of one import. */
 interface Reading {
@@ -109,9 +119,15 @@ async function readSheets(bytes: Uint8Array, reading: Reading): Promise<void> {
   reportMissingMarket(read, { rows, mapping, problems }, 'sheet');
 }
 
-async function readArchive(bytes: Uint8Array, reading: Reading): Promise<void> {
+/** An archive of files, or one file of CSV. */
+interface Archive {
+  readonly kind: 'csv' | 'csv.zip';
+  readonly bytes: Uint8Array;
+}
+
+async function readArchive({ kind, bytes }: Archive, reading: Reading): Promise<void> {
   const { rows, mapping, problems } = reading;
-  const { members, areWorkbooks } = await archivedFiles(bytes, mapping);
+  const { members, areWorkbooks } = await archivedFiles(bytes, kind, mapping);
   const readWorkbookOf = createWorkbookReader();
   const names = new Set<string>();
   for (const member of members) {
@@ -141,6 +157,8 @@ async function readArchive(bytes: Uint8Array, reading: Reading): Promise<void> {
           terms,
         );
     } catch (error) {
+      // A text of the archive is torn where the archive is.
+      if (!isOneOfThem && !(error instanceof CsvFault)) throw error;
       reportFault(error, label, problems);
     }
   }

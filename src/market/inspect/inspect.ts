@@ -7,6 +7,7 @@ import type { Finding } from '#domain/findings.js';
 import type { MarketContent } from '../content/market-content.js';
 import { createProblems, type Problems } from '../content/problems.js';
 import type { RowsByTable } from '../content/table-kinds.js';
+import { contentBytes } from '../import/content-bytes.js';
 import { readImport } from '../import/read-import.js';
 import { withKeptRows } from '../mapping/kept-rows.js';
 import type { MarketTerms } from '../mapping/mapped-content.js';
@@ -35,7 +36,7 @@ export type Inspected =
       readonly unread?: readonly Finding[];
     }
   | { readonly kind: 'database'; readonly place: DatabasePlace; readonly tables: TableNames }
-  | { readonly kind: 'xlsx' | 'csv'; readonly content: string }
+  | { readonly kind: 'xlsx' | 'csv' | 'csv.zip'; readonly content: string }
   | { readonly kind: 'parquet'; readonly content: string };
 
 /** What is opened where it lies. */
@@ -102,7 +103,7 @@ export async function inspect(inspected: Inspected, said: Said = {}): Promise<In
   const folder = await mkdtemp(join(tmpdir(), 'divisor-parquet-'));
   try {
     const path = join(folder, 'market.parquet');
-    await writeFile(path, Buffer.from(inspected.content, 'base64'));
+    await writeFile(path, contentBytes(inspected.content, inspected.kind));
     return await looked({ kind: 'files', files: await tableAlone('market', path) }, said);
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -216,12 +217,12 @@ async function opened(inspected: Opened, problems: Problems, answers: Answers): 
       read: (terms, found) => readDatabase(place, chosen, found, () => {}, { terms }),
     };
   }
-  const bytes = Buffer.from(inspected.content, 'base64');
+  const bytes = contentBytes(inspected.content, inspected.kind);
   const { names, samples } = await sampleContent(inspected.kind, bytes, problems, { encoding, ignore: answers.ignore });
   return {
     samples,
     tables: {},
-    namedBy: inspected.kind === 'csv' ? 'file' : 'sheet',
+    namedBy: inspected.kind === 'xlsx' ? 'sheet' : 'file',
     filesOf: (mapping) => names.filter((name) => isMarketTable(mapping, name)).length,
     read: (terms, found) => readImport({ kind: inspected.kind, bytes }, found, terms),
   };

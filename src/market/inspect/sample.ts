@@ -180,12 +180,12 @@ export interface ContentSample {
 
 /** The first rows of the market's tables of an import. Problems of a workbook among others are reported. @throws ZipFault, XmlFault, WorkbookFault, CsvFault */
 export async function sampleContent(
-  format: 'xlsx' | 'csv',
+  format: 'xlsx' | 'csv' | 'csv.zip',
   bytes: Uint8Array,
   problems: Problems,
   terms: SampleTerms,
 ): Promise<ContentSample> {
-  if (format === 'csv') return sampleArchive(bytes, problems, terms);
+  if (format !== 'xlsx') return sampleArchive({ format, bytes }, problems, terms);
   const samples = (await sampleSheets(bytes)).filter(({ name }) => isOfMarket(name));
   return { names: samples.map(({ name }) => name), samples };
 }
@@ -205,8 +205,12 @@ async function sampleSheets(bytes: Uint8Array): Promise<Sample[]> {
 }
 
 /** As in folders, workbooks are looked at where no text is of the market. */
-async function sampleArchive(bytes: Uint8Array, problems: Problems, terms: SampleTerms): Promise<ContentSample> {
-  const { members } = await archivedFiles(bytes, null);
+async function sampleArchive(
+  { format, bytes }: { readonly format: 'csv' | 'csv.zip'; readonly bytes: Uint8Array },
+  problems: Problems,
+  terms: SampleTerms,
+): Promise<ContentSample> {
+  const { members } = await archivedFiles(bytes, format, null);
   const of = (ending: RegExp) => members.filter(({ name }) => ending.test(name) && isOfMarket(baseOf(name)));
   const texts = of(/\.(csv|txt|tsv)$/i);
   const chosen = texts.length > 0 ? texts : of(/\.xlsx$/i);

@@ -46,6 +46,14 @@ export function completeContent(
   { mapping, adjustment }: MarketTerms,
   problems: Problems,
 ): CompleteContent | undefined {
+  if (mapping !== null && [...panels.fields.values()].every((panel) => panel.every(Number.isNaN))) {
+    problems.error({
+      code: 'EMPTY_DATASET',
+      path: 'market',
+      message: 'The market has no number: every cell that the mapping reads is empty.',
+    });
+    return undefined;
+  }
   if (mapping === null || mapping.adjusted_close === null) {
     const content = withTables(panels, tables, problems);
     return content && { content, derived: null };

@@ -4,7 +4,7 @@ import { isKnownColumn } from '../content/table-kinds.js';
 import { createMarketRows, type MarketFile, type MarketRows, type MarketRowsOptions } from '../content/market-rows.js';
 import { badDay } from '../content/key-problems.js';
 import { cellPath, type Problem, type Problems } from '../content/problems.js';
-import { textIn, type Cell, type Heading } from '../formats/cells.js';
+import { textIn, writtenText, type Cell, type Heading } from '../formats/cells.js';
 import type { Panels } from '../serving/panels.js';
 import { dayReader } from './date-formats.js';
 import { createTableNames } from './table-names.js';
@@ -139,7 +139,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
       fileRow = file.rowsMet;
       if (day === undefined) continue;
       const value = numberOf(columns.file, i, cells[i]);
-      if (value === undefined) refuseNumber(columns.file, i, String(cells[i]));
+      if (value === undefined) refuseNumber(columns.file, i, writtenText(cells[i]));
       else if (value === value) setBar(columns, i, { row: fileRow, code, day }, value);
     }
   }
@@ -216,7 +216,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     for (let column = 0; column < file.fieldOf.length; column++) {
       if (file.fieldOf[column]! < 0) continue;
       const value = numberOf(file, column, cells[column]);
-      if (value === undefined) refuseNumber(file, column, String(cells[column]));
+      if (value === undefined) refuseNumber(file, column, writtenText(cells[column]));
       else if (value === value) setNumber(file, column, value);
     }
   }
@@ -226,7 +226,7 @@ export function createMappedRows(mapping: Mapping, problems: Problems, options: 
     if (typeof day === 'number') return day;
     const name = file.written[file.dateColumn]!;
     const path = cellPath(file.label, fileRow + 1, name);
-    problems.error(badDay(path, name, day === null ? null : String(cell), mapping.date_format ?? undefined));
+    problems.error(badDay(path, name, day === null ? null : writtenText(cell), mapping.date_format ?? undefined));
     return undefined;
   }
 

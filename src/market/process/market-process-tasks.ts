@@ -105,13 +105,12 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
   const check = async () => {
     const digested = await digestContent(content, { made: growing.made() });
     onProgress(0.95, 'checking');
-    const warnings = isWhole
-      ? doubtsOf(content, { adjustment: made.adjustment, calendars }, problems)
-      : problems.findings();
-    return { ...digested, warnings };
+    const readWarnings = problems.findings();
+    const warnings = isWhole ? doubtsOf(content, { adjustment: made.adjustment, calendars }, problems) : readWarnings;
+    return { ...digested, warnings, readWarnings };
   };
   // What is left to hand over is written by the threads of the file system meanwhile.
-  const [, files, { hash, digests, warnings }] = await Promise.all([handOver(), made.files(), check()]);
+  const [, files, { hash, digests, warnings, readWarnings }] = await Promise.all([handOver(), made.files(), check()]);
   const summary = {
     contentHash: hash,
     identifiers: content.identifiers.length,
@@ -124,6 +123,7 @@ async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
     derived: made.derived ?? null,
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     warnings,
+    readWarnings,
   };
   return { kind: 'done', summary, digests };
 }

@@ -94,6 +94,8 @@ export interface ContentSummary {
   readonly derived?: DerivedActions | null;
   /** Doubts about the content; at most 201. */
   readonly warnings: readonly Finding[];
+  /** Those of the reading alone, which no look at the content finds again. */
+  readonly readWarnings?: readonly Finding[];
 }
 
 /** What the process says. */

@@ -173,9 +173,11 @@ export function createDatasetLoading({
       { isWhole, read }: { readonly isWhole: boolean; readonly read: Accepted },
     ) => {
       const digests = inOrder(files, [...unchanged, ...read.summary.files]);
+      const bytes = digests.reduce((sum, file) => sum + file.bytes, 0);
+      const readWarnings = [...problems.findings(), ...(read.summary.readWarnings ?? [])];
       return {
         kind: 'added' as const,
-        summary: { ...read.summary, files: digests, bytes: digests.reduce((sum, { bytes }) => sum + bytes, 0) },
+        summary: { ...read.summary, files: digests, bytes, readWarnings },
         handle: read.handle!, // it was to be loaded
         isWhole,
         unchangedTables: [...unchangedTables, ...(read.summary.unchangedTables ?? [])],

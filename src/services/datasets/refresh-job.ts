@@ -49,8 +49,9 @@ export function createRefresh(dependencies: DatasetJobsDependencies) {
       0.3,
     );
     const at = timestamp();
+    const allWarnings = [...report.findings, ...(fresh.summary.readWarnings ?? []), ...warnings];
     const changes: Partial<DatasetDocument> = {
-      ...loadedFields({ ...fresh.summary, warnings: orderFindings([...report.findings, ...warnings]) }, at),
+      ...loadedFields({ ...fresh.summary, warnings: orderFindings(allWarnings) }, at),
       last_refreshed_at: at,
       taken_at_start: null,
       location: document.source,

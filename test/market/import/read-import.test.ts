@@ -188,9 +188,25 @@ describe('a zip of CSV files', () => {
     ).toContain('UNREADABLE_FILE');
   });
 
+  test('is one file, too: the market', async () => {
+    const bytes = Buffer.from('identifier,date,CLOSE\nA,2024-01-02,5\n');
+    expect((await imported({ kind: 'csv', bytes })).read?.rows.market).toBe(1);
+  });
+
+  test('with texts in every row of a column says that a mapping leaves the column out, and how', async () => {
+    const rows = Array.from({ length: 40 }, (_, i) => `A${i},2024-01-02,5,note`);
+    const { findings } = await csv({ 'market.csv': `identifier,date,CLOSE,NOTE\n${rows.join('\n')}\n` });
+    expect(findings.map(({ code, path, count }) => [code, path, count])).toEqual([
+      ['REQUIRED', 'mapping', undefined],
+      ['NOT_A_NUMBER', expect.stringMatching(/^market.*NOTE/), 40],
+    ]);
+    expect(findings[0]!.message).toContain('{} is enough');
+  });
+
   test('with too many members is one finding', async () => {
-    const files = Object.fromEntries(Array.from({ length: 5001 }, (_, i) => [`f${i}.csv`, 'x']));
-    expect((await csv(files)).findings).toMatchObject([
+    const zip = Buffer.from(writeZip([{ name: 'market.csv', text: 'x' }]));
+    for (const count of [zip.length - 14, zip.length - 12]) zip.writeUInt16LE(5001, count);
+    expect((await imported({ kind: 'csv', bytes: zip })).findings).toMatchObject([
       { code: 'UNREADABLE_FILE', path: '', message: 'The archive has 5001 members; at most 5000 are read.' },
     ]);
   });

@@ -111,3 +111,19 @@ test('a row a date and name of a frame with an index of both is recognised by wh
   expect(await recognised({ index_columns: [{ kind: 'range', start: 0, stop: 2 }] })).toEqual([null, 'likely', 2]);
   expect(await recognised({ index_columns: 'Date' })).toEqual([null, 'likely', 2]);
 });
+
+test('one CSV file is read as itself, in base64 or as its text, and as an archive of it', async () => {
+  const text = 'Date,Ticker,Close\n2024-01-02,A,10\n2024-01-03,A,11\n';
+  const zip = Buffer.from(writeZip([{ name: 'x.csv', text }])).toString('base64');
+  const alike = await Promise.all([
+    inspect({ kind: 'csv', content: text }),
+    inspect({ kind: 'csv', content: Buffer.from(text).toString('base64') }),
+    inspect({ kind: 'csv', content: zip }),
+    inspect({ kind: 'csv.zip', content: zip }),
+  ]);
+  for (const { rows_read, mapping, preview } of alike) {
+    expect([rows_read, mapping.columns]).toEqual([2, { date: 'Date', identifier: 'Ticker', CLOSE: 'Close' }]);
+    expect(preview.data).toEqual(alike[0]!.preview.data);
+  }
+  await expect(inspect({ kind: 'csv.zip', content: text })).rejects.toMatchObject({ code: 'VALIDATION_FAILED' });
+});

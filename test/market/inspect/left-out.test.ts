@@ -81,3 +81,9 @@ test('where nothing is recognised the question names the columns, and the layout
   const { unsure } = await inspected({ 'x.csv': 'colour,shape\nred,round\n' });
   expect(unsure[0]!.question).toMatch(/"colour", "shape".*wide/);
 });
+
+test('a wide table without a number is told so', async () => {
+  const { rows_read, confidence, findings } = await inspected({ 'x.csv': 'Date,A,B\n2024-01-02,,\n2024-01-03,,\n' });
+  expect([rows_read, confidence, places(findings)]).toEqual([0, 'unsure', ['EMPTY_DATASET market']]);
+  expect(findings[0]!.message).toContain('no row with a number');
+});

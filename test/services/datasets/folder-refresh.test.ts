@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { Mapping } from '#domain/documents/mapping.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { knownFiles, unreadFiles } from '#market/sources/known-files.js';
 import { createLocations } from '#market/sources/locations.js';
@@ -242,3 +243,18 @@ test('a refresh tells of a date that only some of the names came for, again whil
     expect((await refresh()).findings).toEqual([]);
     expect((await store()).findings).toMatchObject(partial);
   }));
+
+test('what the reading found stays told after a refresh, one without news too', () =>
+  withDesk(async ({ write, load, refresh, store, readWhole }) => {
+    const told = async () => (await store()).findings.filter(({ code }) => code === 'COLUMN_IGNORED');
+    await write(bars('2024-01-02', ['A,2024-01-02,10,x', 'B,2024-01-02,20,y'], 'CLOSE,NOTE'));
+    await load();
+    const [first] = await told();
+    expect(first).toMatchObject({ path: 'market.NOTE', severity: 'warning' });
+    await refresh();
+    expect(await told()).toEqual([first]);
+    await write(bars('2024-01-03', ['A,2024-01-03,11,x', 'B,2024-01-03,21,y'], 'CLOSE,NOTE'));
+    await refresh();
+    expect(await told()).toEqual([first]);
+    expect((await store()).findings).toEqual((await readWhole()).findings);
+  }, Mapping.parse({})));

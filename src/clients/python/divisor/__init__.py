@@ -5,6 +5,7 @@ from .client import Divisor, progress_bar
 from .errors import DivisorError, JobCancelled, JobFailed, LateAnswer, Unreachable
 from .frames import Series, Table, tables, to_frame, to_series
 from .jobs import Job
+from .version import VERSION as __version__
 
 __all__ = [
     "Divisor",
@@ -16,6 +17,7 @@ __all__ = [
     "Series",
     "Table",
     "Unreachable",
+    "__version__",
     "progress_bar",
     "tables",
     "to_frame",

@@ -3462,7 +3462,7 @@ class _ImportRequest(t.TypedDict):
 class ImportRequest(_ImportRequest, total=False):
     #: Default: the name in lower case, other characters as dashes.
     store_id: str
-    #: Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is its earlier name.
+    #: Of the content: an Excel workbook, or a zip of CSV files or of workbooks of one sheet each; csv is one CSV file, too.
     format: t.Literal["xlsx", "csv.zip", "csv"]
     #: Price basis of CLOSE: as traded, divided by later splits, or by splits and dividends.
     adjustment: t.Literal["none", "splits", "total"]
@@ -3797,10 +3797,10 @@ class IndexSummary(t.TypedDict):
 class InspectRequest(t.TypedDict, total=False):
     #: A folder, or the connection URL of a database, as of a store.
     location: str
-    #: A file in base64 instead.
+    #: A file in base64 instead; CSV may come as its text.
     content: str
-    #: Of the content; csv is a zip of CSV files, parquet one table of prices.
-    format: t.Literal["xlsx", "csv", "parquet"]
+    #: Of the content, as of an import; parquet is one table of prices.
+    format: t.Literal["xlsx", "csv.zip", "csv", "parquet"]
     #: How it is read, instead of a proposal: what comes of it.
     mapping: t.Optional[MappingInput]
     #: What the proposal takes and does not ask.

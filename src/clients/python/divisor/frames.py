@@ -245,7 +245,7 @@ def check(name: str, table: Any) -> None:
         if infinite.any():
             row = int(infinite.argmax())
             raise ValueError(
-                f"{column} of the table {name} is {values.iloc[row]} in row {row} ({table.index[row]}): a finite number is needed, or NaN for none."
+                f"{column} of the table {name} is {values.iloc[row]} in row {row + 1} ({table.index[row]}): a finite number is needed, or NaN for none."
             )
 
 
@@ -260,7 +260,7 @@ def _check_cells(name: str, column: Any, values: Any) -> None:
         try:
             _cell(value)
         except ValueError as cause:
-            raise ValueError(f"{column} of the table {name} is {cause} in row {row} ({values.index[row]}).") from None
+            raise ValueError(f"{column} of the table {name} is {cause} in row {row + 1} ({values.index[row]}).") from None
 
 
 def _cell(value: Any) -> Any:
@@ -404,4 +404,4 @@ def _named_cell(name: str, column: Any, row: int, value: Any) -> None:
     try:
         _cell(value)
     except ValueError as cause:
-        raise ValueError(f"{column} of the table {name} is {cause} in row {row}.") from None
+        raise ValueError(f"{column} of the table {name} is {cause} in row {row + 1}.") from None

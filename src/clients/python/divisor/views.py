@@ -50,7 +50,11 @@ class Frames:
         return to_frame(self._api.get_corporate_actions(identifier, **query)["actions"])
 
     def reference(self, *identifiers: "Ids", **query: Any) -> "DataFrame":
-        """Reference data, a row a name; names that the store does not hold are left out."""
+        """Reference data, a row a name; names that the store does not hold are left out.
+
+        :raises ValueError: without a name."""
+        if not identifiers:
+            raise ValueError("reference needs a name at least, as in reference('AAPL', 'MSFT'); identifiers() lists them.")
         entries = self._api.get_asset_references(ids_of(identifiers), **query)["entries"]
         return to_frame([{"identifier": one["identifier"], **one["fields"]} for one in entries if one["found"]], "identifier")
 
@@ -110,7 +114,10 @@ class Frames:
 
     def drawdowns(self, index_id: str, **query: Any) -> "DataFrame":
         """The deepest drawdowns of a run: peak, trough, recovery, depth."""
-        return to_frame(self._api.get_performance(index_id, **query)["drawdowns"])
+        table = to_frame(self._api.get_performance(index_id, **query)["drawdowns"])
+        for name in {"peak", "trough", "recovery"}.intersection(table.columns):
+            table[name] = pandas.to_datetime(table[name])
+        return table
 
     def correlations(self, *index_ids: "Ids", **query: Any) -> "DataFrame":
         """Correlations of the returns of runs, and of a benchmark, on the dates they all have."""

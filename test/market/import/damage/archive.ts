@@ -51,7 +51,7 @@ const saying = (what: Parameters<typeof zipSaying>[0]) => imported('csv', zipSay
 
 export const ARCHIVE: readonly Damage[] = [
   ['nothing in it', ['UNREADABLE_FILE '], imported('csv', new Uint8Array(0))],
-  ['text, called a zip', ['UNREADABLE_FILE '], imported('csv', Buffer.from(MARKET))],
+  ['text, called a zip', ['UNREADABLE_FILE '], imported('csv.zip', Buffer.from(MARKET))],
   ['half of it', ['UNREADABLE_FILE '], archive(ONE, (bytes) => bytes.subarray(0, bytes.length >> 1))],
   [
     'no directory',
@@ -74,9 +74,14 @@ export const ARCHIVE: readonly Damage[] = [
   ['less than it says', ['UNREADABLE_FILE '], saying({ content: Buffer.from(MARKET), size: 5000 })],
   ['a bomb', ['UNREADABLE_FILE '], archive([{ name: 'market.csv', text: `${HEAD}${'0'.repeat(60 << 20)}` }])],
   [
-    'eighty members',
+    'more members than are read',
     ['UNREADABLE_FILE '],
-    archive(Array.from({ length: 80 }, (_, i) => ({ name: `f${i}.csv`, text: 'x' }))),
+    archive(ONE, (bytes) => {
+      // Both counts of the end of the directory.
+      bytes.writeUInt16LE(5001, bytes.length - 14);
+      bytes.writeUInt16LE(5001, bytes.length - 12);
+      return bytes;
+    }),
   ],
   [
     'a zip in the zip',

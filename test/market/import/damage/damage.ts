@@ -27,7 +27,7 @@ export const files = (made: Readonly<Record<string, string | Uint8Array>>) => as
   return { isRead: read !== undefined, findings };
 };
 
-export const imported = (kind: 'xlsx' | 'csv', bytes: Uint8Array) => async (): Promise<Outcome> => {
+export const imported = (kind: 'xlsx' | 'csv' | 'csv.zip', bytes: Uint8Array) => async (): Promise<Outcome> => {
   const problems = createProblems();
   const read = await readImport({ kind, bytes }, problems);
   return { isRead: read !== undefined, findings: problems.findings() };

@@ -1,0 +1,12 @@
+import { refuseWithFindings } from '#domain/refusal.js';
+
+const BASE64 = /^[A-Za-z0-9+/\s]*={0,2}$/;
+
+/** The bytes of a file in base64; CSV may come as its text. @throws Refusal VALIDATION_FAILED */
+export function contentBytes(content: string, format: string): Uint8Array {
+  if (BASE64.test(content.trimEnd())) return Buffer.from(content, 'base64');
+  if (format === 'csv') return Buffer.from(content, 'utf8');
+  throw refuseWithFindings('request', [
+    { severity: 'error', code: 'WRONG_TYPE', message: 'content is not base64.', path: 'content' },
+  ]);
+}

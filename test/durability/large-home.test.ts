@@ -11,7 +11,7 @@ import { IS_SOAK } from '../soak.js';
 const newFolder = temporaryFolders();
 const COUNT = 20_000;
 /** Documents beside the jobs, which are as many as are remembered. */
-const DOCUMENTS = IS_SOAK ? COUNT : 4000;
+const DOCUMENTS = IS_SOAK ? COUNT : 1000;
 const BATCH = 1000;
 /** What a free machine keeps by a factor of five. */
 const READY_MS_MAX = 2000;

@@ -6,7 +6,8 @@ import { withoutFixedNames } from './presolve/fixed-names.js';
 import { runInteriorPoint, type InteriorRun } from './interior-point/interior-point.js';
 import { isFolded } from './interior-point/folded-rows.js';
 import { createPathFactors, type PathFactors } from './path/factor.js';
-import { followPath, type PathStart } from './path/follow-path.js';
+import { emptyStart, isSteep } from './path/empty-start.js';
+import { followPath, type PathLimits, type PathStart } from './path/follow-path.js';
 import { equilibrate } from './presolve/equilibrate.js';
 import { solveWithNorms } from './solve-norms.js';
 import { checkKkt, isOptimal, type KktReport } from './program/kkt.js';
@@ -64,7 +65,6 @@ interface Tools {
  * @source  Kunisch & Rendl (2003), SIAM J. Optimization 14(1); Mehrotra (1992), SIAM J. Optimization 2(4).
  */
 function solveProgram(program: Program, tools: Tools, options: SolveOptions): ProgramAnswer {
-  const { curvature } = tools;
   assertProgram(program);
   const atCentre = tryCentre(program);
   if (atCentre !== undefined) return atCentre;
@@ -74,15 +74,20 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
   if (normed !== undefined) return normed;
   const reduced = withoutFixedNames(program);
   const fitting = options.warm !== undefined && fits(options.warm, program) ? options.warm : undefined;
-  if (reduced === null) return solveFree(program, curvature, { ...options, warm: fitting });
+  if (reduced === null) return solveFree(program, tools, { ...options, warm: fitting });
   const warm = fitting === undefined ? undefined : reduced.stateToReduced(fitting);
-  const answer = solveFree(reduced.program, curvature, { ...options, warm });
+  const answer = solveFree(reduced.program, tools, { ...options, warm });
   return { ...answer, point: reduced.toFull(answer.point), state: reduced.stateToFull(answer.state) };
 }
 
 /** The optimum at the end of the way from another, polished; undefined where the way is lost. */
-function tryFollow(program: Program, { curvature, factors }: Tools, start: PathStart): ProgramAnswer | undefined {
-  const end = followPath(program, start, factors);
+function tryFollow(
+  program: Program,
+  { curvature, factors }: Tools,
+  start: PathStart,
+  limits?: PathLimits,
+): ProgramAnswer | undefined {
+  const end = followPath(program, start, factors, limits);
   if (end === undefined) return undefined;
   const { iterations } = runActiveSet(program, curvature, end.state, end.iterate, {
     iterationsMax: ACTIVE_SET_ITERATIONS,
@@ -116,6 +121,20 @@ function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions
   });
 }
 
+/** Share of the names that may be free on the way from none: beyond it a factor of all is cheaper. */
+const GROWN_FREE = 0.3;
+
+/** Events on that way, per name. */
+const GROWN_EVENTS = 2;
+
+/** The optimum on the way from no name held: where few are, hundreds of cheap events beside twenty factors of all. */
+function tryGrow(program: Program, tools: Tools): ProgramAnswer | undefined {
+  const start = emptyStart(program);
+  if (start === undefined) return undefined;
+  const room = program.n + program.rows.count;
+  return tryFollow(program, tools, start, { eventsMax: GROWN_EVENTS * room, freeMax: GROWN_FREE * room });
+}
+
 /** A state of a programme of another shape says nothing about this one. */
 function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boolean {
   return (
@@ -126,8 +145,11 @@ function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boo
   );
 }
 
-function solveFree(program: Program, curvature: Curvature, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
+function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
+  const { curvature } = tools;
   let iterations = 0;
+  const grown = warm === undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
+  if (grown !== undefined) return grown;
   if (program.curvature > 0 || program.ridge > 0) {
     // From afar block pivoting takes in all soft rows that do not hold at once: among many of them it wanders.
     const isCold = !isFolded(program, program.n);

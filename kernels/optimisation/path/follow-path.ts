@@ -32,6 +32,13 @@ export interface PathStart {
  */
 const EVENTS_PER_CONSTRAINT = 10;
 
+/** How long a way may become before it is given up. */
+export interface PathLimits {
+  readonly eventsMax: number;
+  /** Names free at once. */
+  readonly freeMax: number;
+}
+
 /** Events in a row that lead no further: a cycle. */
 const STANDSTILL_MAX = 60;
 
@@ -57,11 +64,15 @@ export function followPath(
   program: Program,
   start: PathStart,
   factors: PathFactors,
+  limits?: PathLimits,
 ): { readonly state: ActiveState; readonly iterate: Iterate; readonly events: number } | undefined {
   const path = beginPath(program, start, factors);
   if (path === undefined) return undefined;
   const { n, rows, kinks } = program;
-  const eventsMax = EVENTS_PER_CONSTRAINT * (n + rows.count + kinks.length);
+  const { eventsMax, freeMax } = limits ?? {
+    eventsMax: EVENTS_PER_CONSTRAINT * (n + rows.count + kinks.length),
+    freeMax: n,
+  };
   const system = createPathSystem(path);
   let standstill = 0;
   for (let events = 0; events < eventsMax; events++) {
@@ -84,7 +95,7 @@ export function followPath(
         events,
       };
     standstill = first.length > 0 ? 0 : standstill + 1;
-    if (standstill > STANDSTILL_MAX || !apply(path, first)) return undefined;
+    if (standstill > STANDSTILL_MAX || !apply(path, first) || path.factor.count() > freeMax) return undefined;
   }
   return undefined;
 }

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
+import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import { emptyStart } from '#kernels/optimisation/path/empty-start.js';
 import { followPath } from '#kernels/optimisation/path/follow-path.js';
+import { checkKkt } from '#kernels/optimisation/program/kkt.js';
 import { metricMatrix, metricSquare } from '#kernels/optimisation/program/metric.js';
 import { createPathFactors } from '#kernels/optimisation/path/factor.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
@@ -179,4 +182,30 @@ test('the factor of names that came and went is that of the names', () => {
     free = Int32Array.from({ length: program.n }, (_, i) => i).filter((i) => isFree[i] === 1);
     if (free.length === 0) free = Int32Array.of(0);
   }
+});
+
+test('from no name held the way leads to the optimum that is found from all of them', () => {
+  let found = 0;
+  for (let seed = 1; seed <= 60; seed++) {
+    const random = seeded(seed + 70_000);
+    const program = feasibleProgram(seed)!;
+    const steep = {
+      ...program,
+      ridge: 0.01,
+      kinks: program.kinks.filter(({ limit }) => limit === null),
+      linear: program.linear.map(() => 4 * random() - 2),
+    };
+    const start = emptyStart(steep);
+    if (start === undefined) continue;
+    // The start is an optimum itself: every weight costs something.
+    const { primal, stationarity } = checkKkt(start.program, start.point);
+    expect(Math.max(primal, stationarity), `seed ${seed}`).toBeLessThan(1e-12);
+    const grown = createSolver(plainAlgebra).solve(steep, { follow: start });
+    const other = createSolver(plainAlgebra).solve(steep, { warm: coldState(steep) });
+    expect(grown.status, `seed ${seed}`).toBe(other.status);
+    if (other.status !== 'solved') continue;
+    found++;
+    expect(largestDifference(grown.point.x, other.point.x), `seed ${seed}`).toBeLessThan(1e-9);
+  }
+  expect(found).toBeGreaterThan(20);
 });

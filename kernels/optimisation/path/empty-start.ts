@@ -1,0 +1,99 @@
+import { coldState, LOWER, type ActiveState } from '../active-set/active-state.js';
+import { slopeOf } from '../active-set/equality-gradient.js';
+import { metricDiagonal } from '../program/metric.js';
+import type { Program, Rows } from '../program/program.js';
+import { curvatureTimes } from './factor.js';
+import type { PathStart } from './follow-path.js';
+
+/** Part of the largest difference of gradients by which the best name begins above what lets it go. */
+const MARGIN = 1e-3;
+
+/** Weight that the steepest pull gives a name alone beyond which few names are held and block pivoting wanders. */
+const STEEP = 0.3;
+
+/**
+ * Whether the linear part pulls so hard that the optimum holds few names: from none of them it is nearer than from all.
+ */
+export function isSteep({ n, metric, curvature, ridge, linear }: Program): boolean {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of linear) {
+    least = Math.min(least, value);
+    most = Math.max(most, value);
+  }
+  const variances = metric === null || curvature === 0 ? undefined : metricDiagonal(metric);
+  const own = ridge + (curvature * (variances?.reduce((sum, value) => sum + value, 0) ?? 0)) / Math.max(n, 1);
+  return own > 0 && most - least > STEEP * own;
+}
+
+/**
+ * Every name at its lower bound as the optimum of a programme whose rows hold there: equalities have the value that they
+ * have there, ranges reach as far, and a charge on all weights holds the best name back. On the way to the programme
+ * itself names come in one by one.
+ *
+ * @returns  undefined where a name has no lower bound, or a limit on kinks or a norm takes part.
+ * @source   Ferreau, Bock & Diehl (2008), Int. J. Robust Nonlinear Control 18(8): the cold start.
+ */
+export function emptyStart(program: Program): PathStart | undefined {
+  const { n, lower, upper, rows, kinks, norms } = program;
+  if (norms.length > 0 || kinks.some(({ limit }) => limit !== null) || !lower.every(Number.isFinite)) return undefined;
+  const x = lower.slice();
+  const state = coldState(program);
+  state.names.fill(LOWER);
+  kinks.forEach(({ at }, k) => {
+    for (let i = 0; i < n; i++) state.sides[k * n + i] = x[i]! < at[i]! ? -1 : 1;
+  });
+  const charge = chargeOf(gradientAt(program, state, x), lower, upper);
+  const before: Program = {
+    ...program,
+    linear: program.linear.map((value) => value + charge),
+    rows: reaching(rows, x),
+  };
+  const point = {
+    x,
+    rowMultipliers: new Float64Array(rows.count),
+    kinkMultipliers: new Float64Array(kinks.length).fill(1),
+    normMultipliers: new Float64Array(0),
+  };
+  return { program: before, point, state };
+}
+
+/** What makes every weight dearer than nothing. */
+function chargeOf(gradient: Float64Array, lower: Float64Array, upper: Float64Array): number {
+  let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (let i = 0; i < gradient.length; i++) {
+    if (lower[i] === upper[i]) continue;
+    least = Math.min(least, gradient[i]!);
+    most = Math.max(most, gradient[i]!);
+  }
+  return least > 0 || most < least ? 0 : MARGIN * (most - least) - least;
+}
+
+function gradientAt(program: Program, state: ActiveState, x: Float64Array): Float64Array {
+  const { n, centre, linear, kinks } = program;
+  const gradient = new Float64Array(n);
+  curvatureTimes(
+    program,
+    x.map((value, i) => value - centre[i]!),
+    gradient,
+  );
+  for (let i = 0; i < n; i++) {
+    gradient[i]! += linear[i]!;
+    for (let k = 0; k < kinks.length; k++) gradient[i]! += slopeOf(program, state, k, i);
+  }
+  return gradient;
+}
+
+/** The rows with bounds that reach as far as their values at x. */
+function reaching(rows: Rows, x: Float64Array): Rows {
+  const [lower, upper] = [rows.lower.slice(), rows.upper.slice()];
+  for (let r = 0; r < rows.count; r++) {
+    let value = 0;
+    for (let i = 0; i < x.length; i++) value += rows.coefficients[r * x.length + i]! * x[i]!;
+    if (lower[r] === upper[r]) lower[r] = upper[r] = value;
+    else {
+      lower[r] = Math.min(lower[r]!, value);
+      upper[r] = Math.max(upper[r]!, value);
+    }
+  }
+  return { ...rows, lower, upper };
+}

@@ -1,18 +1,7 @@
-import { normForce, normLength } from './program/norms.js';
+import { infeasibilityGap, isHard, type Certificate } from './program/certificate.js';
+import { normLength } from './program/norms.js';
 import { kinkSum, type Kink, type Norm, type Point, type Program } from './program/program.js';
 import type { Solver } from './solve-program.js';
-
-/** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */
-export interface Certificate {
-  /** [m], positive on upper sides, negative on lower ones. */
-  readonly rows: Float64Array;
-  /** [kinks], at least 0. */
-  readonly kinks: Float64Array;
-  /** [norms], at least 0: weights of their tangents at `around`, each times its length there. */
-  readonly norms: Float64Array;
-  /** Point at which the norms are linearised, [n]. */
-  readonly around: Float64Array;
-}
 
 export interface FeasibilityAnswer {
   /** Least sum of violations: rows over their largest coefficient, kinks' sums, or one norm over its radius. */
@@ -32,7 +21,8 @@ export const FEASIBILITY_TOLERANCE = 1e-9;
  * Whether anything satisfies the hard rows, kinks and norms of a programme inside its bounds. Rows and kinks come
  * first: their least total violation is a linear programme. Then each norm is made as small as the others allow.
  *
- * @cost  a linear programme, and a quadratic one for each norm.
+ * @cost    a linear programme, and a quadratic one for each norm.
+ * @source  Boyd & Vandenberghe (2004), Convex Optimization, section 11.4: phase I, as the least sum of violations.
  */
 export function leastViolation(solver: Solver, program: Program): FeasibilityAnswer {
   const linear = leastLinearViolation(solver, program);
@@ -157,10 +147,6 @@ function hardRows({ rows }: Program): Program['rows'] {
   };
 }
 
-function isHard(kink: Kink): boolean {
-  return kink.limit !== null && !Number.isFinite(kink.penalty);
-}
-
 function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
   let total = 0;
   for (let r = 0; r < rows.count; r++) {
@@ -170,104 +156,6 @@ function totalViolation({ n, rows, kinks }: Program, x: Float64Array): number {
   }
   for (const kink of kinks) if (kink.limit !== null) total += Math.max(0, kinkSum(kink, x) - kink.limit);
   return total;
-}
-
-/**
- * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the
- * weighted left sides (norms by their tangents, which lie below them), less the weighted bounds. Positive means
- * infeasible, whatever the multipliers and however they were found: every feasible point would make it at most zero.
- *
- * @returns  The margin; -Infinity where a name without a bound could make up for anything.
- * @cost     m n, and n^2 for each norm.
- * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
- */
-export function infeasibilityGap(
-  program: Program,
-  { rows: y, kinks: prices, norms: weights, around }: Certificate,
-): number {
-  const { n, lower, upper, rows, kinks, norms } = program;
-  const force = new Float64Array(n);
-  let gap = 0;
-  let size = 0;
-  const add = (multiplier: number, coefficients: Float64Array, from: number) => {
-    for (let i = 0; i < n; i++) {
-      const term = multiplier * coefficients[from + i]!;
-      force[i]! += term;
-      size = Math.max(size, Math.abs(term));
-    }
-  };
-  for (let r = 0; r < rows.count; r++) {
-    const multiplier = y[r]!;
-    const bound = multiplier > 0 ? rows.upper[r]! : rows.lower[r]!;
-    if (multiplier === 0 || !Number.isFinite(bound) || Number.isFinite(rows.penalty[r]!)) continue;
-    add(multiplier, rows.coefficients, r * n);
-    gap -= multiplier * bound;
-  }
-  norms.forEach((norm, q) => {
-    const weight = Math.max(weights[q]!, 0);
-    if (weight === 0) return;
-    const { centre, radius } = norm;
-    const offset = around.map((value, i) => value - centre[i]!);
-    const slope = normForce(program, norm, offset, new Float64Array(n));
-    let square = 0;
-    let along = 0;
-    for (let i = 0; i < n; i++) {
-      square += offset[i]! * slope[i]!;
-      along += slope[i]! * around[i]!;
-    }
-    if (!(square > 0)) return;
-    // The tangent of the norm itself, whose gradient is slope / root of square: linear in the radius, and tighter than
-    // that of its square.
-    add(weight, slope, 0);
-    gap += weight * (square - Math.sqrt(square) * radius - along);
-  });
-  kinks.forEach(({ limit }, k) => {
-    gap -= Math.max(prices[k]!, 0) * (limit ?? 0);
-    if (prices[k]! > size) size = prices[k]!;
-  });
-  for (let i = 0; i < n; i++)
-    gap += leastOver(program, prices, force[i]!, i, { low: lower[i]!, high: upper[i]!, negligible: NEGLIGIBLE * size });
-  return gap;
-}
-
-/** Forces below this share of the largest are rounding where a bound is infinite. */
-const NEGLIGIBLE = 1e-9;
-
-interface Range {
-  readonly low: number;
-  readonly high: number;
-  readonly negligible: number;
-}
-
-/**
- * Least value over a range of force * x plus the priced kinks of the name: convex and piecewise linear, so at an end or
- * a kink.
- */
-function leastOver(
-  { kinks }: Program,
-  prices: Float64Array,
-  force: number,
-  i: number,
-  { low, high, negligible }: Range,
-): number {
-  const value = (x: number) => {
-    let total = force * x;
-    kinks.forEach(({ at, left, right }, k) => {
-      const step = x - at[i]!;
-      total += Math.max(prices[k]!, 0) * (step > 0 ? right[i]! : left[i]!) * step;
-    });
-    return total;
-  };
-  const slopeAtEnd = (side: 'left' | 'right') =>
-    kinks.reduce((total, kink, k) => total + Math.max(prices[k]!, 0) * kink[side][i]!, force);
-  let least = Number.POSITIVE_INFINITY;
-  if (low === Number.NEGATIVE_INFINITY && slopeAtEnd('left') > negligible) return Number.NEGATIVE_INFINITY;
-  if (high === Number.POSITIVE_INFINITY && slopeAtEnd('right') < -negligible) return Number.NEGATIVE_INFINITY;
-  const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter(
-    (x) => Number.isFinite(x) && x >= low && x <= high,
-  );
-  for (const x of candidates.length === 0 ? [0] : candidates) least = Math.min(least, value(x));
-  return least;
 }
 
 function largestEntry(values: Float64Array, from: number, count: number): number {

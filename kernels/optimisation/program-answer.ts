@@ -4,8 +4,11 @@ import type { Point } from './program/program.js';
 
 /** What a solver answers for a programme. */
 export interface ProgramAnswer {
-  /** `solved` means that the conditions of optimality hold; `failed` leaves open whether there is an answer. */
-  readonly status: 'solved' | 'failed';
+  /**
+   * `solved` means that the conditions of optimality hold, `infeasible` that multipliers prove that no point satisfies the
+   * rows and norms; `failed` leaves open whether there is an answer.
+   */
+  readonly status: 'solved' | 'infeasible' | 'failed';
   readonly point: Point;
   readonly state: ActiveState;
   readonly kkt: KktReport;

@@ -1,6 +1,7 @@
 import { IDLE, UPPER } from './active-set/active-state.js';
 import type { PathStart } from './path/follow-path.js';
 import { metricTimes, sumOfMetrics, type Metric } from './program/metric.js';
+import { infeasibilityGap, isHard } from './program/certificate.js';
 import { meanSquare, normLength } from './program/norms.js';
 import type { Norm, Program } from './program/program.js';
 import type { ProgramAnswer } from './program-answer.js';
@@ -11,14 +12,21 @@ const PRICES_MAX = 60;
 /** Distance to the radius, relative to it, from which Newton's method on the norm itself ends the search. */
 const CLOSE = 1e-7;
 
+/** The same where Newton's method fails: a radius that is the least there is has no price, one beside it has. */
+const CLOSEST = 1e-10;
+
 /** Excess of a norm over its radius that counts as none, relative to 1 + the radius. */
 const HELD = 1e-12;
+
+/** Ratio of prices between which so many states change that the answer at one is no start for the other. */
+const FAR = 2;
 
 /** Growth of a price that is too low. */
 const GROWTH = 4;
 
-/** States changed at once that Newton's method is given to settle beside a known answer. */
+/** States changed at once that Newton's method is given to settle beside a known answer, and at the end of the search. */
 const NEAR = 5;
+const LAST = 10;
 
 export interface NormSolvers {
   /** Solves a programme with fewer norms. */
@@ -35,7 +43,8 @@ export interface NormSolvers {
  * Solves a programme whose norms bind by pricing one of them after the other: with a price in place of the norm the
  * programme is one with fewer norms, its answers follow each other on paths, and the length falls as the price rises.
  *
- * @returns  undefined where that leads to no optimum.
+ * @returns  undefined where that leads to no optimum; `infeasible` where a price on the way proves that the length cannot
+ *   be as short as its radius.
  * @cost     four to eight programmes with one norm less.
  * @source   More & Sorensen (1983), Computing a trust region step, SIAM J. Sci. Stat. Comput. 4(3): the reciprocal of
  *   the length is nearly linear in the price.
@@ -68,37 +77,65 @@ export function solveWithNorms(
   if (!(norm.radius > 0)) return undefined;
   const first = hinted < 0 ? 0 : follow!.point.normMultipliers[q]!;
   let last = start === undefined ? undefined : pricedStart(start, q, first);
+  let lastPrice = first;
   const at = (price: number): Priced | undefined => {
     const priced = withPrice(program, q, price);
-    const answer = solve(priced, last);
-    if (answer.status !== 'solved') return undefined;
+    const isFar = !(price < FAR * lastPrice && lastPrice < FAR * price);
+    const answer = solve(priced, isFar ? undefined : last);
+    if (answer.status === 'failed') return undefined;
     last = { program: priced, point: answer.point, state: answer.state };
-    return { price, answer, excess: 1 - norm.radius / normLength(program, norm, answer.point.x) };
+    lastPrice = price;
+    const excess = 1 - norm.radius / normLength(program, norm, answer.point.x);
+    const isProven = answer.status === 'infeasible' || (excess > HELD && isTooShort(program, q, { price, answer }));
+    return { price, answer: isProven ? { ...answer, status: 'infeasible' } : answer, excess };
   };
-  const found = rootOf(at, first > 0 ? first : priceScale(program, norm));
-  if (found === undefined) return undefined;
-  return finish(program, withNorm(found.answer, { program, q, price: found.price }));
+  const close = rootOf(at, first > 0 ? first : priceScale(program, norm), CLOSE);
+  if (close === undefined) return undefined;
+  if (close.answer.status === 'infeasible') return withNorm(close.answer, { program, q, price: close.price });
+  const ended = finish(program, withNorm(close.answer, { program, q, price: close.price }), LAST);
+  if (ended !== undefined) return ended;
+  const closest = rootOf(at, close.price, CLOSEST);
+  if (closest === undefined) return undefined;
+  return finish(program, withNorm(closest.answer, { program, q, price: closest.price }), 0);
+}
+
+/** Whether the answer at a price proves that no point within the other rows has a norm within its radius. */
+function isTooShort(program: Program, q: number, priced: Pick<Priced, 'price' | 'answer'>): boolean {
+  const { x, rowMultipliers, kinkMultipliers, normMultipliers } = withNorm(priced.answer, {
+    program,
+    q,
+    price: priced.price,
+  }).point;
+  const kinks = kinkMultipliers.map((value, k) => (isHard(program.kinks[k]!) ? value : 0));
+  const size = priced.price * normLength(program, program.norms[q]!, x) ** 2;
+  return infeasibilityGap(program, { rows: rowMultipliers, kinks, norms: normMultipliers, around: x }) > HELD * size;
 }
 
 interface Priced {
   readonly price: number;
+  /** `infeasible` where it proves that no price is enough. */
   readonly answer: ProgramAnswer;
   /** 1 - radius / length: positive where the price is too low. */
   readonly excess: number;
 }
 
-/** The price at which the length is the radius, or no price where the norm does not bind: secants within a bracket. */
-function rootOf(at: (price: number) => Priced | undefined, guess: number): Priced | undefined {
+/**
+ * The price at which the length is the radius, or no price where the norm does not bind: secants within a bracket. Ends
+ * at a price that proves that there is none.
+ */
+function rootOf(at: (price: number) => Priced | undefined, guess: number, close: number): Priced | undefined {
   let low: Priced | undefined;
   let high: Priced | undefined;
   let price = guess;
   for (let k = 0; k < PRICES_MAX; k++) {
     const tried = at(price);
     if (tried === undefined || Number.isNaN(tried.excess)) return undefined;
-    if (Math.abs(tried.excess) <= CLOSE || (price === 0 && tried.excess <= 0)) return tried;
+    const isEnd = tried.answer.status === 'infeasible' || (price === 0 && tried.excess <= 0);
+    if (isEnd || Math.abs(tried.excess) <= close) return tried;
+    const before = low;
     if (tried.excess > 0) low = tried;
     else high = tried;
-    if (high === undefined) price *= GROWTH;
+    if (high === undefined) price = grown(tried, before);
     else if (low === undefined) price = price > guess / GROWTH ** 3 ? price / GROWTH : 0;
     else {
       const secant = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
@@ -109,6 +146,22 @@ function rootOf(at: (price: number) => Priced | undefined, guess: number): Price
   }
   return undefined;
 }
+
+/**
+ * A price after two that are too low: near the least length there is excesses fall by the square of the price, so that the
+ * price of a radius hardly above it is far away.
+ */
+function grown({ price, excess }: Priced, before: Priced | undefined): number {
+  const next = GROWTH * price;
+  if (before === undefined || before.price === 0) return next;
+  const slope = (before.excess - excess) / (before.price ** -2 - price ** -2);
+  const last = excess - slope * price ** -2;
+  if (!(last < 0 && slope > 0)) return next;
+  return Math.min(Math.max(Math.sqrt(slope / -last), next), LEAP * price);
+}
+
+/** Growth of a price at once that excesses speak for. */
+const LEAP = 1e3;
 
 /** The norm furthest beyond its radius, relative to it; -1 where all hold. */
 function mostExceeded(program: Program, x: Float64Array): number {

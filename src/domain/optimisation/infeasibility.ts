@@ -1,8 +1,10 @@
+import { findConstraintClass } from '../constraints/catalogue.js';
 import { choiceMoves, EXACT, firstToGive, jointMoves } from './choice-relaxation.js';
 import { jointRelaxation } from './joint-relaxation.js';
+import { isCurve } from './curved-rows.js';
 import { movableIn } from './movables.js';
 import { nonConvexRows, type Origin, type Problem } from './problem.js';
-import { conflictRows, findConflict, type ConflictRow } from './proof.js';
+import { conflictRows, findConflict, type Conflict, type ConflictRow } from './proof.js';
 import { singleRelaxations, toRelaxation, type Relaxation } from './relaxation.js';
 import { EXACT_NAMES_MAX, solveProblem } from './search.js';
 import type { Solvers } from './name-search.js';
@@ -84,8 +86,38 @@ function irreducibleChoice(solvers: Solvers, problem: Problem): Origin[] {
   return remaining;
 }
 
-/** One sentence for a person: which rows cannot hold together. */
-export function infeasibilitySentence({ conflict }: Pick<Infeasibility, 'conflict'>): string {
+/** For a person: which rows cannot hold together, and what curved ones could have. */
+export function infeasibilitySentence(
+  problem: Problem,
+  { conflict, relaxations }: Pick<Infeasibility, 'conflict' | 'relaxations'>,
+): string {
+  const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin.index));
+  const reaches = relaxations.filter(({ index }) => curved.has(index)).map(reachSentence);
+  return [conflictSentence(conflict), ...reaches].join(' ');
+}
+
+/** The relaxations of the curved rows of a conflict: what their measures come to at best. */
+export function curvedRelaxations(solvers: Solvers, problem: Problem, { origins }: Conflict): readonly Relaxation[] {
+  const curved = new Set(problem.rows.filter(isCurve).map(({ origin }) => origin));
+  return singleRelaxations(
+    solvers,
+    problem,
+    origins.filter((origin) => curved.has(origin)),
+  );
+}
+
+function reachSentence({ id, index, type, from, to }: Relaxation): string {
+  const isShare = findConstraintClass(type)?.unit === 'fraction';
+  const text = (value: number) =>
+    isShare ? `${Number((100 * value).toPrecision(DIGITS))} %` : String(Number(value.toPrecision(DIGITS)));
+  const name = id === '' ? `${type} (row ${index})` : id;
+  return `${name} asks for ${text(from)}; the ${to > from ? 'lowest' : 'highest'} that the other rows allow is ${text(to)}.`;
+}
+
+/** Digits of limits in sentences. */
+const DIGITS = 4;
+
+function conflictSentence(conflict: readonly ConflictRow[]): string {
   const names = conflict.map(({ id, index, type }) =>
     index === null ? (IMPLICIT[type] ?? type) : id === '' ? `${type} (row ${index})` : id,
   );

@@ -6,7 +6,7 @@ import { fromBestViews, type AverageViews } from './averages.js';
 import type { Movable } from './movables.js';
 import type { Problem } from './problem.js';
 import { ownGapOf, proofOf, proofsByName, type Proof } from './proof.js';
-import { standingAt, type Move } from './relaxation.js';
+import { rowsAlone, standingAt, type Move } from './relaxation.js';
 import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
 
@@ -60,8 +60,9 @@ function leastJoint(solver: Solver, search: JointSearch): Joint | undefined {
   if (proofOf(solver, problem, { changes: toChanges(movables, whole), views }) !== null) return undefined;
   const nudged = (moved: Float64Array, nudge: number) =>
     moved.map((value, k) => (value > 0 ? Math.min(value + nudge, whole[k]!) : 0));
+  const rows = rowsAlone(problem);
   const weightsAt = (tried: Float64Array) =>
-    solveConvex(solver, problem, { changes: toChanges(movables, tried), views })?.weights;
+    solveConvex(solver, rows, { changes: toChanges(movables, tried), views })?.weights;
   const cuts: Cut[] = [];
   let moved: Float64Array = new Float64Array(movables.length);
   for (let round = 0; round < ROUNDS_MAX; round++) {

@@ -1,9 +1,5 @@
-import {
-  FEASIBILITY_TOLERANCE,
-  infeasibilityGap,
-  leastViolation,
-  type Certificate,
-} from '#kernels/optimisation/feasibility.js';
+import { FEASIBILITY_TOLERANCE, leastViolation } from '#kernels/optimisation/feasibility.js';
+import { infeasibilityGap, type Certificate } from '#kernels/optimisation/program/certificate.js';
 import { normForce } from '#kernels/optimisation/program/norms.js';
 import type { Program } from '#kernels/optimisation/program/program.js';
 import type { Solver } from '#kernels/optimisation/solve-program.js';
@@ -44,18 +40,30 @@ export function findConflict(solver: Solver, problem: Problem): Conflict | null 
 
 /** Proof that the rows of an assembly cannot hold together, null when they can. */
 export function proofOf(solver: Solver, problem: Problem, assembly: Assembly): Proof | null {
+  return standOf(solver, problem, assembly).proof;
+}
+
+export interface Stand {
+  readonly proof: Proof | null;
+  /** Weights within all rows, where lengths are among them; null where none are known. */
+  readonly weights: Float64Array | null;
+}
+
+/** The same with weights that show that they can. */
+export function standOf(solver: Solver, problem: Problem, assembly: Assembly): Stand {
   const { includes = () => true } = assembly;
   for (let round = 0; round < PLANES_MAX; round++) {
     const assembled = assembleProgram(problem, { ...assembly, withTracking: true });
     const { program } = assembled;
     const crossed = crossedName(program);
-    if (crossed !== null) return { assembled, includes, certificate: null, crossed };
-    const { certificate, x } = leastViolation(solver, program);
-    if (certificate !== null) return { assembled, includes, certificate, crossed: null };
+    if (crossed !== null) return { proof: { assembled, includes, certificate: null, crossed }, weights: null };
+    const { certificate, x, isReliable } = leastViolation(solver, program);
+    if (certificate !== null) return { proof: { assembled, includes, certificate, crossed: null }, weights: null };
     // What holds with the planes that are known below tails may not with those that touch them here.
-    if (!addCuts(problem, assembly, x)) return null;
+    if (addCuts(problem, assembly, x)) continue;
+    return { proof: null, weights: isReliable && program.norms.length > 0 ? x : null };
   }
-  return null;
+  return { proof: null, weights: null };
 }
 
 /** Programmes with more and more planes below tails. */

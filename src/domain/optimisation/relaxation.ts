@@ -1,10 +1,11 @@
 import type { Solver } from '#kernels/optimisation/solve-program.js';
+import { trackingGoal } from '../objectives/goal.js';
 import { assembleProgram } from './assemble.js';
 import type { Change } from './change.js';
 import { fromBestViews, type AverageViews } from './averages.js';
 import { isAccepted, movableIn, type Movable } from './movables.js';
 import type { Origin, Problem } from './problem.js';
-import { gapOf, proofOf, type Proof } from './proof.js';
+import { gapOf, standOf, type Proof } from './proof.js';
 import { solveProblem } from './search.js';
 import type { Solvers } from './name-search.js';
 import { solveConvex } from './solve-convex.js';
@@ -111,6 +112,11 @@ type Standing =
   | { readonly kind: 'impossible'; readonly nudge: number; readonly proof: Proof }
   | { readonly kind: 'undecided'; readonly nudge: number };
 
+/** The rows of a problem with an objective that is quick to find: whether they hold together is all that is asked. */
+export function rowsAlone(problem: Problem): Problem {
+  return { ...problem, goal: trackingGoal(problem.index), costs: null, robustness: null };
+}
+
 /**
  * Whether the convex rows are feasible with changes, or proven infeasible; slightly further out where neither is
  * decided.
@@ -121,12 +127,14 @@ export function standingAt(
   changesAt: (nudge: number) => readonly Change[],
   views?: AverageViews,
 ): Standing {
+  const rows = rowsAlone(problem);
   for (const nudge of NUDGES) {
     const changes = changesAt(nudge);
     if (!changes.every(({ origin, parameter, to }) => isAccepted(origin, parameter, to))) continue;
-    const proof = proofOf(solver, problem, { changes, views });
+    const { proof, weights } = standOf(solver, problem, { changes, views });
     if (proof !== null) return { kind: 'impossible', nudge, proof };
-    const solution = solveConvex(solver, problem, { changes, views });
+    if (weights !== null) return { kind: 'feasible', nudge, weights };
+    const solution = solveConvex(solver, rows, { changes, views });
     if (solution !== undefined) return { kind: 'feasible', nudge, weights: solution.weights };
   }
   return { kind: 'undecided', nudge: 0 };

@@ -1,7 +1,7 @@
 import type { Undecided } from '../backtest/simulate/decider.js';
 import { Refusal } from '../refusal.js';
 import type { DerivedOutcome, DerivedSolve } from './derived-solve.js';
-import { explainChoice, explainInfeasibility, infeasibilitySentence } from './infeasibility.js';
+import { curvedRelaxations, explainChoice, explainInfeasibility, infeasibilitySentence } from './infeasibility.js';
 import { insufficientRisk, riskSentence } from './insufficient-risk.js';
 import type { Problem } from './problem.js';
 import { conflictRows, findConflict } from './proof.js';
@@ -19,7 +19,7 @@ export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Ref
       ? explainChoice(solvers, problem, outcome.isProven)
       : explainInfeasibility(solvers, problem);
   if (detail === undefined) return unattained(solvers, problem);
-  return new Refusal('INFEASIBLE', infeasibilitySentence(detail), { ...detail });
+  return new Refusal('INFEASIBLE', infeasibilitySentence(problem, detail), { ...detail });
 }
 
 /** The refusal where the rows hold together and no weights were found that have what the objective asks for. */
@@ -65,7 +65,13 @@ function reasonOf(solvers: Solvers, problem: Problem, outcome: DerivedOutcome): 
     return ['RISK_INSUFFICIENT_DATA', riskSentence(outcome.coverage, problem.index.length)];
   if (outcome.kind === 'no-choice') return ['INFEASIBLE', 'no choice of names satisfies the constraints.'];
   const conflict = findConflict(solvers.solver, problem);
-  if (conflict !== null) return ['INFEASIBLE', infeasibilitySentence({ conflict: conflictRows(problem, conflict) })];
+  if (conflict !== null) {
+    const detail = {
+      conflict: conflictRows(problem, conflict),
+      relaxations: curvedRelaxations(solvers, problem, conflict),
+    };
+    return ['INFEASIBLE', infeasibilitySentence(problem, detail)];
+  }
   const { code, message } = unattained(solvers, problem);
   return [code, message];
 }

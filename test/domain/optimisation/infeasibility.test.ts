@@ -12,14 +12,12 @@ const SEED = 167;
 
 describe('explainInfeasibility', () => {
   test('fifteen names at five per cent reach three quarters: the row, the budget, the least cap', () => {
-    const detail = explainInfeasibility(
-      solvers,
-      smallProblem({
-        names: 15,
-        seed: 1,
-        rows: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } }],
-      }),
-    )!;
+    const problem = smallProblem({
+      names: 15,
+      seed: 1,
+      rows: [{ id: 'pos', type: 'PositionBounds', params: { lower: 0, upper: 0.05 } }],
+    });
+    const detail = explainInfeasibility(solvers, problem)!;
     expect(detail).toEqual({
       proven: true,
       conflict: [
@@ -49,7 +47,7 @@ describe('explainInfeasibility', () => {
         },
       ],
     });
-    expect(infeasibilitySentence(detail)).toBe('Row pos and the full-investment budget cannot hold together.');
+    expect(infeasibilitySentence(problem, detail)).toBe('Row pos and the full-investment budget cannot hold together.');
   });
 
   test('rows of higher priority give way first, rows of priority zero never', () => {
@@ -133,6 +131,11 @@ describe('explainInfeasibility', () => {
       smallProblem({ names: 12, seed: 3, rows: [{ id: 'n', type: 'EffectiveNumber', params: { minimum: 10 } }] }),
     );
     expect(least.kind === 'solved' && Math.sqrt(least.solution.objective)).toBeCloseTo(to, 8);
+    const most = 1 / problem.index.reduce((sum, weight) => sum + weight * weight, 0);
+    expect(infeasibilitySentence(problem, detail)).toContain(
+      `te asks for 1 %; the lowest that the other rows allow is ${Number((100 * to).toPrecision(4))} %.`,
+    );
+    expect(most).toBeLessThan(10); // The index itself has too few.
   });
 
   /** Rows at random: often together impossible. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { FEASIBILITY_TOLERANCE, infeasibilityGap, leastViolation } from '#kernels/optimisation/feasibility.js';
+import { FEASIBILITY_TOLERANCE, leastViolation } from '#kernels/optimisation/feasibility.js';
+import { infeasibilityGap } from '#kernels/optimisation/program/certificate.js';
 import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { farkasMargin } from './duality-gap.js';
 import { randomProgram } from './random-programs.js';

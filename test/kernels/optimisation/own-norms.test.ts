@@ -145,3 +145,40 @@ describe('a sum of metrics', () => {
     );
   });
 });
+
+describe('a budget of four names has a length of at least a half', () => {
+  const solved = (radius: number) =>
+    createSolver(plainAlgebra).solve({
+      n: 4,
+      metric: null,
+      curvature: 0,
+      ridge: 1e-6,
+      centre: new Float64Array(4),
+      linear: Float64Array.of(-1, -2, -3, -4),
+      lower: new Float64Array(4),
+      upper: new Float64Array(4).fill(1),
+      rows: {
+        count: 1,
+        coefficients: new Float64Array(4).fill(1),
+        lower: Float64Array.of(1),
+        upper: Float64Array.of(1),
+        penalty: Float64Array.of(Infinity),
+      },
+      kinks: [],
+      norms: [{ metric: 'identity', centre: new Float64Array(4), radius }],
+    });
+
+  test('a shorter one is proven to be none', () => {
+    expect(solved(0.499).status).toBe('infeasible');
+    expect(solved(0.5 - 1e-7).status).toBe('infeasible');
+  });
+
+  test('that one is the even weights, and a longer one has the best name', () => {
+    for (const radius of [0.5, 0.5 + 1e-12]) {
+      const { status, point } = solved(radius);
+      expect(status).toBe('solved');
+      for (const weight of point.x) expect(weight).toBeCloseTo(0.25, 4);
+    }
+    solved(1).point.x.forEach((weight, i) => expect(weight).toBeCloseTo(i === 3 ? 1 : 0, 12));
+  });
+});

@@ -1,6 +1,7 @@
 import { dot } from '../../dot.js';
 import type { ActiveState } from '#kernels/optimisation/active-set/active-state.js';
 import { coldState } from '#kernels/optimisation/active-set/active-state.js';
+import type { PathStart } from '#kernels/optimisation/path/follow-path.js';
 import { checkKkt, isOptimal } from '#kernels/optimisation/program/kkt.js';
 import type { Metric } from '#kernels/optimisation/program/metric.js';
 import type { Norm, Program } from '#kernels/optimisation/program/program.js';
@@ -45,6 +46,8 @@ export interface GoalAnswer {
 export interface GoalOptions {
   readonly warm?: ActiveState | undefined;
   readonly effort?: 'quick' | 'thorough' | undefined;
+  /** The optimum of a programme with the same rows: its norms tell the prices of these. */
+  readonly near?: PathStart | undefined;
   /** What is taken off a numerator whatever the weights: the price of soft norms at the radii they were given. */
   readonly charge?: number;
 }
@@ -71,9 +74,10 @@ export function solveGoal(
     : solveParity(solver, problem, goal.numerator, rows, options);
 }
 
-function solvePlain(solver: Solver, program: Program, { warm, effort }: GoalOptions): GoalAnswer | undefined {
-  const answer = solver.solve(program, { warm, effort: effort ?? 'thorough' });
-  return answer.status === 'failed' ? undefined : { program, answer, priceScale: 1, penaltyScale: 1 };
+function solvePlain(solver: Solver, program: Program, { warm, effort, near }: GoalOptions): GoalAnswer | undefined {
+  const follow = program.norms.length > 0 && near?.program.norms.length === program.norms.length ? near : undefined;
+  const answer = solver.solve(program, { warm, follow, effort: effort ?? 'thorough' });
+  return answer.status !== 'solved' ? undefined : { program, answer, priceScale: 1, penaltyScale: 1 };
 }
 
 function solveQuadratic(
@@ -173,13 +177,15 @@ function solveLinearRatio(
   const terms = { robustness, metric, near: {} };
   let isPositive = false;
   let iterations = 0;
+  let near: PathStart | undefined;
   const at = (price: number, last: ActiveState | undefined): RatioPoint | undefined => {
     const program = { ...withPricesTimes(priced, price), linear: slopes.map((slope) => -price * slope) };
     const inner = (own: Program, warm: ActiveState | undefined) =>
-      solveCostly(solver, own, { costs, returnPrice: price }, { ...options, warm });
+      solveCostly(solver, own, { costs, returnPrice: price }, { ...options, warm, near });
     const found = solveUncertain(inner, program, { ...terms, returnPrice: price, warm: last ?? options.warm });
     if (found === undefined) return undefined;
     iterations += found.answer.iterations;
+    near = { program: found.program, point: found.answer.point, state: found.answer.state };
     const { x } = found.answer.point;
     const numerator = numeratorOf(x);
     isPositive ||=
@@ -187,7 +193,8 @@ function solveLinearRatio(
     return isPositive ? { ...found, price, variance: worstVariance(metric, robustness, x), numerator } : undefined;
   };
   const guess = startPrice(rows, { weights: index, slopes, numerator: numeratorOf(index) });
-  const point = solveRatio(at, guess, costs !== null && costs.impact > 0 ? CURVED : undefined);
+  const isCurved = rows.norms.length > 0 || (costs !== null && costs.impact > 0);
+  const point = solveRatio(at, guess, isCurved ? CURVED : undefined);
   if (point === undefined || !(point.numerator > 0)) return undefined;
   const { variance, numerator } = point;
   const isHomogeneous = costs === null && pricesOf(rows, point.answer.point.x) === 0 && (options.charge ?? 0) === 0;
@@ -201,7 +208,7 @@ function solveLinearRatio(
   };
 }
 
-/** Portfolios with curved costs or budgets are exact to this. */
+/** Portfolios with curved costs, budgets or rows are exact to this. */
 const CURVED = 1e-12;
 
 /** Prices beyond this many times the mean variance over the steepest slope begin nowhere useful. */

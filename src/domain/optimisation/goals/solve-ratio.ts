@@ -14,6 +14,9 @@ export interface RatioPoint {
   readonly answer: ProgramAnswer;
 }
 
+/** Distance from the root, relative to the variance, from which one that does not halve any more is rounding of the portfolios. */
+const STALLED = 1e-9;
+
 /** Portfolios looked at in one search; five to eight are usual. */
 const POINTS_MAX = 60;
 
@@ -54,6 +57,7 @@ export function solveRatio(
     if (Math.abs(excess) <= rounding * (point.variance + Math.abs(price * point.numerator))) return point;
     const before = last;
     last = point;
+    if (before !== undefined && isStalled(point, before)) return point;
     if (excess > 0) low = point;
     else high = point;
     const next = nextPrice({ low, high, point, before: k % HALVED === HALVED - 1 ? undefined : before });
@@ -66,6 +70,11 @@ export function solveRatio(
 /** Variance less price times numerator: positive below the root. */
 function excessOf({ price, variance, numerator }: RatioPoint): number {
   return variance - price * numerator;
+}
+
+function isStalled(point: RatioPoint, before: RatioPoint): boolean {
+  const [excess, size] = [Math.abs(excessOf(point)), point.variance + Math.abs(point.price * point.numerator)];
+  return excess <= STALLED * size && 2 * excess > Math.abs(excessOf(before));
 }
 
 function nearer(low: RatioPoint | undefined, high: RatioPoint | undefined): RatioPoint | undefined {

@@ -80,11 +80,11 @@ function solveModels(
   for (let k = 0; k < MODELS_MAX; k++) {
     let found = solver.solve(modelOf(base, smooth, { x, around, isBounded: true }), { warm: state, ...options });
     iterations += found.iterations;
-    if (found.status === 'failed' && smooth.leastFrom !== undefined) {
+    if (found.status !== 'solved' && smooth.leastFrom !== undefined) {
       found = solver.solve(modelOf(base, smooth, { x, around, isBounded: false }), { warm: state, ...options });
       iterations += found.iterations;
     }
-    if (found.status === 'failed') break;
+    if (found.status !== 'solved') break;
     const from: Float64Array = x;
     const whole = stepLength(from, found.point.x, smooth);
     const length: number = isFeasible && whole === 1 ? loweringLength(from, found.point.x, merit) : whole;

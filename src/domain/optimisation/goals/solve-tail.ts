@@ -106,7 +106,7 @@ function solveSet(solver: Solver, terms: ModelledTerms, set: TailSet, unit: numb
   const { goal, rows, curved } = terms;
   const { program, rowsBefore } = tailProgram(goal, rows, set, unit);
   const answer = solveWith(solver, program, terms);
-  if (answer === undefined || answer.status === 'failed') return undefined;
+  if (answer === undefined || answer.status !== 'solved') return undefined;
   const { n } = rows;
   const { x, rowMultipliers, kinkMultipliers, normMultipliers } = answer.point;
   const forces = new Float64Array(n);

@@ -1,0 +1,117 @@
+import { normForce } from './norms.js';
+import type { Kink, Program } from './program.js';
+
+/** Multipliers that prove a programme infeasible: see `infeasibilityGap`. */
+export interface Certificate {
+  /** [m], positive on upper sides, negative on lower ones. */
+  readonly rows: Float64Array;
+  /** [kinks], at least 0. */
+  readonly kinks: Float64Array;
+  /** [norms], at least 0: weights of their tangents at `around`, each times its length there. */
+  readonly norms: Float64Array;
+  /** Point at which the norms are linearised, [n]. */
+  readonly around: Float64Array;
+}
+
+/** Whether a kink has a limit that nothing buys off. */
+export function isHard(kink: Kink): boolean {
+  return kink.limit !== null && !Number.isFinite(kink.penalty);
+}
+
+/**
+ * Margin by which multipliers prove that a programme has no feasible point: the least value over the bounds of the
+ * weighted left sides (norms by their tangents, which lie below them), less the weighted bounds. Positive means
+ * infeasible, whatever the multipliers and however they were found: every feasible point would make it at most zero.
+ *
+ * @returns  The margin; -Infinity where a name without a bound could make up for anything.
+ * @cost     m n, and n^2 for each norm.
+ * @source   Farkas' lemma; Boyd & Vandenberghe (2004), Convex Optimization, section 5.8.
+ */
+export function infeasibilityGap(
+  program: Program,
+  { rows: y, kinks: prices, norms: weights, around }: Certificate,
+): number {
+  const { n, lower, upper, rows, kinks, norms } = program;
+  const force = new Float64Array(n);
+  let gap = 0;
+  let size = 0;
+  const add = (multiplier: number, coefficients: Float64Array, from: number) => {
+    for (let i = 0; i < n; i++) {
+      const term = multiplier * coefficients[from + i]!;
+      force[i]! += term;
+      size = Math.max(size, Math.abs(term));
+    }
+  };
+  for (let r = 0; r < rows.count; r++) {
+    const multiplier = y[r]!;
+    const bound = multiplier > 0 ? rows.upper[r]! : rows.lower[r]!;
+    if (multiplier === 0 || !Number.isFinite(bound) || Number.isFinite(rows.penalty[r]!)) continue;
+    add(multiplier, rows.coefficients, r * n);
+    gap -= multiplier * bound;
+  }
+  norms.forEach((norm, q) => {
+    const weight = Math.max(weights[q]!, 0);
+    if (weight === 0) return;
+    const { centre, radius } = norm;
+    const offset = around.map((value, i) => value - centre[i]!);
+    const slope = normForce(program, norm, offset, new Float64Array(n));
+    let square = 0;
+    let along = 0;
+    for (let i = 0; i < n; i++) {
+      square += offset[i]! * slope[i]!;
+      along += slope[i]! * around[i]!;
+    }
+    if (!(square > 0)) return;
+    // The tangent of the norm itself, whose gradient is slope / root of square: linear in the radius, and tighter than
+    // that of its square.
+    add(weight, slope, 0);
+    gap += weight * (square - Math.sqrt(square) * radius - along);
+  });
+  kinks.forEach(({ limit }, k) => {
+    gap -= Math.max(prices[k]!, 0) * (limit ?? 0);
+    if (prices[k]! > size) size = prices[k]!;
+  });
+  for (let i = 0; i < n; i++)
+    gap += leastOver(program, prices, force[i]!, i, { low: lower[i]!, high: upper[i]!, negligible: NEGLIGIBLE * size });
+  return gap;
+}
+
+/** Forces below this share of the largest are rounding where a bound is infinite. */
+const NEGLIGIBLE = 1e-9;
+
+interface Range {
+  readonly low: number;
+  readonly high: number;
+  readonly negligible: number;
+}
+
+/**
+ * Least value over a range of force * x plus the priced kinks of the name: convex and piecewise linear, so at an end or
+ * a kink.
+ */
+function leastOver(
+  { kinks }: Program,
+  prices: Float64Array,
+  force: number,
+  i: number,
+  { low, high, negligible }: Range,
+): number {
+  const value = (x: number) => {
+    let total = force * x;
+    kinks.forEach(({ at, left, right }, k) => {
+      const step = x - at[i]!;
+      total += Math.max(prices[k]!, 0) * (step > 0 ? right[i]! : left[i]!) * step;
+    });
+    return total;
+  };
+  const slopeAtEnd = (side: 'left' | 'right') =>
+    kinks.reduce((total, kink, k) => total + Math.max(prices[k]!, 0) * kink[side][i]!, force);
+  let least = Number.POSITIVE_INFINITY;
+  if (low === Number.NEGATIVE_INFINITY && slopeAtEnd('left') > negligible) return Number.NEGATIVE_INFINITY;
+  if (high === Number.POSITIVE_INFINITY && slopeAtEnd('right') < -negligible) return Number.NEGATIVE_INFINITY;
+  const candidates = [low, high, ...kinks.map(({ at }) => at[i]!)].filter(
+    (x) => Number.isFinite(x) && x >= low && x <= high,
+  );
+  for (const x of candidates.length === 0 ? [0] : candidates) least = Math.min(least, value(x));
+  return least;
+}

@@ -27,7 +27,29 @@ export interface S3Service {
 
 const BUCKET = 'results';
 
-export async function startS3(): Promise<S3Service> {
+/** Where objects lie, and how they are reached. */
+interface Upstream extends Pick<S3Access, 'bucket' | 'prefix' | 'accessKeyId' | 'secretAccessKey'> {
+  readonly host: string;
+  readonly port: number;
+  stop(): Promise<void>;
+}
+
+/**
+ * Objects in the store that `TEST_S3=http://key:secret@host:port/bucket` names, as Ceph's gateway, under a prefix of
+ * their own, which stay there; else in s3rver from npm.
+ */
+const openUpstream = (): Promise<Upstream> =>
+  process.env['TEST_S3'] === undefined ? startS3rver() : Promise.resolve(upstreamAt(process.env['TEST_S3']));
+
+function upstreamAt(url: string): Upstream {
+  const { hostname: host, port, username, password, pathname } = new URL(url);
+  const keys = { accessKeyId: decodeURIComponent(username), secretAccessKey: decodeURIComponent(password) };
+  const prefix = `divisor-${process.pid}-${Date.now()}/`;
+  console.log(`object store: ${host}:${port}${pathname}`);
+  return { host, port: Number(port || 80), bucket: pathname.slice(1), prefix, ...keys, stop: async () => {} };
+}
+
+async function startS3rver(): Promise<Upstream> {
   // It is written for CommonJS and declares no types.
   const S3rver = createRequire(import.meta.url)('s3rver') as S3rverClass;
   const directory = mkdtempSync(join(tmpdir(), 'divisor-s3-'));
@@ -39,6 +61,22 @@ export async function startS3(): Promise<S3Service> {
     configureBuckets: [{ name: BUCKET, configs: [] }],
   });
   const { port } = await server.run();
+  return {
+    host: '127.0.0.1',
+    port,
+    bucket: BUCKET,
+    prefix: 'divisor/',
+    accessKeyId: 'S3RVER',
+    secretAccessKey: 'S3RVER',
+    async stop() {
+      await server.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startS3(): Promise<S3Service> {
+  const { host, port, stop, ...place } = await openUpstream();
   const seen: string[] = [];
   let headers: IncomingMessage['headers'] = {};
   const state = { isClosed: false };
@@ -53,7 +91,7 @@ export async function startS3(): Promise<S3Service> {
       return;
     }
     const { method, url: path } = incoming;
-    const inner = request({ port, host: '127.0.0.1', method, path, headers: incoming.headers }, (answer) => {
+    const inner = request({ port, host, method, path, headers: incoming.headers }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers);
       answer.pipe(outgoing);
     });
@@ -67,10 +105,7 @@ export async function startS3(): Promise<S3Service> {
     access: {
       endpoint: `http://127.0.0.1:${(door.address() as AddressInfo).port}`,
       region: 'us-east-1',
-      bucket: BUCKET,
-      prefix: 'divisor/',
-      accessKeyId: 'S3RVER',
-      secretAccessKey: 'S3RVER',
+      ...place,
     },
     seen,
     headers: () => headers,
@@ -83,8 +118,7 @@ export async function startS3(): Promise<S3Service> {
     async stop() {
       door.closeAllConnections();
       await new Promise((resolve) => door.close(resolve));
-      await server.close();
-      rmSync(directory, { recursive: true, force: true });
+      await stop();
     },
   };
 }

@@ -14,7 +14,9 @@ const WEIGHTS_TOLERANCE = 1e-9;
 /** The indices beneath an overlay as it was sent: whether they are stored, and lead nowhere back. */
 export function overlayFindings(body: Raw, { indexOf }: IndexContext): Finding[] {
   const { overlay, source_index_id: source } = body;
-  if (!isObject(overlay)) return source === undefined ? [] : [strayField('source_index_id')];
+  // What is there and no object is refused by its type.
+  const isAbsent = overlay === undefined || overlay === null;
+  if (!isObject(overlay)) return source === undefined || !isAbsent ? [] : [strayField('source_index_id')];
   if (overlay['type'] !== 'blend') {
     if (source === undefined || source === null)
       return [error('REQUIRED', 'source_index_id', 'source_index_id is required by an overlay.')];

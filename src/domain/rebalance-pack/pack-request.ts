@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { exactlyOne } from '../one-of.js';
 import { AssetIdentifier, IsoDate } from '../shape.js';
 
 const NAMES_MAX = 20_000;
@@ -15,17 +16,7 @@ const PackHolding = z
     shares: amount.meta({ description: 'Negative for a short position.' }),
     value: amount.meta({ description: 'Instead of shares: at the close of as_of, in the currency of the index.' }),
   })
-  .superRefine(({ shares, value }, context) => {
-    if ((shares === null) !== (value === null)) return;
-    const which = shares === null ? 'neither is given' : 'both are given';
-    context.addIssue({
-      code: 'custom',
-      path: ['shares'],
-      input: undefined,
-      params: { finding: shares === null ? 'REQUIRED' : 'OUT_OF_RANGE' },
-      message: `or value is needed: ${which}`,
-    });
-  })
+  .superRefine(exactlyOne({ by: 'a holding', of: ['shares', 'value'] }))
   .meta({ id: 'PackHolding' });
 
 /** What a rebalance is to be carried out for, and on which terms. */
@@ -87,7 +78,7 @@ export const RebalancePackRequest = z
             code: 'custom',
             path: ['accounts', at, 'holdings', row, 'identifier'],
             input: identifier,
-            params: { finding: 'DUPLICATE_ID' },
+            params: { finding: 'DUPLICATE_ID', isWhole: true },
             message: `is ${identifier}, as holdings[${first}] of the account is`,
           });
       });
@@ -102,17 +93,18 @@ export const RebalancePackRequest = z
         params: { finding: 'REQUIRED' },
         message: 'or aum is needed: neither is given',
       });
-    const taken = new Set(aum === null ? [] : [AUM]);
+    const taken = new Map(aum === null ? [] : [[AUM, 'the account that aum adds']]);
     accounts.forEach(({ name }, at) => {
-      if (taken.has(name))
+      const other = taken.get(name);
+      if (other !== undefined)
         context.addIssue({
           code: 'custom',
           path: ['accounts', at, 'name'],
           input: name,
-          params: { finding: 'DUPLICATE_ID' },
-          message: `is ${name}, the name of another account`,
+          params: { finding: 'DUPLICATE_ID', isWhole: true },
+          message: `is ${name}, the name of ${other}`,
         });
-      taken.add(name);
+      else taken.set(name, `accounts[${at}]`);
     });
   })
   .meta({ id: 'RebalancePackRequest' });

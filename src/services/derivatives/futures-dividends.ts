@@ -55,7 +55,7 @@ export function dividendsGiven(request: DividendTerms, { asOf, days }: Life): Po
       severity: 'error',
       code: 'OUT_OF_RANGE',
       path: `dividends[${i}].ex_date`,
-      message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date and at or before the expiry ${formatDay(asOf + days)}.`,
+      message: `dividends[${i}].ex_date ${ex_date} is not after the valuation date ${formatDay(asOf)} and at or before the expiry ${formatDay(asOf + days)}.`,
       value: ex_date,
     });
   });

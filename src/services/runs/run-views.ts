@@ -180,6 +180,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const columns = await maker.columnsOf(run);
       const market = served && served.handle;
       const table = query.table ?? (fields.length > 0 ? 'fields' : 'groups');
+      if (format !== 'json') assertHasFields(table, fields);
       const asked = { by, groups, interval, fields, benchmark, start, end, market, format, table };
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
@@ -248,6 +249,13 @@ function measuredBy({ of, variant }: PerformanceQuery): 'portfolio' | 'index' {
 function assertNumericFields(market: MarketData, fields: readonly string[]): void {
   const uses = fields.map((name, k) => ({ use: numeric(name), path: `fields[${k}]`, rowId: null }));
   assertNoErrors('query', fieldFindings(uses, market, 'error'));
+}
+
+/** The table of datapoints has some. @throws Refusal VALIDATION_FAILED */
+function assertHasFields(table: ExposureTable, fields: readonly string[]): void {
+  if (table !== 'fields' || fields.length > 0) return;
+  const message = 'fields is required by the table fields: datapoints as DIVIDEND_YIELD,BETA.';
+  assertNoErrors('query', [{ severity: 'error', code: 'REQUIRED', path: 'fields', message }]);
 }
 
 /** The column of issuers. Without ISSUER, the default, each name is its own issuer. */

@@ -233,8 +233,10 @@ test('an account that is worth nothing and two accounts of one name are refused'
   const names = [name('A', 1, 10)];
   const short = { name: 'F', cash: 50, holdings: [{ identifier: 'A', shares: -5 }] };
   expect(() => packOf(names, request({ accounts: [short] }))).toThrow(refusedAt('accounts[0]'));
-  expect(() => request({ accounts: [short, short] })).toThrow('the name of another account');
-  expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow('the name of another account');
+  expect(() => request({ accounts: [short, short] })).toThrow('the name of accounts[0]');
+  expect(() => request({ aum: 1, accounts: [{ name: 'AUM', cash: 1 }] })).toThrow(
+    'the name of the account that aum adds',
+  );
 });
 
 test('holdings by value are as many shares as their value buys; both or neither are refused', () => {

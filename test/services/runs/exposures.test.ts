@@ -294,6 +294,8 @@ test('a datapoint that the store lacks, or that is text, is refused by its place
       ],
     },
   });
+  const asFile = client.call('getExposures', { params, query: { table: 'fields', format: 'csv' } });
+  await expect(asFile).rejects.toMatchObject({ detail: { findings: [{ code: 'REQUIRED', path: 'fields' }] } });
   await expect(client.call('getExposures', { params, query: { benchmark: 'NONE' } })).rejects.toMatchObject({
     code: 'BENCHMARK_NOT_FOUND',
   });

@@ -1,4 +1,5 @@
 import { CONSTRAINT_CLASSES } from '#domain/constraints/catalogue.js';
+import { tailGoal, tailSlopes, type TailMeasure } from '#domain/objectives/tail.js';
 import { frontierOf } from '#domain/optimisation/frontier.js';
 import { nonConvexRows } from '#domain/optimisation/problem.js';
 import { rowSides } from '#domain/optimisation/report.js';
@@ -19,6 +20,7 @@ const NAMES = Number(process.env['PAIRS_NAMES'] ?? 500);
 const ONLY = process.env['PAIRS_CLASSES']?.split(',');
 const EVERY = Number(process.env['PAIRS_EVERY'] ?? 1);
 const RATIO_MAX = 4;
+const CONFIDENCE = 0.95;
 /** Combinations below this are not distinguished from noise, in milliseconds. */
 const NEGLIGIBLE = 50;
 
@@ -27,6 +29,10 @@ const family = problemFamily(NAMES, 1260);
 const volatility = Math.sqrt(metricSquare(family.metric, family.index));
 const effective = 1 / family.index.reduce((sum, weight) => sum + weight * weight, 0);
 const pick = (from: number, every: number) => family.identifiers.filter((_, i) => i % every === from);
+const tailOf = (measure: TailMeasure) => {
+  const slopes = tailSlopes(tailGoal(measure, CONFIDENCE, family.returns, NAMES), family.index);
+  return slopes.reduce((sum, slope, i) => sum + slope * family.index[i]!, 0);
+};
 const largest = [...family.index].toSorted((a, b) => b - a);
 
 /** One row a class, near the index and not satisfied by it, or binding along the frontier. */
@@ -43,6 +49,8 @@ const ROWS: Readonly<Record<string, object>> = {
   TradeSize: { upper: 0.6 * largest[0]!, reference: 'previous' },
   TrackingError: { limit: 0.08 },
   Volatility: { limit: 0.99 * volatility },
+  CVaR: { limit: 0.99 * tailOf('loss'), confidence: CONFIDENCE },
+  CDaR: { limit: 0.99 * tailOf('drawdown'), confidence: CONFIDENCE },
   ActiveShare: { limit: 0.3 },
   EffectiveNumber: { minimum: 1.1 * effective },
   FactorExposure: { field: 'X', upper: -0.05 },

@@ -15,6 +15,8 @@ export interface Family {
   readonly sectors: readonly string[];
   readonly values: Float64Array;
   readonly valueTraded: Float64Array;
+  /** Simple returns by session, the scenarios of rows that limit tails, [T x N]. */
+  readonly returns: Float64Array;
   /** @param objective  The least tracking error unless given. */
   problemOf(rows: readonly object[], objective?: Objective): Problem;
 }
@@ -30,6 +32,7 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
   const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(4, '0')}`);
   const sectorOf = identifiers.map((_, i) => i % SECTORS);
   const panel = returnsPanel(random, sectorOf, sessions);
+  const returns = panel.slice();
   const { covariance, means } = moments(panel, names);
   const metric = denseMetric(covariance, names);
   const index = normalised(identifiers.map(() => Math.exp(1.1 * random.normal())));
@@ -46,6 +49,7 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
     sectors,
     values,
     valueTraded,
+    returns,
     problemOf: (rows, objective) =>
       createProblem({
         ...(objective === undefined ? {} : { objective }),
@@ -54,6 +58,7 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
         index,
         metric,
         previous: { weights: previous, outside: 0 },
+        scenarios: () => returns,
         rows: rows.map((row) => ConstraintRow.parse(row)),
         datapoints: { numbers: () => values, categories: () => sectors, medianValueTraded: () => valueTraded },
       }),
@@ -76,7 +81,7 @@ function returnsPanel(random: Random, sectorOf: readonly number[], sessions: num
   return panel;
 }
 
-/** Annualised covariance, shrunk, and means. */
+/** Annualised covariance, shrunk, and means; takes them off the panel. */
 function moments(panel: Float64Array, names: number): { covariance: Float64Array; means: Float64Array } {
   const sessions = panel.length / names;
   const means = new Float64Array(names);

@@ -80,13 +80,14 @@ export const EXPORTS = {
     },
   },
   attribution: {
-    help: 'Contribution of each name to the return of the portfolio from `start` to `end`, linked so that they add up to it.',
-    row: 'a name held or traded in the window, by identifier',
+    help: 'Contribution of each name to the return of the portfolio from `start` to `end`, linked so that they add up to it, with the own parts of an overlay.',
+    row: 'a name held or traded in the window, by identifier; then a part of an overlay',
     columns: {
-      identifier: text('The name.'),
+      identifier: text('The name, or the index that a part is of.'),
       contribution: fraction('To the total return.'),
-      average_weight: fraction('Mean over the sessions of the window.'),
-      total_return: fraction('Of the name while it was held.'),
+      average_weight: fraction('Mean over the sessions of the window; 0 of a part.'),
+      total_return: fraction('Of the name while it was held; null of a part.'),
+      part: text('What an overlay earned by itself, as financing; null of a name.'),
     },
   },
   events: {

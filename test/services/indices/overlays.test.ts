@@ -46,6 +46,18 @@ test('twice the return in every return variant, contributions of names and parts
   const sum = [...view.contributions, ...view.overlay_parts!].reduce((all, { contribution }) => all + contribution, 0);
   expect(sum).toBeCloseTo(view.total_return, 12);
   expect(view.overlay_parts!.map(({ index_id, part }) => [index_id, part])).toEqual([['DOUBLE', 'financing']]);
+  const { body } = await service.ask<{ readonly columns: string[]; readonly data: (string | number | null)[][] }>(
+    'GET',
+    '/analytics/DOUBLE/exports/attribution?format=json',
+  );
+  const { columns, data } = body;
+  const column = (name: string) => data.map((row) => row[columns.indexOf(name)]);
+  expect(column('contribution').reduce<number>((all, each) => all + Number(each), 0)).toBeCloseTo(
+    view.total_return,
+    12,
+  );
+  const [part] = data.slice(view.contributions.length);
+  expect(part).toEqual(['DOUBLE', view.overlay_parts![0]!.contribution, 0, null, 'financing']);
   const { weights } = await client.call('getWeights', { params, query: {} });
   expect(weights.reduce((all, { weight }) => all + weight, 0)).toBeCloseTo(2, 12);
 });

@@ -5,32 +5,56 @@ import { keptColumns } from '../kept-columns.js';
 
 /** @throws Refusal RANGE_TOO_SHORT, TOTAL_LOSS */
 export const attribution: Producer<'attribution'> = (source, from) => {
-  const kept = keptColumns(source, { table: 'attribution', width: 4 }, () => figuresOf(source));
-  const [name, contribution, weight, total] = kept as [Float64Array, Float64Array, Float64Array, Float64Array]; // the width
+  const kept = keptColumns(source, { table: 'attribution', width: 5 }, () => figuresOf(source));
+  const [name, contribution, weight, total, part] = kept as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ]; // the width
+  const { names, parts = [] } = source.columns.header;
   return inBatches<'attribution'>(
     {
       count: name.length,
       columns: {
-        identifier: { codes: Int32Array.from(name), texts: source.columns.header.names },
+        identifier: { codes: Int32Array.from(name), texts: [...names, ...parts.map(({ index_id: of }) => of)] },
         contribution,
         average_weight: weight,
         total_return: total,
+        part: { codes: Int32Array.from(part), texts: parts.map((each) => each.part) },
       },
     },
     from,
   );
 };
 
-/** Positions of names in those of the run, ascending by name, and the figures of each. */
+/**
+ * Positions of names in those of the run, ascending by name, those of parts behind them, with the figures of each, and
+ * the position of a part in those of the run, -1 of a name.
+ */
 function figuresOf({ columns, window }: ExportSource): Float64Array[] {
-  const places = new Map(columns.header.names.map((name, place) => [name, place]));
-  const { contributions } = attributionView(columns, window);
-  const rows = contributions.toSorted((a, b) => compareText(a.asset_id, b.asset_id));
+  const { names } = columns.header;
+  const places = new Map(names.map((name, place) => [name, place]));
+  const { contributions, overlay_parts: parts } = attributionView(columns, window);
+  const rows = [
+    ...contributions
+      .toSorted((a, b) => compareText(a.asset_id, b.asset_id))
+      .map(({ asset_id, ...figures }) => ({ ...figures, at: places.get(asset_id)!, part: -1 })), // a name of the run
+    ...(parts ?? []).map(({ contribution }, part) => ({
+      contribution,
+      average_weight: 0,
+      total_return: NaN,
+      at: names.length + part,
+      part,
+    })),
+  ];
   const numbers = (of: (row: (typeof rows)[number]) => number): Float64Array => Float64Array.from(rows, of);
   return [
-    numbers(({ asset_id }) => places.get(asset_id)!), // a name of the run
+    numbers(({ at }) => at),
     numbers(({ contribution }) => contribution),
     numbers(({ average_weight }) => average_weight),
     numbers((row) => row.total_return),
+    numbers(({ part }) => part),
   ];
 }

@@ -183,7 +183,9 @@ export function describeViewRows(): void {
         'GET',
         `/analytics/${id}/attribution?${query.slice(1)}`,
       );
-      const listed = view.contributions.map(({ asset_id, ...row }) => ({ identifier: asset_id, ...row }) as Row);
+      const listed = view.contributions.map(
+        ({ asset_id, ...row }) => ({ identifier: asset_id, ...row, part: null }) as Row,
+      );
       expect(rows).toEqual(listed.toSorted((a, b) => (String(a['identifier']) < String(b['identifier']) ? -1 : 1)));
       expect(rows.reduce((sum, { contribution }) => sum + Number(contribution), 0)).toBeCloseTo(view.total_return, 10);
       const rolling = await service.ok<{ risk: Parameters<typeof frame>[0] }>('GET', `/analytics/${id}/rolling`);

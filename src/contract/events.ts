@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { CALENDAR_MEDIA } from './media-formats.js';
@@ -38,6 +39,10 @@ export const EventsView = z
             index_id: z.string().nullable().meta({ description: 'Null for an event of an exchange.' }),
             calendar: z.string().meta({ description: 'Exchange MIC.' }),
             effective: z.string().nullable().meta({ description: 'Effective date of the rebalance; null for others.' }),
+            cause: z.enum(REBALANCE_CAUSES).nullable().meta({
+              description:
+                'What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others.',
+            }),
             summary: z.string().meta({ description: 'The event in words.' }),
           })
           .meta({ id: 'IndexEvent' }),

@@ -12,7 +12,7 @@ export const limits = viewCommand({
   words: [INDEX],
   flags: {
     ...RUN,
-    rule: { type: 'string', value: 'RULE', choices: RULES, help: `${RULES.join(', ')}; the first unless given.` },
+    rule: { type: 'string', value: 'RULE', choices: RULES, help: `${RULES.join(', ')}; that of the index unless given, the first where it has none.` },
     by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer; ISSUER unless given.' },
   },
   examples: ['divisor limits CORE-100', 'divisor limits CORE-100 --rule RIC_25_5_50'],
@@ -25,7 +25,7 @@ export const limits = viewCommand({
         by: flags.text('by'),
       },
     }),
-  records: ({ rows }) => rows.map(({ least, ...row }) => ({ ...row, ...least })),
+  records: ({ rule, rows }) => rows.map(({ least, ...row }) => ({ rule, ...row, ...least })),
   notices: ({ findings }) => findings.map(({ code, message }) => `${code}: ${message}`),
 });
 

@@ -899,12 +899,14 @@ export interface ChartBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average. */
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average. */
   readonly lines: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[];
   /** Logarithmic axis for the levels. */
   readonly log_scale: boolean;
   /** Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given. */
   readonly rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
+  /** Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given. */
+  readonly fallback_rule: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null;
   /** Height of the chart in points; at most that of the page. */
   readonly height: number;
 }
@@ -917,12 +919,14 @@ export interface ChartBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average. */
+  /** Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average. */
   readonly lines?: readonly ('level' | 'index_level' | 'benchmark' | 'drawdown' | 'rolling_volatility' | 'headroom' | 'sector_weights')[] | undefined;
   /** Logarithmic axis for the levels. */
   readonly log_scale?: boolean | undefined;
   /** Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given. */
   readonly rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
+  /** Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given. */
+  readonly fallback_rule?: 'UCITS_5_10_40' | 'UCITS_20_35' | 'RIC_25_5_50' | 'SEC_75_5_10' | null | undefined;
   /** Height of the chart in points; at most that of the page. */
   readonly height?: number | undefined;
 }
@@ -3259,6 +3263,8 @@ export interface IndexEvent {
   readonly calendar: string;
   /** Effective date of the rebalance; null for others. */
   readonly effective: string | null;
+  /** What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others. */
+  readonly cause: 'schedule' | 'breach' | null;
   /** The event in words. */
   readonly summary: string;
 }

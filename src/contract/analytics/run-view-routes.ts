@@ -202,7 +202,12 @@ export const runViewRoutes = routes({
     params,
     query: z.strictObject({
       ...whichRun,
-      rule: z.enum(LIMIT_RULE_NAMES).default(DEFAULT_LIMIT_RULE).meta({ description: ruleHelp }),
+      rule: z
+        .enum(LIMIT_RULE_NAMES)
+        .optional()
+        .meta({
+          description: `Unless given the one that calls for rebalances of the index, ${DEFAULT_LIMIT_RULE} where none does. ${ruleHelp}`,
+        }),
       by: z
         .string()
         .min(1)

@@ -111,7 +111,7 @@ const rebalance: Blocks = [
     kind: 'chart',
     title: 'Headroom and largest sectors through time',
     lines: ['headroom', 'sector_weights'],
-    rule: DEFAULT_LIMIT_RULE,
+    fallback_rule: DEFAULT_LIMIT_RULE,
     height: 200,
   },
   { kind: 'table', title: 'Sectors through time', source: 'exposures', limit: 15 },

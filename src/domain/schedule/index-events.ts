@@ -1,3 +1,4 @@
+import type { RebalanceCause } from '../backtest/rebalance-causes.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { civilOf, dayOf, weekdayOf, type Day } from '../days.js';
 import { lastAtMost } from '../search.js';
@@ -23,16 +24,17 @@ export interface RebalanceEvent {
   readonly kind: 'announcement' | 'effective';
   /** Effective date of the rebalance. */
   readonly effective: Day;
+  readonly cause: RebalanceCause;
   /** MIC of its calendar. */
   readonly calendar: string;
 }
 
 /** Announcements and effective dates of an index in a window, ascending. */
 export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
-  const events = indexDates(schedule).flatMap(({ date, decision, isAnnounced, calendar }): RebalanceEvent[] => [
+  const events = indexDates(schedule).flatMap(({ date, decision, isAnnounced, cause, calendar }): RebalanceEvent[] => [
     // What is announced in the window may take effect behind it.
-    ...(isAnnounced ? [{ day: decision, kind: 'announcement' as const, effective: date, calendar }] : []),
-    { day: date, kind: 'effective', effective: date, calendar },
+    ...(isAnnounced ? [{ day: decision, kind: 'announcement' as const, effective: date, cause, calendar }] : []),
+    { day: date, kind: 'effective', effective: date, cause, calendar },
   ]);
   const found = events.filter(({ day }) => day >= from && day <= to);
   const keyOf = ({ day, kind, effective }: RebalanceEvent) => `${day} ${kind} ${effective}`;

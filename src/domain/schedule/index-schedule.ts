@@ -1,4 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
+import type { RebalanceCause } from '../backtest/rebalance-causes.js';
 import type { Day } from '../days.js';
 import type { RebalanceSpec } from '../documents/rebalance-spec.js';
 import { rebalanceDates } from './schedule.js';
@@ -38,6 +39,7 @@ export interface IndexDate {
   readonly decision: Day;
   /** Whether it is announced: not where it is decided on its own session, or joins the date before it. */
   readonly isAnnounced: boolean;
+  readonly cause: RebalanceCause;
   /** MIC of the calendar. */
   readonly calendar: string;
 }
@@ -48,8 +50,8 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
     const { code, coverage } = calendar;
     return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to }).flatMap(
       ({ date, decision, session, also = [] }): IndexDate[] => [
-        { date, decision, isAnnounced: decision < session, calendar: code },
-        ...also.map((day) => ({ date: day, decision, isAnnounced: false, calendar: code })),
+        { date, decision, isAnnounced: decision < session, cause: 'schedule', calendar: code },
+        ...also.map((day) => ({ date: day, decision, isAnnounced: false, cause: 'schedule' as const, calendar: code })),
       ],
     );
   });
@@ -57,7 +59,13 @@ export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexD
   if (first !== undefined)
     for (const { decision, effective } of called)
       if (effective > baseDay)
-        dates.push({ date: effective, decision, isAnnounced: decision < effective, calendar: first.calendar.code });
+        dates.push({
+          date: effective,
+          decision,
+          isAnnounced: decision < effective,
+          cause: 'breach',
+          calendar: first.calendar.code,
+        });
   if (cadences.length === 1 && called.length === 0) return dates;
   const once = new Map<string, IndexDate>();
   for (const each of dates) {

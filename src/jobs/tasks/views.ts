@@ -113,7 +113,7 @@ export interface LimitsViewInput {
   readonly start: string | null;
   readonly end: string | null;
   /** A published rule, or rows of the optimiser. */
-  readonly limits: { readonly rule: LimitRuleName } | { readonly rows: readonly ConstraintRow[] };
+  readonly limits: { readonly rule: LimitRuleName | null } | { readonly rows: readonly ConstraintRow[] };
   /** Reference column of issuers, or IDENTIFIER. */
   readonly by: string;
   readonly findings: readonly Finding[];

@@ -101,12 +101,13 @@ function windowOf(
 }
 
 function eventsOf({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
-  return rebalanceEvents(window, schedule).map(({ day, kind, effective, calendar }): Event => ({
+  return rebalanceEvents(window, schedule).map(({ day, kind, effective, cause, calendar }): Event => ({
     date: formatDay(day),
     kind,
     index_id: id,
     calendar,
     effective: formatDay(effective),
+    cause,
     summary:
       kind === 'effective' ? `${name}: rebalance effective` : `${name}: composition of ${formatDay(effective)} decided`,
   }));
@@ -121,6 +122,7 @@ function exchangeEvents(code: string, window: EventWindow, calendars: Calendars)
     index_id: null,
     calendar: code,
     effective: null,
+    cause: null,
     summary: `${code}: ${summary}`,
   });
   return [

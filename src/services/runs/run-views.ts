@@ -67,7 +67,8 @@ interface LimitsFile {
 }
 
 export interface LimitsQuery extends DateWindow, LimitsFile {
-  readonly rule: LimitRuleName;
+  /** That of the index unless given. */
+  readonly rule?: LimitRuleName | undefined;
   readonly by: string;
 }
 
@@ -200,7 +201,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = maker.held({ view: 'actions', columns, start, end, market, format, table }, signal);
       return format === 'csv' ? view : maker.stamped(run, view);
     },
-    async limits(name, { rule, by: asked, start = null, end = null, format, table }, signal) {
+    async limits(name, { rule = null, by: asked, start = null, end = null, format, table }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const served = asked === OWN_GROUPS ? null : await states.requireMarket(run);

@@ -1,4 +1,3 @@
-import { DEFAULT_LIMIT_RULE } from '#domain/compliance/rules.js';
 import { BacktestFields } from '#domain/documents/backtest-fields.js';
 import { type IndexDocument, isRuleDocument } from '#domain/documents/index-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
@@ -136,7 +135,7 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
       view: 'limits',
       columns,
       ...window,
-      limits: { rule: DEFAULT_LIMIT_RULE },
+      limits: { rule: null },
       by: OWN_GROUPS,
       findings: [],
       market: null,

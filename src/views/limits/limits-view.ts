@@ -1,6 +1,7 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { watchLimits, watchMeasured, type Breach, type Watch } from '#domain/compliance/monitor.js';
+import { DEFAULT_LIMIT_RULE, type LimitRuleName } from '#domain/compliance/rules.js';
 import { formatDay } from '#domain/days.js';
 import type { Finding } from '#domain/findings.js';
 import { datesWithin, type AskedWindow } from '../run-window.js';
@@ -10,8 +11,8 @@ import { watchedDates, type Watched } from './watched-dates.js';
 
 export interface LimitsInput extends Pick<Watched, 'issuersOn'> {
   readonly window: AskedWindow;
-  /** The published rule, or rows of the client. */
-  readonly limits: { readonly rule: NonNullable<LimitsView['rule']> } | Pick<Watched, 'rowsOn'>;
+  /** The published rule, null for that of the index; or rows of the client. */
+  readonly limits: { readonly rule: LimitRuleName | null } | Pick<Watched, 'rowsOn'>;
   /** Figures of a published rule are kept where there is room for them. */
   readonly keep?: KeepFigures | undefined;
   /** Column whose values are issuers; IDENTIFIER where names are their own. */
@@ -34,12 +35,14 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
   const days = columns.i32('days');
   const window = datesWithin(days, input.window);
   const dateOf = (at: number) => formatDay(days[at]!);
-  const watch = watched(columns, input, window);
+  const { limits } = input;
+  const rule = 'rule' in limits ? (limits.rule ?? columns.header.treatment.breach_rule ?? DEFAULT_LIMIT_RULE) : null;
+  const watch = watched(columns, { ...input, rule }, window);
   const { names } = columns.header;
   const nearest = watch.distances.at(-1) ?? null;
   return {
     index_id: columns.header.run_id,
-    rule: 'rule' in input.limits ? input.limits.rule : null,
+    rule,
     by: input.by,
     sessions: watch.dates.length,
     breached_sessions: watch.breachedDates,
@@ -66,13 +69,13 @@ export function limitsView(columns: RunColumns, input: LimitsInput): Served<Limi
 
 function watched(
   columns: RunColumns,
-  { limits, issuersOn, by, keep }: LimitsInput,
+  { limits, rule, issuersOn, by, keep }: LimitsInput & { readonly rule: LimitRuleName | null },
   { from, to }: { readonly from: number; readonly to: number },
 ): Watch {
   const options = { from, withDistances: true };
   if ('rowsOn' in limits) return watchLimits(watchedDates(columns, to, { issuersOn, rowsOn: limits.rowsOn }), options);
-  const [dates] = measuredRules(columns, [limits.rule], { issuersOn, by, to, keep, ...options });
-  return watchMeasured(dates!, options); // One rule was asked for.
+  const [dates] = measuredRules(columns, [rule!], { issuersOn, by, to, keep, ...options });
+  return watchMeasured(dates!, options); // Without rows of the client there is a rule, and one.
 }
 
 function breachBody({ row, begin, end, cause, worst }: Breach, dateOf: (at: number) => string) {

@@ -146,6 +146,15 @@ test('a change of the definition says what calls for a decision on its date', as
   expect((await whatIf(quiet)).before.cause).toBeNull();
 });
 
+test('limits are those of the rule of the index where none is asked for', async () => {
+  const client = createDivisorClient({ url: services[0]!.url() });
+  const [own, named] = await Promise.all(
+    [{}, { rule: 'UCITS_20_35' } as const].map((query) => client.call('getLimits', { params, query })),
+  );
+  expect(own!.rule).toBe('UCITS_20_35');
+  expect(own).toEqual(named);
+});
+
 test('the pack of a rebalance that a breach called for is announced, and what the index trades on its day', async () => {
   const client = createDivisorClient({ url: services[0]!.url() });
   const { rebalances } = await client.call('listRebalances', { params });
@@ -175,6 +184,10 @@ test('a rebalance that a breach called for is announced from its session on, in 
   const { decision_date: decided, date: effective } = called[0]!;
   const expected = [`W ${decided} announcement ${effective}`, `W ${effective} effective ${effective}`];
   expect(await announced({ from: decided!, to: effective })).toEqual(expected);
+  const { events } = await client.call('listEvents', { query: { from: INDEX.base_date, to: effective } });
+  for (const { date, cause } of events.filter(({ kind }) => kind === 'effective'))
+    expect(cause).toBe(rebalances.find((rebalance) => rebalance.date === date)!.cause);
+  expect(events.filter(({ index_id: id }) => id === null).every(({ cause }) => cause === null)).toBe(true);
   const schedule = (asof: string) => client.call('getSchedule', { params, query: { asof } });
   const [before, on] = await Promise.all([isoDay(rowOf(decided!) - 1), decided!].map(schedule));
   expect(before!.upcoming).not.toContain(effective);

@@ -1002,12 +1002,14 @@ class ChartBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average.
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average.
     lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
     #: Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
+    #: Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given.
+    fallback_rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Height of the chart in points; at most that of the page.
     height: float
 
@@ -1023,12 +1025,14 @@ class ChartBlockInput(_ChartBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of `rule`; `sector_weights`: weights of the three sectors that weigh most on average.
+    #: Series drawn. `level`: the portfolio, rebased to 100; `index_level`: the index it follows, rebased to 100; `benchmark`: the benchmark, rebased to 100, where the run has one; `drawdown`: fall of the level from its highest so far; `rolling_volatility`: annualised volatility of the latest 252 sessions, of fewer for a short run; `headroom`: distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say; `sector_weights`: weights of the three sectors that weigh most on average.
     lines: t.Sequence[t.Literal["level", "index_level", "benchmark", "drawdown", "rolling_volatility", "headroom", "sector_weights"]]
     #: Logarithmic axis for the levels.
     log_scale: bool
     #: Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.
     rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
+    #: Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given.
+    fallback_rule: t.Optional[t.Literal["UCITS_5_10_40", "UCITS_20_35", "RIC_25_5_50", "SEC_75_5_10"]]
     #: Height of the chart in points; at most that of the page.
     height: float
 
@@ -3662,6 +3666,8 @@ class IndexEvent(t.TypedDict):
     calendar: str
     #: Effective date of the rebalance; null for others.
     effective: t.Optional[str]
+    #: What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others.
+    cause: t.Optional[t.Literal["schedule", "breach"]]
     #: The event in words.
     summary: str
 

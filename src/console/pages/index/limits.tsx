@@ -35,13 +35,14 @@ export function Limits({ id, run }: LimitsProps) {
   const schemas = useSchemas();
   const sets = useResource('constraint sets', (signal) => service.value.call('listConstraintSets', { signal }));
   const rules = schemas.data?.['LimitsView']?.properties?.['rule']?.anyOf?.[0]?.enum ?? [];
-  const chosen = parameter('rule') ?? rules[0] ?? null;
+  const asked = parameter('rule');
   const range = chosenRange();
   const view = useResource(
-    chosen === null ? null : `limits ${runKey(id)} ${chosen} ${parameter('by')} ${range?.from} ${range?.to}`,
-    (signal) => watched(id, chosen ?? '', signal),
+    `limits ${runKey(id)} ${asked} ${parameter('by')} ${range?.from} ${range?.to}`,
+    (signal) => watched(id, asked, signal),
     { keeps: true },
   );
+  const chosen = asked ?? view.data?.rule ?? null;
   return (
     <div class="index-part">
       <RangeBar start={run.start} end={run.end} />
@@ -55,7 +56,7 @@ export function Limits({ id, run }: LimitsProps) {
               ...(sets.data?.constraint_sets ?? []).map(({ id: set }) => ({ value: SET + set, text: `set ${set}` })),
             ]}
             value={chosen}
-            onChoose={(rule) => setParameters({ rule: rule === rules[0] ? null : rule })}
+            onChoose={(rule) => setParameters({ rule })}
           />
         )}
         {chosen?.startsWith(SET) === false && <Issuers />}
@@ -95,14 +96,15 @@ function Issuers() {
   );
 }
 
-async function watched(id: string, chosen: string, signal: AbortSignal): Promise<LimitsView> {
+/** @param chosen a rule or a set; null for the rule of the index */
+async function watched(id: string, chosen: string | null, signal: AbortSignal): Promise<LimitsView> {
   const range = chosenRange();
   const query = { ...shownRun(), ...(range === null ? {} : { start: range.from, end: range.to }) };
   const params = { index_id: id };
-  if (!chosen.startsWith(SET))
+  if (chosen === null || !chosen.startsWith(SET))
     return service.value.call('getLimits', {
       params,
-      query: { ...query, rule: chosen as Rule, by: parameter('by') ?? ISSUER },
+      query: { ...query, ...(chosen === null ? {} : { rule: chosen as Rule }), by: parameter('by') ?? ISSUER },
       signal,
     });
   const set = chosen.slice(SET.length);

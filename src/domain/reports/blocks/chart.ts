@@ -9,7 +9,7 @@ export const CHART_LINES = {
   benchmark: 'the benchmark, rebased to 100, where the run has one',
   drawdown: 'fall of the level from its highest so far',
   rolling_volatility: 'annualised volatility of the latest 252 sessions, of fewer for a short run',
-  headroom: 'distance to the nearest bound of `rule`',
+  headroom: 'distance to the nearest bound of a rule of concentration, which `rule` and `fallback_rule` say',
   sector_weights: 'weights of the three sectors that weigh most on average',
 } as const;
 export type ChartLine = keyof typeof CHART_LINES;
@@ -32,6 +32,10 @@ export const chart = blockKind({
       rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
         description:
           'Published rule of concentration whose headroom is drawn; the one that calls for rebalances unless given.',
+      }),
+      fallback_rule: z.enum(LIMIT_RULE_NAMES).nullable().default(null).meta({
+        description:
+          'Rule whose headroom is drawn where `rule` is not given and no rule calls for rebalances of the index; none unless given.',
       }),
       height: z
         .number()

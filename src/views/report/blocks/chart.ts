@@ -77,8 +77,8 @@ const LINES: Record<ChartLine, LineSource> = {
   },
   headroom: {
     panel: 'headroom',
-    find({ limits, watchedRule, level: { days } }, { rule: asked }) {
-      const name = asked ?? watchedRule;
+    find({ limits, watchedRule, level: { days } }, { rule: asked, fallback_rule: fallback }) {
+      const name = asked ?? watchedRule ?? fallback;
       if (name === null) return { missing: 'No rule of concentration calls for rebalances of this index.' };
       const { headroom } = limits().find(({ rule }) => rule === name)!; // Every rule is watched.
       const least = Math.min(...headroom);

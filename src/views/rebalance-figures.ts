@@ -1,4 +1,5 @@
 import { drift } from '#domain/analytics/concentration.js';
+import type { RebalanceCause } from '#domain/backtest/rebalance-causes.js';
 import type { StoredRebalance } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { lastAtMost } from '#domain/search.js';
@@ -36,6 +37,7 @@ export function weightsAround(columns: RunColumns): (r: number) => WeightsAround
 /** One rebalance of a stored run, the same in views, exports and reports. */
 export interface RebalanceFigures {
   readonly date: string;
+  readonly cause: RebalanceCause;
   readonly constituents: number;
   /** Names with a weight that were not held just before, all of the first; and those held just before and no more. */
   readonly added: number;
@@ -51,7 +53,7 @@ export interface RebalanceFigures {
 /** @cost O(H) */
 export function rebalanceFigures(
   { target, capped, before, after }: WeightsAround,
-  { date, at, cap, redistributed }: StoredRebalance,
+  { date, at, cause, cap, redistributed }: StoredRebalance,
 ): RebalanceFigures {
   let constituents = 0;
   let added = 0;
@@ -69,6 +71,7 @@ export function rebalanceFigures(
   }
   return {
     date,
+    cause: cause ?? 'schedule',
     constituents,
     added,
     removed,

@@ -61,8 +61,11 @@ interface Placed {
 
 function rowOf(columns: RunColumns, { r, around }: Placed, decisions: RecordedDecisions | undefined): RebalanceRow {
   const stored = columns.header.rebalances[r]!;
-  const { date, at, cause = 'schedule' } = stored;
-  const { constituents, added, removed, cap, capped, redistributed, turnover } = rebalanceFigures(around, stored);
+  const { date, at } = stored;
+  const { cause, constituents, added, removed, cap, capped, redistributed, turnover } = rebalanceFigures(
+    around,
+    stored,
+  );
   const decided = decisions?.decidedOn(dayFrom(date));
   const snapshot = decisions?.snapshot(dayFrom(date));
   return {

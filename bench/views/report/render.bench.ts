@@ -54,7 +54,7 @@ function render(template: BuiltInId): number {
     columns: openColumns((from, to) => columns.subarray(from, to)),
     overview,
     risk: { missing: 'No risk was estimated.' },
-    terms: { transactionCostBps: 0, adjustment: 'none' },
+    terms: { transactionCostBps: 0, adjustment: 'none', overlay: null },
   });
   return renderReport({
     template: builtInTemplate(template, 'SAMPLE'),

@@ -12,7 +12,12 @@ export const limits = viewCommand({
   words: [INDEX],
   flags: {
     ...RUN,
-    rule: { type: 'string', value: 'RULE', choices: RULES, help: `${RULES.join(', ')}; that of the index unless given, the first where it has none.` },
+    rule: {
+      type: 'string',
+      value: 'RULE',
+      choices: RULES,
+      help: `${RULES.join(', ')}; that of the index unless given, the first where it has none.`,
+    },
     by: { type: 'string', value: 'COLUMN', help: 'Reference column of the issuer; ISSUER unless given.' },
   },
   examples: ['divisor limits CORE-100', 'divisor limits CORE-100 --rule RIC_25_5_50'],

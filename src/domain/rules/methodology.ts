@@ -62,7 +62,7 @@ function ruleSentences(pipeline: Parameters<typeof bindPipeline>[0], universe: U
 }
 
 /** What an overlay does with what lies beneath it. */
-function overlaySentences(document: OverlayDocument): string[] {
+export function overlaySentences(document: OverlayDocument): string[] {
   const { overlay, source_index_id: source } = document;
   return [
     ...(source === undefined ? [] : [`It is an overlay on the index ${source}.`]),

@@ -1,4 +1,5 @@
 import type { RenderResult } from '#contract/reports.js';
+import { readIndex } from '#domain/documents/validate-index.js';
 import type { RenderDocument } from '#domain/documents/render-document.js';
 import type { RunDocument } from '#domain/documents/run-document.js';
 import type { MarketIdentity } from '#domain/market/handle.js';
@@ -12,7 +13,9 @@ import type { PortableTaskName } from '#jobs/tasks.js';
 import type { RenderOutput } from '#jobs/tasks/outputs.js';
 import type { RenderedRunOrder } from '#jobs/tasks/references.js';
 import type { Markets } from '#market/serving/markets.js';
+import { versionOf } from '#store/history/history.js';
 import type { DocumentStore } from '#store/port.js';
+import { findIndex } from '../indices/stored-indices.js';
 import { columnsOf, referenceTo, requireRun, type AskedRun } from '../runs/run-documents.js';
 import type { RunStates } from '../runs/run-states.js';
 
@@ -74,7 +77,18 @@ export function createRenderJob({
   async function toRendered(run: RunDocument): Promise<RenderedRunOrder> {
     const state = { stale: await states.staleOf(run), isOtherDataset: await states.isOtherDataset(run) };
     const files = { overview: referenceTo(run.artifacts.overview), columns: columnsOf(run) };
-    return { indexId: run.run_id, terms: termsOf(run), ...files, ...state };
+    return { indexId: run.run_id, terms: termsOf(run, await definitionOf(run)), ...files, ...state };
+  }
+
+  /** The index that a run is of, as it was then; of a strategy's run as it is. */
+  async function definitionOf({ run_id: id, index_id: indexId, index_version: number }: RunDocument) {
+    const version =
+      id === indexId && typeof number === 'number'
+        ? await versionOf(documents, { kind: 'index', id: indexId }, number)
+        : undefined;
+    if (version === undefined || version === 'unreadable' || version.content === null)
+      return findIndex(documents, indexId);
+    return readIndex(JSON.parse(version.content));
   }
 
   async function requireRunNow(name: AskedRun): Promise<RunDocument> {

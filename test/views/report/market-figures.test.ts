@@ -4,7 +4,10 @@ import { runToColumns } from '#domain/backtest/run-file/write.js';
 import { runBacktest } from '#domain/backtest/run-backtest.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import { formatDay, dayFrom } from '#domain/days.js';
+import { builtInTemplate } from '#domain/reports/built-in.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { termsOf } from '#domain/reports/run-terms.js';
+import { methodologyOf } from '#domain/rules/methodology.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { runOverviewJson } from '#views/run-json.js';
 import { createRunFigures, type RunFigures } from '#views/report/figures.js';
@@ -62,7 +65,7 @@ beforeAll(() => {
     columns,
     overview: runOverviewJson(run),
     risk: { missing: 'No risk was estimated.' },
-    terms: { transactionCostBps: 0, adjustment: 'none' },
+    terms: { transactionCostBps: 0, adjustment: 'none', overlay: null },
     market: sm,
   });
 });
@@ -124,6 +127,62 @@ test('charts print how much is sold within some days, and the headroom of the ru
   const last = [...columns.f64('weights').subarray(-names)].toSorted((a, b) => b - a);
   const headroom = Math.min(0.35 - last[0]!, 0.2 - last[1]!);
   expect(text).toContain(`Headroom UCITS 20/35, latest ${percentText(headroom)}`);
+});
+
+test('the latest rebalances say what called for them', () => {
+  const block = { kind: 'table', source: 'rebalances', index_id: 'SAMPLE' };
+  const { text } = readPdf(render({ template: parse([block]), figures }).bytes);
+  for (const date of ['2024-01-02', '2024-01-10']) expect(text).toMatch(new RegExp(`^${date} schedule 3 `, 'm'));
+  // A doubles on the 5th and is half of the index.
+  expect(text).toMatch(/^2024-01-05 breach of UCITS 20\/35 3 0 0/m);
+  const unwatched = {
+    ...figures,
+    watchedRule: null,
+    rebalances: (limit: number) => figures.rebalances(limit).slice(-1),
+  };
+  expect(readPdf(render({ template: parse([block]), figures: unwatched }).bytes).text).not.toContain('Cause');
+});
+
+test('a report of an overlay says what it is: its kind, the index beneath, and every term', () => {
+  const index = IndexDocument.parse({
+    id: 'TWICE',
+    name: 'Twice',
+    calendar: 'XTST',
+    base_date: '2024-01-02',
+    kind: 'overlay',
+    currency: 'USD',
+    source_index_id: 'SAMPLE',
+    overlay: { type: 'leverage', factor: 2, financing: 'SOFR', spread_bps: 50 },
+  });
+  const terms = termsOf({ request: {} }, index);
+  const attribution = { ...figures.attribution(), overlay_parts: [] };
+  const overlaid = { ...figures, terms, attribution: () => attribution };
+  const blocks = [
+    { kind: 'header', index_id: 'SAMPLE' },
+    { kind: 'table', source: 'overlay_parts', index_id: 'SAMPLE' },
+  ];
+  const text = readPdf(render({ template: parse(blocks), figures: overlaid }).bytes).text.replaceAll('\n', ' ');
+  for (const words of ['Leveraged or inverse: overlay on SAMPLE', '2 times the return', 'SOFR', '50 basis points'])
+    expect(text).toContain(words);
+  expect(methodologyOf(index)).toEqual(expect.arrayContaining([...terms.overlay!.sentences]));
+});
+
+test('the headroom drawn is that of the rule named, else of the index, else of the fallback', () => {
+  const drawn = (of: RunFigures, rules: object) => {
+    const block = { kind: 'chart', lines: ['headroom'], index_id: 'SAMPLE', ...rules };
+    return /Headroom ([^,\n]+), latest/.exec(
+      readPdf(render({ template: parse([block]), figures: of }).bytes).text,
+    )?.[1];
+  };
+  const unwatched = { ...figures, watchedRule: null };
+  const fallback = { fallback_rule: 'UCITS_5_10_40' };
+  expect(drawn(figures, { rule: 'RIC_25_5_50', ...fallback })).toBe('RIC 25/5/50');
+  expect(drawn(figures, fallback)).toBe('UCITS 20/35');
+  expect(drawn(unwatched, fallback)).toBe('UCITS 5/10/40');
+  expect(drawn(unwatched, {})).toBeUndefined();
+  const { blocks } = builtInTemplate('REBALANCE-A4', 'SAMPLE');
+  const chart = blocks.find(({ kind }) => kind === 'chart')!;
+  expect(drawn(figures, chart)).toBe('UCITS 20/35');
 });
 
 test('a report without the store says why figures of the market are missing', () => {

@@ -80,7 +80,7 @@ describe('the head', () => {
   });
 
   test('of a run stored without a price basis names none', () => {
-    const terms = { transactionCostBps: 2.5, adjustment: null };
+    const terms = { transactionCostBps: 2.5, adjustment: null, overlay: null };
     const { text } = builtIn('FACTSHEET-A4', { ...sample, figures: { ...sample.figures, terms } });
     expect(text).toContain('Transaction cost 2.50 bps');
     expect(text).not.toMatch(/Prices (?:as|adjusted)/);

@@ -75,7 +75,7 @@ export function sampleRun(options: SampleOptions): SampleRun {
       columns: openColumns((from, to) => columns.subarray(from, to)),
       overview,
       risk: { missing: 'No risk was estimated.' },
-      terms: { transactionCostBps: costs, adjustment: 'none' },
+      terms: { transactionCostBps: costs, adjustment: 'none', overlay: null },
     }),
     result: JSON.parse(new TextDecoder().decode(runResultJson(run, STAMP))) as SampleRun['result'],
   };

@@ -23,8 +23,8 @@ export function limitsTable({ limits, hasIssuers, overview }: RunFigures): Table
   );
 }
 
-/** What an overlay earned: names beneath, then its own parts; null of another index. */
-export function overlayTable({ attribution, overview }: RunFigures): Table | null {
+/** What an overlay earned and what it is: names beneath, then its own parts; null of another index. */
+export function overlayTable({ attribution, overview, terms }: RunFigures): Table | null {
   const { contributions, overlay_parts: parts, total_return: total } = attribution();
   if (parts === null) return null;
   const names = contributions.reduce((sum, { contribution }) => sum + contribution, 0);
@@ -46,11 +46,12 @@ export function overlayTable({ attribution, overview }: RunFigures): Table | nul
     },
     { column: figure('Contribution'), cell: ({ contribution }) => percentText(contribution) },
   ];
-  return toTable(
+  const table = toTable(
     fields,
     rows,
     'Contributions are linked over time: names and parts add up to the return of the portfolio.',
   );
+  return { ...table, remarks: terms.overlay?.sentences ?? [] };
 }
 
 /** Breaches of the rule that calls for rebalances, the latest first; null of an index without one. */

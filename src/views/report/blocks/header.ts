@@ -34,13 +34,14 @@ const BASES: Readonly<Record<Adjustment, string>> = {
 /** Context of a report's figures: date, currency and return, price basis, costs, state. */
 function stampsOf(figures: RunFigures): string[] {
   const { overview, currency, variant, terms } = figures;
-  const { transactionCostBps: cost, adjustment } = terms;
+  const { transactionCostBps: cost, adjustment, overlay } = terms;
   return [
     `As of ${overview.end}`,
     `${currency}, ${RETURN_NAMES[variant]}`,
     ...(adjustment === null ? [] : [BASES[adjustment]]),
     cost === 0 ? 'No transaction cost' : `Transaction cost ${basisPointsText(cost)}`,
     ...(overview.parent === undefined ? [] : [`Derived from ${cleanLine(overview.parent.index_id)}`]),
+    ...(overlay === null ? [] : [cleanLine(`${overlay.label}: overlay on ${overlay.sources.join(', ')}`)]),
     stateOf(figures),
   ];
 }

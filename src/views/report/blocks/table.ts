@@ -1,3 +1,4 @@
+import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { LiteralTable, TableSource } from '#domain/reports/blocks/table.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import { MONTHS } from '../chart/date-axis.js';
@@ -18,9 +19,12 @@ export const drawTable: Drawing<'table'> = (block, context) => {
   const { width, typesetter } = context;
   const content = CONTENTS[block.source](block, context);
   if (content === null) return { title: null, sections: [] };
-  const { columns, rows, note } = content;
+  const { columns, rows, note, remarks = [] } = content;
   const sections = rows.length === 0 ? [] : layTable({ columns, rows }, width, typesetter);
-  const notes = note === null ? [] : [{ head: null, rows: [notePart(note, width, typesetter)] }];
+  const notes = [...(note === null ? [] : [note]), ...remarks].map((sentence) => ({
+    head: null,
+    rows: [notePart(sentence, width, typesetter)],
+  }));
   return { title: titlePart(block.title, width, typesetter), sections: [...sections, ...notes] };
 };
 
@@ -84,10 +88,16 @@ function constituentsTable(
   );
 }
 
-function rebalancesTable({ rebalances, hasCap, overview }: RunFigures, limit: number): Table {
+function rebalancesTable({ rebalances, hasCap, overview, watchedRule }: RunFigures, limit: number): Table {
   const rows = rebalances(limit);
+  const breach = watchedRule === null ? 'breach' : `breach of ${LIMIT_RULES[watchedRule].label}`;
   const fields: Field<(typeof rows)[number]>[] = [
     { column: text('Date'), cell: ({ date }) => date },
+    {
+      column: text('Cause'),
+      cell: ({ cause }) => (cause === 'breach' ? breach : cause),
+      isShown: watchedRule !== null || rows.some(({ cause }) => cause === 'breach'),
+    },
     { column: figure('Constituents'), cell: ({ constituents }) => countText(constituents) },
     { column: figure('Added'), cell: ({ added }) => countText(added) },
     { column: figure('Removed'), cell: ({ removed }) => countText(removed) },

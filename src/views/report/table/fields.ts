@@ -3,6 +3,8 @@ import type { TableColumn, TableContent } from './table-content.js';
 export interface Table extends TableContent {
   /** Printed below. */
   readonly note: string | null;
+  /** Printed below the note, each by itself. */
+  readonly remarks?: readonly string[];
 }
 
 export const text = (head: string): TableColumn => ({ head, isFigure: false });

@@ -153,8 +153,11 @@ export const runViewRoutes = routes({
         .string()
         .min(1)
         .max(64)
-        .default('SECTOR')
-        .meta({ description: 'Reference column to group by; IDENTIFIER for the names themselves.' }),
+        .optional()
+        .meta({
+          description:
+            'Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.',
+        }),
       groups: z
         .int()
         .min(1)

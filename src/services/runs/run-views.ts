@@ -40,7 +40,8 @@ export interface ListingQuery {
 }
 
 export interface ExposuresQuery extends DateWindow {
-  readonly by: string;
+  /** SECTOR unless given, also where the market has none: all names are one group then. */
+  readonly by?: string | undefined;
   readonly groups: number;
   readonly interval: 'native' | 'weekly' | 'monthly';
   readonly fields: readonly string[];
@@ -104,7 +105,7 @@ export interface RunViews {
   scenarios(name: RunName, request: ScenarioRequest, signal: AbortSignal): Promise<AnswerBytes>;
 }
 
-/** Column of groups and proxies of scenarios where none is asked for: without it all names are one group. */
+/** Column of groups, and of proxies of scenarios, where none is asked for: without it all names are one group. */
 const DEFAULT_GROUPS = 'SECTOR';
 
 /** Groups of which every name is one by itself. */
@@ -169,12 +170,12 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       return maker.stamped(run, maker.held({ view: 'rebalance', columns: await maker.columnsOf(run), date }, signal));
     },
     async exposures(name, query, signal) {
-      const { by, groups, interval, fields, benchmark: other, start = null, end = null, format } = query;
+      const { by = DEFAULT_GROUPS, groups, interval, fields, benchmark: other, start = null, end = null, format } = query;
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const readsMarket = by !== OWN_GROUPS || fields.length > 0 || other !== undefined;
       const served = readsMarket ? await states.requireMarket(run) : null;
-      if (served !== null && by !== OWN_GROUPS) assertReferenceColumn(served.market, by);
+      if (served !== null && query.by !== undefined && by !== OWN_GROUPS) assertReferenceColumn(served.market, by);
       if (served !== null) assertNumericFields(served.market, fields);
       const benchmark =
         other === undefined ? null : await plans.comparedWith(other, () => Promise.resolve(served?.market));

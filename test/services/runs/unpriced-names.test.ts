@@ -88,3 +88,22 @@ describe('a run none of whose names has a price any more', () => {
     }
   });
 });
+
+test('without a column SECTOR all names are one group, unless that column is asked for', async () => {
+  const data = ['2024-01-02', '2024-01-03'].flatMap((date) => [
+    ['A', date, 10],
+    ['B', date, 20],
+  ]);
+  const market = { index: data.map((_, row) => row), columns: ['identifier', 'date', 'CLOSE'], data };
+  await service.ask('POST', '/data/import', { store_id: 'bare', name: 'Bare', tables: { market }, activate: true });
+  await service.ask('POST', '/indices', { ...equalIndex('BARE', ['A', 'B']), base_date: '2024-01-02' });
+  await service.ask('POST', '/analytics/BARE/backtest', {});
+  expect(await service.finished('backtest:BARE')).toMatchObject({ status: 'succeeded' });
+  type Groups = { by: string; groups: { group: string; weights: number[] }[]; fields: { mean: number[] }[] };
+  const { status, body } = await service.ask<Groups>('GET', '/analytics/BARE/exposures?fields=CLOSE');
+  expect([status, body.by, body.groups]).toMatchObject([200, 'SECTOR', [{ group: 'UNCLASSIFIED', weights: [1, 1] }]]);
+  // Half in each, at 10 and 20.
+  expect(body.fields[0]!.mean).toEqual([15, 15]);
+  const { detail } = await service.refusal('GET', '/analytics/BARE/exposures?by=SECTOR&fields=CLOSE');
+  expect(detail).toMatchObject({ findings: [{ code: 'UNKNOWN_FIELD_NAME', path: 'by' }] });
+});

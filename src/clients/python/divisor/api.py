@@ -462,7 +462,7 @@ class Operations:
         """Weights by group and averages of datapoints through time, with concentration and turnover.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param by: Reference column to group by; IDENTIFIER for the names themselves.
+        :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
@@ -479,7 +479,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param by: Reference column to group by; IDENTIFIER for the names themselves.
+        :param by: Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.
         :param groups: Most groups listed; the others together are OTHERS.
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.

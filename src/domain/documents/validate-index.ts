@@ -20,7 +20,7 @@ import { error, isObject, type IndexContext, type Raw } from './index-context.js
 import type { MarketData } from '../market/market-data.js';
 import { baseDateFindings, marketFindings } from './index-on-market.js';
 import { treatmentOf } from './treatment.js';
-import { overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
+import { blendDefaults, overlayFindings, overlayTermsFindings, withOverlayCurrency } from './validate-overlay.js';
 import { derivationFindings, inheritanceFindings, sourceDropped } from './validate-derivation.js';
 import { referenceFindings } from './validate-reference.js';
 
@@ -54,7 +54,7 @@ export function validateIndex(sent: Raw, context: IndexContext): CheckedIndex {
   if (!hasErrors(findings) && shaped.value !== undefined) findings.push(...overlayTermsFindings(shaped.value, context));
   const document = hasErrors(findings) || shaped.value === undefined ? undefined : withDefaultUniverse(shaped.value);
   if (document !== undefined) {
-    findings.push(...inheritanceFindings(document, context));
+    findings.push(...inheritanceFindings(document, context), ...blendDefaults(sent));
     if (context.market !== undefined)
       findings.push(
         ...baseDateFindings(document, context.market),

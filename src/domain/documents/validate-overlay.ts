@@ -51,6 +51,16 @@ export function withOverlayCurrency(body: Raw, { indexOf }: IndexContext): Raw {
   return taken === undefined ? body : { ...body, currency: taken };
 }
 
+/** The schedule of a blend that was sent without one: what the weights of several parts are restored by. */
+export function blendDefaults({ overlay }: Raw): Finding[] {
+  if (!isObject(overlay) || overlay['type'] !== 'blend' || overlay['rebalance'] !== undefined) return [];
+  if (!Array.isArray(overlay['parts']) || overlay['parts'].length < 2) return [];
+  const { frequency, anchor } = RebalanceSpec.parse({});
+  const path = 'overlay.rebalance';
+  const message = `The weights are restored with the frequency ${frequency} and the anchor ${anchor}; ${path} says otherwise.`;
+  return [{ severity: 'info', code: 'DEFAULT_TAKEN', path, message, value: { frequency, anchor } }];
+}
+
 /** What the fields of an overlay mean together with those of the indices beneath it. */
 export function overlayTermsFindings(document: IndexDocument, { indexOf }: Pick<IndexContext, 'indexOf'>): Finding[] {
   if (!isOverlayDocument(document)) return onOverlay(document, indexOf);
@@ -131,6 +141,9 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
             value: currency,
           }),
         ];
+  const [first] = sources;
+  if (overlay.type === 'blend' && sources.some((source) => source.currency !== first?.currency))
+    return partCurrencies(overlay, sources);
   return sources.flatMap((source) =>
     source.currency === currency
       ? []
@@ -143,6 +156,19 @@ function currencyFindings({ currency, overlay }: OverlayDocument, sources: reado
           ),
         ],
   );
+}
+
+/** Parts in another currency than the first. */
+function partCurrencies({ parts }: Blend, sources: readonly IndexDocument[]): Finding[] {
+  const currencyOf = new Map(sources.map(({ id, currency }) => [id, currency]));
+  const first = parts[0]!.index_id;
+  const wanted = currencyOf.get(first)!;
+  return parts.flatMap(({ index_id: id }, k) => {
+    const own = currencyOf.get(id)!;
+    if (own === wanted) return [];
+    const message = `The parts of a blend are of one currency: ${id} is in ${own}, ${first} in ${wanted}. An overlay of type currency converts an index.`;
+    return [error('CURRENCIES_DIFFER', `overlay.parts[${k}].index_id`, message, { value: id })];
+  });
 }
 
 /** Selection and optimisation start from names, which an overlay has only as parts of what lies beneath. */

@@ -29,6 +29,7 @@ const indexOn = (id: string, rest: object = {}): IndexDocument =>
 const documents: Readonly<Record<string, IndexDocument>> = {
   X: indexOn('X'),
   Y: indexOn('Y', { universe: { kind: 'list', identifiers: ['A'] } }),
+  E: indexOn('E', { currency: 'EUR' }),
 };
 
 type Spec = Readonly<Record<string, unknown>>;
@@ -47,7 +48,7 @@ const byCurrency = (...currencies: Spec[]): Spec => ({ ...hedge, rates: { domest
 const dollars = { currency: 'USD', rate: 'FOREIGN', ratio: 0.5 };
 const risk = { type: 'risk_control', target: 0.1, half_lives: [3, 8] };
 const parts = (...ids: string[]) => ids.map((index_id) => ({ index_id, weight: 1 / ids.length }));
-const pair = { type: 'blend', parts: parts('X', 'Y') };
+const pair = { type: 'blend', parts: parts('X', 'Y'), rebalance: { frequency: 'quarterly' } };
 
 /** An overlay with members that do nothing, where they are, and the overlay without them. */
 const IDLE: readonly (readonly [Spec, readonly string[], Spec, object])[] = [
@@ -163,6 +164,28 @@ test('a currency is hedged once, and never into itself: each one that is too muc
       'overlay.to',
       'overlay.to is USD, and the index beneath is in USD already; currencies names what is hedged of its names.',
     ],
+  ]);
+});
+
+test('a blend without a schedule is told the one that it has, one part needs none', () => {
+  const sent = (...ids: string[]): Spec => ({ type: 'blend', parts: parts(...ids) });
+  const [taken] = found(pair, { overlay: sent('X', 'Y') });
+  expect(taken).toMatchObject({ severity: 'info', code: 'DEFAULT_TAKEN', path: 'overlay.rebalance' });
+  expect(taken?.value).toEqual({ frequency: 'quarterly', anchor: 'last_session' });
+  expect(told(pair, { overlay: sent('X') })).toEqual([]);
+});
+
+test('the parts of a blend are of one currency: one in another is named with both', () => {
+  const mixed = { ...pair, parts: parts('X', 'Y', 'E') };
+  for (const rest of [{}, { currency: 'EUR' }]) {
+    const errors = found(mixed, rest).map(({ code, path, value }) => [code, path, value]);
+    expect(errors).toEqual([['CURRENCIES_DIFFER', 'overlay.parts[2].index_id', 'E']]);
+  }
+  const [differs] = found(mixed);
+  expect(differs?.message).toMatch(/^The parts of a blend are of one currency: E is in EUR, X in USD\./);
+  expect(told({ ...pair, parts: parts('X', 'Y') }, { currency: 'EUR' })).toEqual([
+    ['error', 'NOT_IN_CHOICES', 'currency'],
+    ['error', 'NOT_IN_CHOICES', 'currency'],
   ]);
 });
 

@@ -3154,9 +3154,9 @@ export interface IndexAction {
   readonly shares_before: number;
   /** The same behind it; null where it depends on a decision. */
   readonly shares_after: number | null;
-  /** Divisor of the index; null of a strategy. */
+  /** Divisor of the index at the close before, of a coming one on as_of; null of a strategy. */
   readonly divisor_before: number | null;
-  /** The same behind it and all else of its session; null where it cannot be told yet. */
+  /** The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet. */
   readonly divisor_after: number | null;
   /** Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null. */
   readonly proceeds: number | null;

@@ -79,8 +79,12 @@ export const ActionsView = z
             weight_after: figure('At the close of its session; pro forma at prices that move by the action alone.'),
             shares_before: z.number().meta({ description: 'Index shares: weight times level over price.' }),
             shares_after: figure('The same behind it; null where it depends on a decision.'),
-            divisor_before: figure('Divisor of the index; null of a strategy.'),
-            divisor_after: figure('The same behind it and all else of its session; null where it cannot be told yet.'),
+            divisor_before: figure(
+              'Divisor of the index at the close before, of a coming one on as_of; null of a strategy.',
+            ),
+            divisor_after: figure(
+              'The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet.',
+            ),
             proceeds: figure(
               'Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null.',
             ),

@@ -149,15 +149,10 @@ export const runViewRoutes = routes({
     params,
     query: z.strictObject({
       ...whichRun,
-      by: z
-        .string()
-        .min(1)
-        .max(64)
-        .optional()
-        .meta({
-          description:
-            'Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.',
-        }),
+      by: z.string().min(1).max(64).optional().meta({
+        description:
+          'Reference column to group by, SECTOR unless given: without that column all names are UNCLASSIFIED. IDENTIFIER for the names themselves.',
+      }),
       groups: z
         .int()
         .min(1)

@@ -170,7 +170,16 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       return maker.stamped(run, maker.held({ view: 'rebalance', columns: await maker.columnsOf(run), date }, signal));
     },
     async exposures(name, query, signal) {
-      const { by = DEFAULT_GROUPS, groups, interval, fields, benchmark: other, start = null, end = null, format } = query;
+      const {
+        by = DEFAULT_GROUPS,
+        groups,
+        interval,
+        fields,
+        benchmark: other,
+        start = null,
+        end = null,
+        format,
+      } = query;
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
       const readsMarket = by !== OWN_GROUPS || fields.length > 0 || other !== undefined;

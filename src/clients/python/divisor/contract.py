@@ -3550,9 +3550,9 @@ class IndexAction(t.TypedDict):
     shares_before: float
     #: The same behind it; null where it depends on a decision.
     shares_after: t.Optional[float]
-    #: Divisor of the index; null of a strategy.
+    #: Divisor of the index at the close before, of a coming one on as_of; null of a strategy.
     divisor_before: t.Optional[float]
-    #: The same behind it and all else of its session; null where it cannot be told yet.
+    #: The same behind it and all else of its session, at the close of the ex-date; pro forma at the close of as_of, from which the divisor that comes differs by what prices do until then. Null where it cannot be told yet.
     divisor_after: t.Optional[float]
     #: Of one after which the name is gone: what a share held before is paid, in its currency, and the others are bought with; of a past one as the run took it. Else null.
     proceeds: t.Optional[float]

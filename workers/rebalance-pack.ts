@@ -4,7 +4,7 @@ import type { Composer } from '#domain/backtest/simulate/compositions.js';
 import type { Decided } from '#domain/backtest/simulate/decider.js';
 import { takeEffect } from '#domain/backtest/simulate/take-effect.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import { isDerivedDocument } from '#domain/documents/index-document.js';
+import { isDerivedDocument, type IndexDocument } from '#domain/documents/index-document.js';
 import { treatmentOf } from '#domain/documents/treatment.js';
 import { compareText, orderFindings, type Finding } from '#domain/findings.js';
 import { exchangeRates, requireRate } from '#domain/market/exchange-rates.js';
@@ -63,6 +63,7 @@ function packFor(question: RebalancePackQuestion, engine: Engine, control: TaskC
     reconciliation: reconciliationOf(sm, { question: placed, composition, session, names, accounts: pack.accounts }),
     findings: orderFindings([
       ...(request.as_of === null ? [] : pricedBefore(sm, asked, session)),
+      ...shortVolumes(sm, session, request.adv_sessions),
       ...composition.findings,
       ...findings,
       ...pack.findings,
@@ -165,8 +166,25 @@ function compositionFor(composer: Composer, { indexId, session, engine, called }
     basis: isAnnounced ? 'announced' : isDerived ? 'in_force' : 'indicative',
     weights,
     announced,
-    findings: [...decision.findings, ...leftSince({ sm, session, decision: resolved.session }, { announced, weights })],
+    findings: [
+      ...(isAnnounced || isDerived ? [] : [unannounced(document, day, next)]),
+      ...decision.findings,
+      ...leftSince({ sm, session, decision: resolved.session }, { announced, weights }),
+    ],
   };
+}
+
+/** The orders are for no announced rebalance: which one comes. */
+function unannounced({ id, rebalance }: IndexDocument, day: Day, next?: { date: Day; decision: Day }): Finding {
+  const path = 'as_of';
+  const of = `the orders are for what the rules decide on ${formatDay(day)}`;
+  if (next !== undefined) {
+    const message = `The next rebalance of ${id}, effective on ${formatDay(next.date)}, is decided on ${formatDay(next.decision)}: ${of}.`;
+    return { severity: 'info', code: 'NOT_ANNOUNCED', path, message };
+  }
+  const { frequency } = rebalance;
+  const message = `No rebalance of ${id} comes on or after ${formatDay(day)}, its frequency is ${frequency}: ${of}.`;
+  return { severity: 'warning', code: 'NOT_ANNOUNCED', path, message };
 }
 
 function weightsOf({ columns, weights }: Pick<Decided, 'columns' | 'weights'>): ReadonlyMap<number, number> {
@@ -217,4 +235,12 @@ function pricedBefore({ sessions, market, calendar }: SessionMarket, asked: Day,
     asked > last ? `the last date of the store is ${formatDay(last)}` : `no session of ${calendar.code} with data`;
   const message = `as_of is ${wanted}, ${why}: the closes of ${formatDay(day)} price the orders.`;
   return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'as_of', value: wanted }];
+}
+
+/** A mean volume over fewer sessions than were asked for. */
+function shortVolumes({ sessions, market }: SessionMarket, session: number, asked: number): Finding[] {
+  const held = session + 1;
+  if (held >= asked || !market.fields.has('VOLUME')) return [];
+  const message = `adv_sessions is ${asked}, and the store has ${held} sessions up to ${formatDay(sessions[session]!)}: the mean volume is of those.`;
+  return [{ severity: 'warning', code: 'WINDOW_CUT', message, path: 'adv_sessions', value: asked }];
 }

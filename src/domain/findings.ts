@@ -102,6 +102,7 @@ export const FINDING_CODES = [
   'DIFFERENT_DATA',
   'WINDOW_CUT',
   'STALE_FILL',
+  'NOT_ANNOUNCED',
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 

@@ -99,3 +99,27 @@ test('before it has ended the orders of the announcement have it', async () => {
   expect(accounts[0]!.trades.map(({ weight_target }) => weight_target)).toEqual([0.25, 0.25, 0.25, 0.25]);
   expect(findings).toEqual([]);
 });
+
+test('a pack of no announced rebalance says which one comes, or that none does', async () => {
+  const toldOn = async (as_of: string) => {
+    const { basis, findings } = await client.call('packRebalance', { params, body: { as_of, aum: 1e6 } });
+    return [basis, findings.filter(({ code }) => code === 'NOT_ANNOUNCED')];
+  };
+  const [basis, told] = await toldOn(dateOf(DECIDED - 1));
+  expect([basis, told]).toMatchObject(['indicative', [{ severity: 'info', path: 'as_of' }]]);
+  expect(JSON.stringify(told)).toContain(`effective on ${dateOf(EFFECTIVE)}, is decided on ${dateOf(DECIDED)}`);
+  expect(await toldOn(dateOf(DECIDED))).toEqual(['announced', []]);
+  const none = await toldOn(dateOf(EFFECTIVE + 1));
+  expect(none).toMatchObject(['indicative', [{ severity: 'warning' }]]);
+  expect(JSON.stringify(none)).toContain(`No rebalance of E comes on or after ${dateOf(EFFECTIVE + 1)}`);
+});
+
+test('a mean volume of more sessions than there are says of how many it is', async () => {
+  const packOf = (adv_sessions: number) =>
+    client.call('packRebalance', { params, body: { as_of: dateOf(DECIDED), aum: 1e6, adv_sessions } });
+  const [all, more] = await Promise.all([DECIDED + 1, 1000].map(packOf));
+  const [cut] = more!.findings;
+  expect(cut).toMatchObject({ severity: 'warning', code: 'WINDOW_CUT', path: 'adv_sessions', value: 1000 });
+  expect(cut!.message).toContain(`adv_sessions is 1000, and the store has ${DECIDED + 1} sessions`);
+  expect([more!.accounts, all!.findings]).toEqual([all!.accounts, []]);
+});

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BlockKind, RunUse } from './block.js';
+import type { BlockKind, Readers, RunUse } from './block.js';
 import { barChart } from './blocks/bar-chart.js';
 import { chart } from './blocks/chart.js';
 import { header } from './blocks/header.js';
@@ -43,6 +43,24 @@ export function runUseOf(block: ReportBlock): RunUse {
   // The entry found by a block's kind reads blocks of that kind.
   const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind;
   return entry.runUse(block);
+}
+
+/** A member that was given another value than its default and that nothing of its block reads. */
+export interface IdleMember {
+  readonly member: string;
+  readonly value: unknown;
+  readonly readers: Readers;
+}
+
+export function idleMembersOf(block: ReportBlock): IdleMember[] {
+  const entry = BLOCK_KINDS[block.kind] as unknown as BlockKind; // As above.
+  const values: Readonly<Record<string, unknown>> = block;
+  return Object.entries(entry.readers ?? {}).flatMap(([member, readers]) => {
+    const chosen = [values[readers.member]].flat();
+    const value = values[member];
+    const usual = (entry.schema.shape[member] as z.ZodType).safeParse(undefined).data;
+    return value === usual || readers.of.some((name) => chosen.includes(name)) ? [] : [{ member, value, readers }];
+  });
 }
 
 /** The indices whose runs a report is drawn from, in the order of its blocks. */

@@ -26,6 +26,14 @@ export interface BlockKind<S extends z.ZodObject = z.ZodObject> {
   /** A complete valid block. */
   readonly example: Readonly<Record<string, unknown>>;
   runUse(block: z.output<S>): RunUse;
+  /** Members that only some blocks of the kind read. */
+  readonly readers?: Readonly<Record<string, Readers>>;
+}
+
+/** Values of another member with which a member is read. */
+export interface Readers {
+  readonly member: string;
+  readonly of: readonly string[];
 }
 
 /** Names of a catalogue, in its order, as an enumeration takes them. */

@@ -1,6 +1,7 @@
 import { orderFindings, type Finding } from '../findings.js';
 import { nonFiniteFindings } from '../finite.js';
 import { checkShape } from '../shape.js';
+import { idleMembersOf, type ReportBlock } from './block-kinds.js';
 import { ReportTemplateDocument } from './template-document.js';
 
 export interface CheckedTemplate {
@@ -15,10 +16,19 @@ export function validateTemplate(body: Readonly<Record<string, unknown>>): Check
   const { value, findings } = checkShape(ReportTemplateDocument, body, { unknownFields: 'warning' });
   const all = [
     ...nonFinite,
+    ...(value?.blocks.flatMap(idleFindings) ?? []),
     ...findings.filter(({ path }) => nonFinite.every((reported) => reported.path !== path)).map(asBlockFinding),
   ];
   return { document: nonFinite.length > 0 ? undefined : value, findings: orderFindings(all) };
 }
+
+/** Members of a block that do nothing beside its others. */
+const idleFindings = (block: ReportBlock, at: number): Finding[] =>
+  idleMembersOf(block).map(({ member, value, readers }): Finding => {
+    const path = `blocks[${at}].${member}`;
+    const message = `${path} does nothing: only ${readers.member} ${readers.of.join(', ')} reads it.`;
+    return { severity: 'warning', code: 'NO_EFFECT', path, message, value };
+  });
 
 /** A kind that no block has, in the words of templates. */
 function asBlockFinding(finding: Finding): Finding {

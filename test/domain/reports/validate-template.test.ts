@@ -51,6 +51,33 @@ describe('findings', () => {
     expect(document).toEqual(validateTemplate(template([{ kind: 'chart' }])).document);
   });
 
+  test('members that nothing of their block reads are told and kept, defaults are not', () => {
+    const values = { A: 1 };
+    const { document, findings } = validateTemplate(
+      template([
+        { kind: 'table', source: 'limits', aum: 5, limit: 3 },
+        { kind: 'table', source: 'pack', aum: 5, limit: 3 },
+        { kind: 'table', source: 'limits', aum: 100_000_000, limit: 10 },
+        { kind: 'chart', lines: ['level'], log_scale: true, rule: 'RIC_25_5_50' },
+        { kind: 'chart', lines: ['drawdown', 'headroom'], log_scale: true, rule: 'RIC_25_5_50' },
+        { kind: 'bar_chart', source: 'top_weights', aum: 7, values },
+        { kind: 'bar_chart', source: 'literal', values },
+      ]),
+    );
+    expect(findings.map(({ severity, code, path }) => `${severity} ${code} ${path}`).toSorted()).toEqual([
+      'warning NO_EFFECT blocks[0].aum',
+      'warning NO_EFFECT blocks[0].limit',
+      'warning NO_EFFECT blocks[3].rule',
+      'warning NO_EFFECT blocks[4].log_scale',
+      'warning NO_EFFECT blocks[5].aum',
+      'warning NO_EFFECT blocks[5].values',
+    ]);
+    expect(document!.blocks[0]).toMatchObject({ aum: 5 });
+    expect(findings.find(({ path }) => path === 'blocks[0].aum')!.message).toBe(
+      'blocks[0].aum does nothing: only source pack reads it.',
+    );
+  });
+
   test('every field is held to its range', () => {
     expect(
       findingsOf([

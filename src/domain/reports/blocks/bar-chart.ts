@@ -64,4 +64,8 @@ export const barChart = blockKind({
     width: 'half',
   },
   runUse: ({ source }) => (source === 'literal' ? 'never' : 'always'),
+  readers: {
+    aum: { member: 'source', of: ['liquidation'] },
+    values: { member: 'source', of: ['literal'] },
+  },
 });

@@ -54,4 +54,9 @@ export const chart = blockKind({
     height: 200,
   },
   runUse: () => 'always',
+  readers: {
+    log_scale: { member: 'lines', of: ['level', 'index_level', 'benchmark'] },
+    rule: { member: 'lines', of: ['headroom'] },
+    fallback_rule: { member: 'lines', of: ['headroom'] },
+  },
 });

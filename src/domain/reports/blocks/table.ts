@@ -19,6 +19,8 @@ export const TABLE_SOURCES = {
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;
 
+const SOURCES = namesOf(TABLE_SOURCES);
+
 /** Sources that read the market as well as the run. */
 export const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack']);
 
@@ -52,7 +54,7 @@ export const table = blockKind({
       kind: z.literal('table'),
       ...blockFields,
       source: z
-        .enum(namesOf(TABLE_SOURCES))
+        .enum(SOURCES)
         .default('constituents')
         .meta({ description: `What the rows are. ${meaningsOf(TABLE_SOURCES)}.` }),
       limit: z.int().min(1).max(ROWS_MAX).default(10).meta({
@@ -79,4 +81,9 @@ export const table = blockKind({
     .meta({ id: 'TableBlock' }),
   example: { kind: 'table', title: 'Largest constituents', index_id: 'LARGE-100', source: 'constituents', limit: 10 },
   runUse: ({ source }) => (source === 'literal' ? 'never' : 'always'),
+  readers: {
+    limit: { member: 'source', of: SOURCES.filter((source) => source !== 'limits' && source !== 'overlay_parts') },
+    aum: { member: 'source', of: ['pack'] },
+    frame: { member: 'source', of: ['literal'] },
+  },
 });

@@ -1,7 +1,7 @@
 import { LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { BlockOf } from '#domain/reports/block-kinds.js';
 import type { RunFigures } from '../figures.js';
-import { countText, percentText, ratioText } from '../numbers.js';
+import { basisPointsText, countText, percentText, ratioText } from '../numbers.js';
 import { rowsWithin } from '../rows-within.js';
 import { figure, text, toTable, type Field, type Table } from '../table/fields.js';
 import { cleanLine } from '../text/clean-text.js';
@@ -128,6 +128,6 @@ export function packTable(
   return toTable(
     fields,
     rows,
-    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${percentText(account.turnover)}, expected cost ${percentText(account.cost / account.value)}.${rest} Days to trade ${percentText(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. What a purchase takes at most so many days for: ${capacities.join(', ')}.`,
+    `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${percentText(account.turnover)}, expected cost ${basisPointsText((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${percentText(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. What a purchase takes at most so many days for: ${capacities.join(', ')}.`,
   );
 }

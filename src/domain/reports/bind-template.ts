@@ -55,7 +55,7 @@ function needsIndex(block: ReportBlock): boolean {
 
 function unboundBlock({ kind }: ReportBlock, at: number): Finding {
   const path = `blocks[${at}].index_id`;
-  const message = `${path} is required, or an index_id of the request: a ${kind} block shows the run of an index.`;
+  const message = `${path} is required, or index_id or index_ids of the request: a ${kind} block shows the run of an index.`;
   return { severity: 'error', code: 'REQUIRED', path, message };
 }
 

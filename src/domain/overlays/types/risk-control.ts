@@ -46,8 +46,8 @@ export const riskControl = overlayType({
   example: { type: 'risk_control', target: 0.1, half_lives: [11, 23], max_leverage: 1.5, lag: 2, cash: 'SOFR' },
   series: ({ cash }) => (cash === null ? [] : [{ path: 'cash', series: cash }]),
   sentences: ({ target, half_lives, sessions, max_leverage, lag, cash, spread_bps, cost_bps, basis: days }) => [
-    `After each close it holds the index beneath at ${shareText(target)} over its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
-    `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag} sessions before, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
+    `After each close it holds the index beneath at a leverage of ${shareText(target)} divided by its volatility, at most at ${shareText(max_leverage)} of its own value, and the rest in cash.`,
+    `The volatility is the root of 252 times the mean of squared logarithmic returns up to ${lag === 0 ? 'that close' : `${lag} session${lag === 1 ? '' : 's'} before`}, ${sessions === null ? `with weights that halve every ${half_lives!.join(' and every ')} sessions${half_lives!.length > 1 ? '; the largest counts' : ''}` : `over ${sessions} sessions`}. Returns of the index beneath before the base date count; before the first return is known it holds ${shareText(Math.min(1, max_leverage))}.`,
     `Cash earns ${cash === null ? 'nothing' : `the rate ${cash} of the close before, by calendar days over ${days}`}.`,
     ...(spread_bps === undefined
       ? []

@@ -147,6 +147,7 @@ export function describeAgainstAService(): void {
       // Four names of a quarter each: none may be above 10 %.
       const limits = await rowsOf(['limits', 'EVEN', '--by', 'IDENTIFIER']);
       expect(limits.some(({ value, limit }) => Number(value) > 0.25 && limit === 0.1)).toBe(true);
+      expect(limits.every(({ rule }) => rule === 'UCITS_5_10_40')).toBe(true);
       const curve = await rowsOf(['term-structure', 'EVEN', '2023-06-30', '--as-of', '2022-12-30', '--rate', '0.05']);
       const spot = (await rowsOf(['levels', 'EVEN', '--start', '2022-12-30']))[0]!['price'] as number;
       expect(curve[0]!['fair_value']).toBeCloseTo(spot * Math.exp((0.05 * 182) / 365), 8);

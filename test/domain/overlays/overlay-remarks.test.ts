@@ -5,6 +5,7 @@ import { lateRates } from '#domain/documents/late-rates.js';
 import { validateIndex } from '#domain/documents/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { PriceSeries } from '#domain/market/series.js';
+import { riskControl } from '#domain/overlays/types/risk-control.js';
 import { Refusal } from '#domain/refusal.js';
 import { buildMarket } from '../backtest/market-builder.js';
 import { CALENDARS, run } from '../backtest/random-run.js';
@@ -256,4 +257,15 @@ describe('a rule that is watched', () => {
     for (const whole of [{ on_breach: 'rebalance', breach_rule }, { on_breach: 'none' }, {}])
       expect(treated(whole)).toEqual([]);
   });
+});
+
+test.each([
+  [0, 'returns up to that close,'],
+  [1, 'returns up to 1 session before,'],
+  [2, 'returns up to 2 sessions before,'],
+])('risk control with a lag of %i says by what it divides, and up to when returns count', (lag, words) => {
+  const spec = riskControl.schema.parse({ type: 'risk_control', target: 0.15, sessions: 20, lag });
+  const text = riskControl.sentences(spec).join(' ');
+  expect(text).toContain('at a leverage of 15% divided by its volatility');
+  expect(text).toContain(words);
 });

@@ -207,6 +207,20 @@ export const TermStructureQuery = z.strictObject({
     .array(IsoDate)
     .min(1)
     .max(EXPIRIES_MAX)
+    .superRefine((expiries, context) =>
+      expiries.forEach((expiry, at) => {
+        const first = expiries.indexOf(expiry);
+        if (first === at) return;
+        const message = `is ${expiry}, as expiries[${first}] is`;
+        context.addIssue({
+          code: 'custom',
+          path: [at],
+          input: expiry,
+          params: { finding: 'DUPLICATE_ID', isWhole: true },
+          message,
+        });
+      }),
+    )
     .meta({ description: '1 to 64 contract expiries, all after as_of.' }),
   ...curveQuery,
 });

@@ -133,7 +133,7 @@ test('an index is priced at its latest level, by a term structure whose points a
   const {
     levels: { index, data },
   } = await service.ok<{ levels: { index: string[]; data: number[] } }>('GET', '/analytics/FOUR/levels');
-  const expiries = ['2024-06-21', '2024-03-15', '2024-09-20', '2024-06-21'];
+  const expiries = ['2024-06-21', '2024-03-15', '2024-09-20'];
   const terms = 'risk_free_rate=0.05&dividend_yield=0.015&borrow_rate=0.002';
   const structure = await service.ok<{
     as_of: string;

@@ -223,7 +223,7 @@ export function createDerivatives({ levelsOf, announcedDividends, calendars }: D
     async termStructure(indexId, query) {
       const rates = ratesOf(query);
       const { spot, asOf } = await spotOf(indexId, query.as_of);
-      const expiries = [...new Set(query.expiries.map(dayFrom))].toSorted((a, b) => a - b);
+      const expiries = query.expiries.map(dayFrom).toSorted((a, b) => a - b);
       const days = expiries.map((expiry) => daysTo(expiry, asOf, 'expiries'));
       const dividends = await dividendsOf(curveTerms(indexId, query), { asOf, days: days.at(-1)! });
       const { points, shape } = termStructure({ spot, days, rates, dividends });

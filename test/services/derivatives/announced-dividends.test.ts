@@ -96,3 +96,13 @@ test('an index that reinvests its dividends loses none of them, one that does so
   expect(await announcedDividends(view('price', 0.25))('X')).toEqual(lost(2));
   expect(await announcedDividends(view('net', 0.25))('X')).toEqual(lost(0.5));
 });
+
+test('an expiry of a term structure that is named twice is refused where it stands again', () => {
+  const { error } = TermStructureQuery.safeParse({
+    expiries: ['2025-03-14', '2025-05-26', '2025-03-14'],
+    risk_free_rate: 0.05,
+  });
+  expect(error?.issues.map(({ path, message }) => [path, message])).toEqual([
+    [['expiries', 2], 'is 2025-03-14, as expiries[0] is'],
+  ]);
+});

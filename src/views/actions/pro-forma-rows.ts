@@ -33,13 +33,20 @@ const ROWS_MAX = 500_000;
 export function proFormaRows(actions: readonly Action[], held: readonly HeldName[]): ProFormaRow[] {
   const rows: ProFormaRow[] = [];
   for (const action of actions) {
-    if (action.state !== 'coming') continue;
+    if (action.state !== 'coming' || isSharesOfOffer(action, actions)) continue;
     for (const choice of action.choices.length === 0 ? [null] : action.choices) {
       if (rows.length + held.length > ROWS_MAX) return rows;
       rows.push(...rowsBehind(action, choice, held));
     }
   }
   return rows;
+}
+
+/** Whether an action is the half in shares of an offer of cash or shares: the other half has both choices already. */
+function isSharesOfOffer({ type, identifier, ex_date, choices }: Action, actions: readonly Action[]): boolean {
+  const isCash = (other: Action): boolean =>
+    other.type === 'ACQUISITION' && other.identifier === identifier && other.ex_date === ex_date;
+  return type === 'MERGER' && choices.length > 0 && actions.some(isCash);
 }
 
 function rowsBehind(action: Action, choice: Choice | null, held: readonly HeldName[]): ProFormaRow[] {

@@ -205,7 +205,9 @@ test('the whole index behind an offer of cash or shares, by what is elected: by 
     [true, 2],
     [true, 2],
   ]);
-  const rows = proFormaRows(view.actions.slice(0, 1), heldAtEnd(columns, terms));
+  // Both halves of the offer have both choices: each choice of the three names is there once.
+  const rows = proFormaRows(view.actions, heldAtEnd(columns, terms));
+  expect(rows).toHaveLength(6);
   const of = (choice: string) =>
     Object.fromEntries(rows.filter((row) => row.choice === choice).map((row) => [row.constituent, row]));
   const [cash, shares] = [of('accept_cash'), of('accept_shares')];

@@ -238,6 +238,8 @@ test('a pack of a closed day says whose closes price it, one of names that have 
   expect([body.requested_as_of, body.as_of]).toEqual(['2024-02-10', '2024-02-09']);
   expect(body.findings).toEqual([
     expect.objectContaining({ code: 'WINDOW_CUT', path: 'as_of', value: '2024-02-10', severity: 'warning' }),
+    // Reviews are decided at the close of the last session of a month.
+    expect.objectContaining({ code: 'NOT_ANNOUNCED', path: 'as_of', severity: 'info' }),
   ]);
   const onSession = (await pack({ as_of: '2024-02-09', aum: 1e6 })).body;
   expect({ ...onSession, requested_as_of: body.requested_as_of, findings: body.findings }).toEqual(body);

@@ -59,7 +59,8 @@ export function createDatasetInspections({ locations, databases, readers, closin
     const ignore = [...(mapping?.ignore ?? []), ...(answers?.ignore ?? [])];
     const files = await folderFiles(resolved.path, { tables, mapping: Mapping.parse({ ignore }) }, locations, problems);
     const errors = problems.findings().filter(({ severity }) => severity === 'error');
-    if (files.market.length === 0 ? errors.length > 0 : errors.some(({ code }) => code !== 'UNREADABLE_FILE'))
+    const isLeftOut = ({ code, path }: Finding) => code === 'UNREADABLE_FILE' && path.startsWith('market/');
+    if (errors.length > 0 && (files.market.length === 0 || !errors.every(isLeftOut)))
       throw refusedData(placedAt('location', problems.findings()));
     return { kind: 'files', files, unread: errors };
   }

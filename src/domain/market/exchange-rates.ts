@@ -20,6 +20,11 @@ export function isCurrency(code: string): boolean {
   return CURRENCIES.has(code) || Object.hasOwn(MINOR_UNITS, code);
 }
 
+/** The two codes that a name may be made of, as EURUSD is, known or not; undefined of one of another length. */
+export function pairIn(name: string): readonly [from: string, to: string] | undefined {
+  return name.length === 6 ? [name.slice(0, 3), name.slice(3)] : undefined;
+}
+
 /** Exchange rates of every name of a market into one currency, by the currency its prices are quoted in on the day. */
 export interface ExchangeRates {
   readonly currency: string;

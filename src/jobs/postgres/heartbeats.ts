@@ -33,15 +33,15 @@ export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbea
 
   async function beat(lease: Lease, progress: TaskProgress | undefined, hasNews: boolean): Promise<boolean> {
     const now = clock.monotonicMs();
-    const said = await rows.beat(lease, { progress, hasNews, leaseMs }).catch((thrown: unknown) => {
+    const beaten = await rows.beat(lease, { progress, hasNews, leaseMs }).catch((thrown: unknown) => {
       own.say(lease, undefined);
       throw thrown;
     });
-    if (said === undefined) {
+    if (beaten === undefined) {
       leases.lose(lease);
       return false;
     }
-    own.say(lease, said);
+    own.say(lease, beaten);
     leases.beat(lease, now);
     return true;
   }

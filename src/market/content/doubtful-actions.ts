@@ -29,8 +29,8 @@ interface Close {
 }
 
 /**
- * Actions that can be applied and hardly be right: announced behind their ex-date, an ending that is none, cash that is no less than the close
- * before, rights above it, an ending far from it, shares of a name without a price.
+ * Actions that can be applied and hardly be right: announced behind their ex-date, an ending that is none, cash that is
+ * no less than the close before, rights above it, an ending far from it, shares of a name without a price.
  * @param adjustment prices with dividends in them say nothing of the size of one
  * @cost O(1) an action but for the sessions that its name has no bar on
  */

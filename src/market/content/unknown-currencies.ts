@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/days.js';
-import { isCurrency } from '#domain/market/exchange-rates.js';
+import { isCurrency, pairIn } from '#domain/market/exchange-rates.js';
 import { didYouMean } from '#domain/nearest-name.js';
 import type { MarketContent } from './market-content.js';
 
@@ -45,7 +45,8 @@ export function unknownCurrencies({ identifiers, reference, series }: MarketCont
 
 /** The other currency of a pair of which one is known. */
 function halves(name: string): string[] {
-  if (name.length !== 6) return [];
-  const [from, to] = [name.slice(0, 3), name.slice(3)];
+  const pair = pairIn(name);
+  if (pair === undefined) return [];
+  const [from, to] = pair;
   return isCurrency(from) ? [to] : isCurrency(to) ? [from] : [];
 }

@@ -51,7 +51,7 @@ export function proposeWide(draft: Draft, sample: Sample, samples: readonly Samp
   const head = namesAbove(sample.rows, at);
   const header = textsOf(sample.rows[head]!);
   const body = sample.rows.slice(at + 1);
-  const day = dayColumn(draft, sample.rows[head]!, body) ?? dayColumn(draft, sample.rows[at]!, body)!; // found above
+  const day = dayColumn(draft, sample.rows[at]!, body)!; // found above
   if (isOfBars(header.filter((_, i) => i !== day)) && draft.answers.layout !== 'wide') return false;
   const counters = header.flatMap((_, i) => (i !== day && isCounter(header, body, i) ? [i] : []));
   const isDayBeside = header.map((name) => name !== '' && name === header[day]);

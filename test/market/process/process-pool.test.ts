@@ -4,13 +4,35 @@ import { prepareMarketProcess } from '#market/process/process-pool.js';
 import { runMarketTask } from '#market/process/market-process.js';
 import { childrenOf, readersOf } from './reading-processes.js';
 
+/** An import that is refused when it asks. @returns the processes of that time */
+async function refusedImport(): Promise<readonly number[]> {
+  const market = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] };
+  const body = new TextEncoder().encode(JSON.stringify({ name: 'x', tables: { market } }));
+  let working: readonly number[] = [];
+  const onImport = () => {
+    working = readersOf(process.pid); // it waits for the answer
+    return Promise.reject(new Refusal('STORE_EXISTS', 'refused'));
+  };
+  const importing = runMarketTask('importBody', {}, { load: null, body, onImport });
+  await expect(importing).rejects.toMatchObject({ code: 'STORE_EXISTS' });
+  return working;
+}
+
+/** The process after a refusal ends, and another waits. */
+async function anotherWaits(working: readonly number[]): Promise<void> {
+  await expect
+    .poll(() => readersOf(process.pid).map((pid) => (working.includes(pid) ? 'working' : 'waiting')))
+    .toEqual(['waiting']);
+}
+
 test('a process that waited in vain ends, and the next task starts another', async () => {
   prepareMarketProcess(300);
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
+  const prepared = readersOf(process.pid);
   await expect.poll(() => readersOf(process.pid).length).toBe(0);
-  const body = new TextEncoder().encode('{');
-  const importing = runMarketTask('importBody', {}, { load: null, body });
-  await expect(importing).rejects.toMatchObject({ code: 'MALFORMED_REQUEST' });
+  const working = await refusedImport();
+  expect(working).toEqual([expect.toSatisfy((pid: number) => !prepared.includes(pid))]);
+  await anotherWaits(working);
 });
 
 test('a process that was prepared takes the first task, and another waits for the second', async () => {
@@ -18,28 +40,9 @@ test('a process that was prepared takes the first task, and another waits for th
   prepareMarketProcess();
   await expect.poll(() => readersOf(process.pid).length).toBe(1);
   const prepared = readersOf(process.pid);
-  const body = new TextEncoder().encode(
-    JSON.stringify({
-      name: 'x',
-      tables: { market: { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 1]] } },
-    }),
-  );
-  let working: readonly number[] = [];
-  const importing = runMarketTask(
-    'importBody',
-    {},
-    {
-      load: null,
-      body,
-      onImport: () => {
-        working = readersOf(process.pid); // it waits for the answer
-        return Promise.reject(new Refusal('STORE_EXISTS', 'refused'));
-      },
-    },
-  );
-  await expect(importing).rejects.toMatchObject({ code: 'STORE_EXISTS' });
+  const working = await refusedImport();
   expect(working).toEqual(prepared);
-  await expect.poll(() => readersOf(process.pid).filter((pid) => !prepared.includes(pid)).length).toBe(1);
+  await anotherWaits(working);
 });
 
 test('a process that was killed while it waited fails no task: another takes it', async () => {

@@ -149,23 +149,24 @@ if [ "\${funcstack[1]}" = _divisor ]; then _divisor "$@"; else compdef _divisor 
 
 function fish(commands: Completions): string {
   const line = (condition: string, rest: string) => `complete -c divisor -n "${condition}" ${rest}\n`;
-  const isAt = (words: number) => `test (count (commandline -opc)) -eq ${words}`;
+  const isBehind = (words: number, how = '-eq') => `test (count (commandline -opc)) ${how} ${words}`;
+  const listed = (words: readonly string[]) => `(__divisor_listed ${inScript(words, ['(', ')'])})`;
   const flagLine = (flag: string, values: readonly string[] | null) => {
     if (values === null) return `-l ${flag.slice(2)}`;
-    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${inScript(values, ['(', ')'])}"`}`;
+    return `-l ${flag.slice(2)} ${values.length === 0 ? '-r' : `-x -a "${listed(values)}"`}`;
   };
   const lines = [
-    line(isAt(1), `-f -a "${firstWords(commands).join(' ')}"`),
+    line(isBehind(1), `-f -a "${firstWords(commands).join(' ')}"`),
     ...[...families(commands)].map(([family, seconds]) =>
-      line(`__divisor_is ${family}; and ${isAt(2)}`, `-f -a "${seconds.join(' ')}"`),
+      line(`__divisor_is ${family}; and ${isBehind(2)}`, `-f -a "${seconds.join(' ')}"`),
     ),
     ...Object.entries(commands).flatMap(([name, { words, flags }]) => [
       ...(words.length === 0
         ? []
         : [
             line(
-              `__divisor_is ${name}; and ${isAt(1 + name.split(' ').length)}`,
-              `-f -a "${inScript(words, ['(', ')'])}"`,
+              `__divisor_is ${name}; and ${isBehind(1 + name.split(' ').length, '-ge')}`,
+              `-f -a "${listed(words)}"`,
             ),
           ]),
       ...Object.entries(flags).map(([flag, values]) => line(`__divisor_is ${name}`, flagLine(flag, values))),
@@ -177,6 +178,10 @@ function fish(commands: Completions): string {
     test (count $words) -gt 0 -a "$words[1]" = $word; or return 1
     set -e words[1]
   end
+end
+function __divisor_listed
+  set -l typed (string replace -r -- '^--[a-z-]+=' '' (commandline -t))
+  printf '%s\\n' (string match -r -- '^.*,' $typed; or echo)$argv
 end
 ${lines.join('')}`;
 }

@@ -27,6 +27,13 @@ export const COMPLETED: readonly (readonly [line: string, words: readonly string
   ['serve --log-level w', ['warn']],
 ];
 
+/** The same behind a comma, where the shell does it without what zsh has while it completes. */
+export const COMPLETED_IN_A_LIST: typeof COMPLETED = [
+  ['index explain EVEN AAPL,M', ['AAPL,MSFT']],
+  ['risk model --identifiers AAPL,', ['AAPL,AAPL', 'AAPL,MSFT']],
+  ['risk model --identifiers=AAPL,MSFT,A', ['AAPL,MSFT,AAPL']],
+];
+
 export const isInstalled = (shell: string) => spawnSync(shell, ['-c', ':']).status === 0;
 
 /** What a shell offers for the last word of each line. The script of zsh runs in bash where zsh is not installed. */

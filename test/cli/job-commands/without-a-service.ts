@@ -3,7 +3,7 @@ import { DivisorError, type DivisorClient } from '#clients/typescript/divisor.js
 import { readCommandLine } from '#cli/command-line.js';
 import { refresh } from '#cli/view-commands/data.js';
 import { finished, finishedHere } from '../process.js';
-import { COMPLETED, isInstalled, offered } from './completed.js';
+import { COMPLETED, COMPLETED_IN_A_LIST, isInstalled, offered } from './completed.js';
 import { file } from './set-up.js';
 import { type AddressInfo, createServer } from 'node:net';
 
@@ -23,13 +23,9 @@ export function describeWithoutAService(): void {
       async (shell, { skip }) => {
         if (shell === 'fish' && !isInstalled('fish')) skip('fish is not installed');
         const script = (await finishedHere(['completion', shell])).out;
-        expect(
-          offered(
-            shell,
-            script,
-            COMPLETED.map(([line]) => line),
-          ),
-        ).toEqual(COMPLETED.map(([, words]) => words));
+        const cases = shell === 'zsh' ? COMPLETED : [...COMPLETED, ...COMPLETED_IN_A_LIST];
+        const lines = cases.map(([line]) => line);
+        expect(offered(shell, script, lines)).toEqual(cases.map(([, words]) => words));
       },
     );
 

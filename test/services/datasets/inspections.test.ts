@@ -1,0 +1,30 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { InspectRequest } from '#contract/stores/inspect.js';
+import { createLocations } from '#market/sources/locations.js';
+import { createDatasetInspections } from '#services/datasets/inspections.js';
+import { temporaryFolder } from '../../store/temporary-folder.js';
+
+const BARS = 'identifier,date,CLOSE\nA,2024-01-02,10\nA,2024-01-03,11\n';
+
+async function inspectedFolder(files: Readonly<Record<string, string>>) {
+  const location = await temporaryFolder();
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(location, name), text);
+  const inspectData = createDatasetInspections({
+    locations: createLocations([location]),
+    databases: { resolve: () => Promise.reject(new Error('no database is asked for')) },
+    readers: (read) => read(),
+    closing: new AbortController().signal,
+  });
+  return inspectData(InspectRequest.parse({ location }));
+}
+
+test('an empty file of bars is asked about, an empty table beside them refuses the folder', async () => {
+  const { unsure } = await inspectedFolder({ 'A.csv': BARS, 'B.csv': '' });
+  expect(unsure.map(({ field }) => field)).toContain('ignore');
+  await expect(inspectedFolder({ 'market.csv': BARS, 'reference.csv': '' })).rejects.toMatchObject({
+    code: 'VALIDATION_FAILED',
+    detail: { findings: [expect.objectContaining({ code: 'UNREADABLE_FILE', path: 'reference' })] },
+  });
+});

@@ -63,7 +63,7 @@ const STEPS = {
   },
   kernels: {
     inputs: ['kernels/wasm'],
-    outputs: ['dist/kernels/wasm/kernels.wasm'],
+    outputs: ['dist/kernels/wasm/kernels.wasm', 'dist/kernels/wasm/kernels-relaxed.wasm'],
     commands: [['kernels/wasm/build.mjs']],
   },
   bundle: {

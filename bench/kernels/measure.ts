@@ -1,9 +1,9 @@
 import { Bench } from 'tinybench';
-import type { Engine, EngineName } from '#kernels/engines/engine.js';
+import { ENGINE_NAMES, type Engine, type EngineName } from '#kernels/engines/engine.js';
 import { openblasEngine } from '#kernels/engines/openblas.js';
 import { referenceEngine } from '#kernels/engines/reference.js';
 import { tensorflowEngine } from '#kernels/engines/tensorflow.js';
-import { wasmEngine } from '#kernels/engines/wasm.js';
+import { relaxedWasmEngine, wasmEngine } from '#kernels/engines/wasm.js';
 import type { Limits } from '#cli/bench/machine.js';
 import type { Spread } from '../http/growth/trend.js';
 
@@ -58,7 +58,7 @@ const limits = JSON.parse(process.env['BENCH_LIMITS'] ?? 'null') as Limits | nul
 export async function measure(
   kernel: string,
   cases: readonly KernelCase[],
-  names: readonly EngineName[] = ['wasm', 'openblas', 'tensorflow', 'reference'],
+  names: readonly EngineName[] = ENGINE_NAMES,
 ): Promise<void> {
   const engines = await openAll(names);
   // Engine by engine: what one leaves in the shared cache would slow the next on panels that nearly fill it.
@@ -107,6 +107,7 @@ export function measurePlain(
 async function openAll(names: readonly EngineName[]): Promise<readonly Engine[]> {
   const open: Record<EngineName, () => Promise<Engine>> = {
     wasm: async () => wasmEngine(),
+    'wasm-relaxed': async () => relaxedWasmEngine(),
     openblas: () => openblasEngine(wasmEngine()),
     tensorflow: () => tensorflowEngine(wasmEngine()),
     reference: async () => referenceEngine,

@@ -5,7 +5,7 @@ import type { ColumnSelection } from '../algebra/select-columns.js';
 import type { NavPathInput } from '../simulation/nav-path.js';
 import type { PathRequest, PathTallies } from '../simulation/simulate-paths.js';
 
-export const ENGINE_NAMES = ['wasm', 'openblas', 'tensorflow', 'reference'] as const;
+export const ENGINE_NAMES = ['wasm', 'wasm-relaxed', 'openblas', 'tensorflow', 'reference'] as const;
 export type EngineName = (typeof ENGINE_NAMES)[number];
 
 /**

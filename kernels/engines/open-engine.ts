@@ -2,7 +2,7 @@ import type { Engine, EngineName } from './engine.js';
 import { openblasEngine } from './openblas.js';
 import { referenceEngine } from './reference.js';
 import { tensorflowEngine } from './tensorflow.js';
-import { wasmEngine } from './wasm.js';
+import { relaxedWasmEngine, wasmEngine } from './wasm.js';
 
 /** What the setting `numerics` may say; `auto` takes the fastest float64 engine that works here. */
 export type EngineSetting = EngineName | 'auto';
@@ -24,6 +24,7 @@ export interface EngineChoice {
 /** Engines to try, best first, by setting: whatever is asked for, something runs in the end. */
 const CANDIDATES: Readonly<Record<EngineSetting, readonly EngineName[]>> = {
   wasm: ['wasm', 'reference'],
+  'wasm-relaxed': ['wasm-relaxed', 'wasm', 'reference'],
   openblas: ['openblas', 'wasm', 'reference'],
   tensorflow: ['tensorflow', 'wasm', 'reference'],
   auto: ['openblas', 'wasm', 'reference'],
@@ -61,6 +62,7 @@ interface Opened {
 
 const OPEN: Readonly<Record<EngineName, (threads: () => number) => Promise<Opened>>> = {
   wasm: async (threads) => ({ engine: wasmEngine({ threads }) }),
+  'wasm-relaxed': async (threads) => ({ engine: relaxedWasmEngine({ threads }) }),
   openblas: async (threads) => ({ engine: await openblasEngine(wasmOrPlain(threads)) }),
   async tensorflow(threads) {
     const exact = wasmOrPlain(threads);

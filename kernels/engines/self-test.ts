@@ -8,7 +8,7 @@ const ORDER = 37;
 const TOLERANCE = { float64: 1e-12, float32: 1e-5 } as const;
 
 /**
- * Puts a foreign library through a product, a factorisation and an eigenvalue problem with known answers: a library
+ * Puts an engine through a product, a factorisation and an eigenvalue problem with known answers: a library
  * that loads may still be built with other integer sizes, or be broken on this processor.
  * @throws Error naming the operation that disagreed
  */

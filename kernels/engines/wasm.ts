@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { setFlagsFromString } from 'node:v8';
 import { createArena, type Arena } from './arena.js';
 import type { Engine } from './engine.js';
 import { withTeam } from './team.js';
+import { selfTest } from './self-test.js';
 import type { KernelExports } from './wasm-exports.js';
 import { columnsOn } from './webassembly/columns.js';
 import { eigenOn } from './webassembly/eigen.js';
@@ -38,8 +40,31 @@ export interface WasmEngineOptions {
  * @throws         Error when the platform has no WebAssembly SIMD, or the module was not built.
  */
 export function wasmEngine(options: WasmEngineOptions = {}): Engine {
-  const { arena = createArena(), threads = () => 1, teamOrder = TEAM_ORDER } = options;
-  const module = compiled();
+  const module = new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
+  return engineOn(module, options, {
+    name: 'wasm',
+    description: 'WebAssembly SIMD, float64, no fused operations',
+  });
+}
+
+/**
+ * The same kernels on relaxed SIMD, after a self-test: products, factorisations and solves take one rounding for a
+ * product and its sum where the processor fuses them, and two elsewhere, so that their bits are those of the machine.
+ *
+ * @throws Error when the platform has no relaxed SIMD, or an operation disagrees with its definition
+ */
+export function relaxedWasmEngine(options: WasmEngineOptions = {}): Engine {
+  const engine = engineOn(relaxedModule(), options, { name: 'wasm-relaxed', description: '' });
+  selfTest(engine);
+  const operations = isFused(engine) ? 'fused operations' : 'no fused operations on this processor';
+  return { ...engine, description: `WebAssembly relaxed SIMD, float64, ${operations}` };
+}
+
+function engineOn(
+  module: WebAssembly.Module,
+  { arena = createArena(), threads = () => 1, teamOrder = TEAM_ORDER }: WasmEngineOptions,
+  names: Pick<Engine, 'name' | 'description'>,
+): Engine {
   const exports = instantiate(module, arena);
   const kernels = kernelsOn(exports, arena);
   /** Runs a kernel on an eigenvalue problem, with other threads when it is worth it and there are any. */
@@ -49,8 +74,7 @@ export function wasmEngine(options: WasmEngineOptions = {}): Engine {
   };
 
   return {
-    name: 'wasm',
-    description: 'WebAssembly SIMD, float64, no fused operations',
+    ...names,
     precision: 'float64',
     allocate: (length) => arena.view(arena.reserve(length * BYTES), length).fill(0),
     room: (length) => arena.view(arena.reserve(length * BYTES), length),
@@ -63,8 +87,18 @@ export function wasmEngine(options: WasmEngineOptions = {}): Engine {
   };
 }
 
-function compiled(): WebAssembly.Module {
-  return new WebAssembly.Module(readFileSync(new URL('../wasm/kernels.wasm', import.meta.url)));
+function relaxedModule(): WebAssembly.Module {
+  const bytes = readFileSync(new URL('../wasm/kernels-relaxed.wasm', import.meta.url));
+  if (!WebAssembly.validate(bytes)) setFlagsFromString('--experimental-wasm-relaxed-simd'); // Node 20 has it behind this flag
+  return new WebAssembly.Module(bytes);
+}
+
+/** Whether -1 + (1 + e) (1 - e) is -e^2, and not the 0 that two roundings leave. */
+function isFused(engine: Engine): boolean {
+  const e = 2 ** -30;
+  const out = new Float64Array(1);
+  engine.gemm({ rows: 1, inner: 2, columns: 1 }, Float64Array.of(-1, 1 + e), Float64Array.of(1, 1 - e), out);
+  return out[0] !== 0;
 }
 
 function instantiate(module: WebAssembly.Module, arena: Arena): KernelExports {

@@ -1,3 +1,4 @@
+import { subtractProduct } from './fused';
 import { pack, panelBytes, panelsOf } from './pack';
 import { PANEL_SKEW } from './panel-skew';
 import { EDGE_BYTES, spread, spreadBytes, subtractTile, tile } from './tile';
@@ -78,8 +79,8 @@ function updateColumns(j: i32, columns: i32, row: usize, panel: usize): void {
     const target = panel + panelBytes(j + s);
     for (let k = 0; k < j; k++) {
       const factor = v128.load_splat<f64>(row + panelBytes(k) + (<usize>s << 3));
-      v128.store(target, f64x2.sub(v128.load(target), f64x2.mul(factor, v128.load(panel + panelBytes(k)))));
-      v128.store(target, f64x2.sub(v128.load(target, 16), f64x2.mul(factor, v128.load(panel + panelBytes(k), 16))), 16);
+      v128.store(target, subtractProduct(v128.load(target), factor, v128.load(panel + panelBytes(k))));
+      v128.store(target, subtractProduct(v128.load(target, 16), factor, v128.load(panel + panelBytes(k), 16)), 16);
     }
   }
 }
@@ -124,8 +125,8 @@ function solveTile(columns: i32, diagonal: usize, at: usize, pivots: usize): voi
     let high = v128.load(column, 16);
     for (let k = 0; k < s; k++) {
       const factor = v128.load_splat<f64>(diagonal + (<usize>k << 5) + (<usize>s << 3));
-      low = f64x2.sub(low, f64x2.mul(factor, v128.load(at + (<usize>k << 5))));
-      high = f64x2.sub(high, f64x2.mul(factor, v128.load(at + (<usize>k << 5), 16)));
+      low = subtractProduct(low, factor, v128.load(at + (<usize>k << 5)));
+      high = subtractProduct(high, factor, v128.load(at + (<usize>k << 5), 16));
     }
     const pivot = v128.load_splat<f64>(pivots + (<usize>s << 3));
     v128.store(column, f64x2.mul(low, pivot));

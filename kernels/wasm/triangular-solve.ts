@@ -1,3 +1,4 @@
+import { subtractProduct } from './fused';
 import { gemm, gemmScratch } from './gemm';
 import { panelBytes, panelsOf } from './pack';
 import { subtractTile } from './tile';
@@ -78,8 +79,8 @@ function solveTile(diagonal: usize, rows: i32, at: usize): void {
     let high = v128.load(row, 16);
     for (let k = 0; k < r; k++) {
       const factor = v128.load_splat<f64>(diagonal + (<usize>k << 5) + (<usize>r << 3));
-      low = f64x2.sub(low, f64x2.mul(factor, v128.load(at + (<usize>k << 5))));
-      high = f64x2.sub(high, f64x2.mul(factor, v128.load(at + (<usize>k << 5), 16)));
+      low = subtractProduct(low, factor, v128.load(at + (<usize>k << 5)));
+      high = subtractProduct(high, factor, v128.load(at + (<usize>k << 5), 16));
     }
     const pivot = v128.load_splat<f64>(diagonal + <usize>r * 40);
     v128.store(row, f64x2.mul(low, pivot));

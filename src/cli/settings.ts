@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
+import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { awsSetting, declare, keyRecord, list, SIGNING_SECRET, whole, type Setting } from './setting-schemas.js';
 import { UsageError } from './usage-error.js';
@@ -101,7 +102,7 @@ export const SETTINGS = {
     variable: 'DIVISOR_NUMERICS',
     otherwise: () => 'wasm',
     help: 'Engine of the kernels: wasm gives the same bits on every machine.',
-    schema: z.enum(['wasm', 'openblas', 'tensorflow', 'auto', 'reference']),
+    schema: z.enum([...ENGINE_NAMES, 'auto']),
   }),
   dataRoots: declare({
     flag: 'data-roots',

@@ -68,7 +68,7 @@ describe('a bad setting is refused in one sentence that names its source', () =>
     [
       ['--numerics', 'gpu'],
       {},
-      'The setting --numerics "gpu" is not one of wasm, openblas, tensorflow, auto, reference.',
+      'The setting --numerics "gpu" is not one of wasm, wasm-relaxed, openblas, tensorflow, reference, auto.',
     ],
     [[], { DIVISOR_API_KEYS: 'secret' }, 'The setting DIVISOR_API_KEYS must be name:keyId:sha256hex:scope+scope.'],
     [

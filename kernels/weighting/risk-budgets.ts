@@ -1,17 +1,16 @@
 import { assert } from '../assert.js';
-import type { Curvature } from '../optimisation/factors/curvature.js';
+import type { DenseAlgebra } from '../optimisation/factors/algebra.js';
+import { createCurvature } from '../optimisation/factors/curvature.js';
 import { metricDiagonal, metricTimes, type Metric } from '../optimisation/program/metric.js';
 
-/** Sweeps over the names before Newton's method at most: as many as one factor of a thousand names costs. */
-const SWEEPS_MAX = 40;
-
-/** Sweeps after which slow ones are left to Newton's method. */
-const SWEEPS_MIN = 6;
-
-/** Share of the imbalance that a sweep may leave: a quarter is usual. */
-const SLOW = 0.5;
-
+/** Steps of Newton's method; five to seven are usual. */
 const NEWTON_MAX = 50;
+
+/** Conjugate gradients of one step at most: beyond them a factor is cheaper. */
+const GRADIENTS_MAX = 40;
+
+/** Share of the imbalance that a step far from the answer may leave; near it the imbalance itself. */
+const LEFT_MAX = 0.1;
 
 /** Largest relative difference of a contribution from its budget. */
 const TOLERANCE = 1e-13;
@@ -24,20 +23,20 @@ const STEP_SHARE = 0.95;
 
 /**
  * Positive weights whose contributions to the variance are the budgets: w_i (S w)_i = b_i w'Sw for every i, sum 1. They
- * are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by sweeps over its
- * coordinates, and by Newton's method where those are slow.
+ * are unique for a positive definite metric: the scaled minimiser of x'Sx / 2 - sum b_i log x_i, by Newton's method. In
+ * relative steps its curvature is that of the budgets and a part whose largest value is about one, so that a few
+ * conjugate gradients solve for a step; a factor does where they are slow.
  *
  * @param budgets  [n], positive, of sum 1.
  * @param out      [n], overwritten with the weights.
  * @returns        Whether the contributions are the budgets to 1e-11, relative.
  * @throws         KernelFault on a shape mismatch, a budget or a variance that is not positive.
- * @cost           about 20 sweeps of n^2 multiply-adds (4 n k for loadings); where they are slow 6, then 2 to 5 factors of
- *   the curvature.
- * @source         Spinu (2013), An algorithm for computing risk parity weights; Griveau-Billion, Richard & Roncalli
- *   (2013), algorithm 1.
+ * @cost           about 20 products with the metric; a factor a step where gradients are slow.
+ * @source         Spinu (2013), An algorithm for computing risk parity weights; Nocedal & Wright (2006), Numerical
+ *   Optimization, 2nd ed., section 7.1, for inexact steps.
  */
 export function riskBudgetWeights(
-  curvature: Curvature,
+  algebra: DenseAlgebra,
   metric: Metric,
   budgets: Float64Array,
   out: Float64Array,
@@ -50,23 +49,9 @@ export function riskBudgetWeights(
     assert(variances[i]! > 0, `metric: variance ${variances[i]} of name ${i}, more than 0 needed`);
     out[i] = Math.sqrt(budgets[i]! / variances[i]!);
   }
-  const marginal = new Float64Array(n); // S x
-  metricTimes(metric, out, marginal);
-  let square = 0;
-  for (let i = 0; i < n; i++) square += out[i]! * marginal[i]!;
-  const scale = 1 / Math.sqrt(square);
-  for (let i = 0; i < n; i++) {
-    out[i]! *= scale;
-    marginal[i]! *= scale;
-  }
-  let imbalance = Number.POSITIVE_INFINITY;
-  for (let sweep = 0; sweep < SWEEPS_MAX && imbalance > TOLERANCE / 2; sweep++) {
-    sweepOver(metric, { budgets, variances }, out, marginal);
-    const before = imbalance;
-    imbalance = imbalanceOf(budgets, out, marginal);
-    if (sweep >= SWEEPS_MIN && imbalance > SLOW * before) break;
-  }
-  const isSolved = newton(curvature, metric, budgets, out);
+  const isSolved = algebra.scope(() =>
+    newton(algebra, metric, { budgets, variances, times: productOf(algebra, metric) }, out),
+  );
   let total = 0;
   for (let i = 0; i < n; i++) total += out[i]!;
   for (let i = 0; i < n; i++) out[i]! /= total;
@@ -76,76 +61,129 @@ export function riskBudgetWeights(
 interface Names {
   readonly budgets: Float64Array;
   readonly variances: Float64Array;
+  /** out = S x */
+  readonly times: (x: Float64Array, out: Float64Array) => void;
 }
 
-/** Largest relative difference of a contribution from its budget. */
-function imbalanceOf(budgets: Float64Array, x: Float64Array, marginal: Float64Array): number {
-  let largest = 0;
-  for (let i = 0; i < x.length; i++) largest = Math.max(largest, Math.abs((x[i]! * marginal[i]!) / budgets[i]! - 1));
-  return largest;
+/** Products with the metric, a matrix laid on the engine's memory once. */
+function productOf(algebra: DenseAlgebra, metric: Metric): Names['times'] {
+  if (metric.form === 'factor') return (x, out) => metricTimes(metric, x, out);
+  const matrix = algebra.room(metric.matrix.length);
+  matrix.set(metric.matrix);
+  return (x, out) => algebra.symv(matrix, x, out);
 }
 
-/**
- * Moves each coordinate in turn to the positive root of S_ii x^2 + c x = b_i, c the covariance with the others. S x
- * follows.
- */
-function sweepOver(metric: Metric, { budgets, variances }: Names, x: Float64Array, marginal: Float64Array): void {
+/** Newton's method on the contributions, each step short of the edge. */
+function newton(algebra: DenseAlgebra, metric: Metric, names: Names, x: Float64Array): boolean {
   const { n } = metric;
-  const moveOf = (i: number, slope: number): number => {
-    const variance = variances[i]!;
-    const rest = slope - variance * x[i]!;
-    const root = Math.sqrt(rest * rest + 4 * variance * budgets[i]!);
-    const moved = rest > 0 ? (2 * budgets[i]!) / (rest + root) : (root - rest) / (2 * variance);
-    const step = moved - x[i]!;
-    x[i] = moved;
-    return step;
-  };
-  if (metric.form === 'dense') {
-    const { matrix } = metric;
-    for (let i = 0; i < n; i++) {
-      const step = moveOf(i, marginal[i]!);
-      for (let j = 0, at = i * n; j < n; j++, at++) marginal[j]! += step * matrix[at]!;
-    }
-    return;
-  }
-  const { loadings, specific, factors: k } = metric;
-  const scores = new Float64Array(k);
-  for (let i = 0; i < n; i++) for (let f = 0; f < k; f++) scores[f]! += loadings[i * k + f]! * x[i]!;
-  for (let i = 0; i < n; i++) {
-    let slope = specific[i]! * x[i]!;
-    for (let f = 0; f < k; f++) slope += loadings[i * k + f]! * scores[f]!;
-    const step = moveOf(i, slope);
-    for (let f = 0; f < k; f++) scores[f]! += step * loadings[i * k + f]!;
-  }
-  metricTimes(metric, x, marginal);
-}
-
-/** Newton's method on the gradient S x - b / x, each step short of the edge. */
-function newton(curvature: Curvature, metric: Metric, budgets: Float64Array, x: Float64Array): boolean {
-  const { n } = metric;
-  const free = Int32Array.from({ length: n }, (_, i) => i);
+  const { budgets, times } = names;
   const marginal = new Float64Array(n);
-  const diagonal = new Float64Array(n);
+  const right = new Float64Array(n);
   const step = new Float64Array(n);
+  times(x, marginal);
+  let square = 0;
+  for (let i = 0; i < n; i++) square += x[i]! * marginal[i]!;
+  for (let i = 0; i < n; i++) x[i]! /= Math.sqrt(square);
   let least = Number.POSITIVE_INFINITY;
   for (let iteration = 0; iteration < NEWTON_MAX; iteration++) {
-    metricTimes(metric, x, marginal);
-    const imbalance = imbalanceOf(budgets, x, marginal);
+    times(x, marginal);
+    let imbalance = 0;
     for (let i = 0; i < n; i++) {
-      step[i] = budgets[i]! / x[i]! - marginal[i]!;
-      diagonal[i] = budgets[i]! / (x[i]! * x[i]!);
+      right[i] = budgets[i]! - x[i]! * marginal[i]!;
+      imbalance = Math.max(imbalance, Math.abs(right[i]! / budgets[i]!));
     }
     if (imbalance <= TOLERANCE || (imbalance <= ACCEPTED && imbalance >= least / 2)) return true;
     least = Math.min(least, imbalance);
-    if (!curvature.factor(metric, 1, diagonal, free, n)) return false;
-    curvature.solve(step, 1);
+    const left = Math.max(Math.min(LEFT_MAX, imbalance) * imbalance, TOLERANCE / 4);
+    if (
+      !stepByGradients(names, { x, right, left }, step) &&
+      !stepByFactor(algebra, metric, { x, budgets, right }, step)
+    )
+      return false;
     let length = 1;
-    for (let i = 0; i < n; i++) if (step[i]! < 0) length = Math.min(length, (-STEP_SHARE * x[i]!) / step[i]!);
-    // The squared length of the step in the barrier's own metric: damped while it is large, as self-concordance has it.
-    let decrement = 0;
-    for (let i = 0; i < n; i++) decrement = Math.max(decrement, Math.abs(step[i]! / x[i]!));
-    if (decrement > 1) length = Math.min(length, 1 / decrement);
-    for (let i = 0; i < n; i++) x[i]! += length * step[i]!;
+    let largest = 0;
+    for (let i = 0; i < n; i++) {
+      if (step[i]! < 0) length = Math.min(length, -STEP_SHARE / step[i]!);
+      largest = Math.max(largest, Math.abs(step[i]!));
+    }
+    // Damped while it is large, as self-concordance has it.
+    if (largest > 1) length = Math.min(length, 1 / largest);
+    for (let i = 0; i < n; i++) x[i]! *= 1 + length * step[i]!;
   }
   return least <= ACCEPTED;
+}
+
+interface Wanted {
+  readonly x: Float64Array;
+  /** What contributions lack of their budgets. */
+  readonly right: Float64Array;
+  /** Largest part of it, relative to the budget, that may be left. */
+  readonly left: number;
+}
+
+/** Solves (X S X + B) step = right for relative steps; returns whether no more than asked is left. */
+function stepByGradients(
+  { budgets, variances, times }: Names,
+  { x, right, left }: Wanted,
+  step: Float64Array,
+): boolean {
+  const n = x.length;
+  const rest = right.slice();
+  const way = new Float64Array(n);
+  const moved = new Float64Array(n);
+  const pull = new Float64Array(n);
+  step.fill(0);
+  let before = 0;
+  for (let k = 0; k < GRADIENTS_MAX; k++) {
+    let size = 0;
+    for (let i = 0; i < n; i++) size += (rest[i]! * rest[i]!) / (x[i]! * x[i]! * variances[i]! + budgets[i]!);
+    const kept = before > 0 ? size / before : 0;
+    before = size;
+    for (let i = 0; i < n; i++) {
+      way[i] = rest[i]! / (x[i]! * x[i]! * variances[i]! + budgets[i]!) + kept * way[i]!;
+      moved[i] = x[i]! * way[i]!;
+    }
+    times(moved, pull);
+    let curvature = 0;
+    for (let i = 0; i < n; i++) {
+      pull[i] = x[i]! * pull[i]! + budgets[i]! * way[i]!;
+      curvature += way[i]! * pull[i]!;
+    }
+    if (!(curvature > 0)) return false;
+    const length = size / curvature;
+    let largest = 0;
+    for (let i = 0; i < n; i++) {
+      step[i]! += length * way[i]!;
+      rest[i]! -= length * pull[i]!;
+      largest = Math.max(largest, Math.abs(rest[i]! / budgets[i]!));
+    }
+    if (largest <= left) return true;
+  }
+  return false;
+}
+
+/** The same by a factor of the curvature; returns whether it has one. */
+function stepByFactor(
+  algebra: DenseAlgebra,
+  metric: Metric,
+  { x, budgets, right }: Pick<Wanted, 'x' | 'right'> & Pick<Names, 'budgets'>,
+  step: Float64Array,
+): boolean {
+  const { n } = metric;
+  const curvature = createCurvature(algebra);
+  const own = budgets.map((budget, i) => budget / (x[i]! * x[i]!));
+  if (
+    !curvature.factor(
+      metric,
+      1,
+      own,
+      Int32Array.from({ length: n }, (_, i) => i),
+      n,
+    )
+  )
+    return false;
+  for (let i = 0; i < n; i++) step[i] = right[i]! / x[i]!;
+  curvature.solve(step, 1);
+  for (let i = 0; i < n; i++) step[i]! /= x[i]!;
+  return true;
 }

@@ -34,6 +34,7 @@ for (const sessions of [504, 1260, 5040]) {
     let iterations = 0;
     const inner = createSolver(engine);
     const solver: Solver = {
+      ...inner,
       solve(program, options) {
         const answer = inner.solve(program, options);
         const key = `${answer.status} ${answer.route}${options?.warm ? ' warm' : ''}`;

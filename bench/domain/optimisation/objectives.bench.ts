@@ -132,7 +132,7 @@ function leastVolatility(names: number, family: Family): number {
 function ours(rows: readonly object[], { type, ...params }: (typeof OBJECTIVES)[number], family: Family) {
   const begin = process.cpuUsage();
   const objective = objectiveOf({ type, ...params });
-  const problem = family.problemOf(rows, objective);
+  const problem = family.problemOf(rows, objective, engine);
   const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
   const { user, system } = process.cpuUsage(begin);
   if (solution === undefined) throw new Error(`${family.identifiers.length} names, ${type}: no answer`);

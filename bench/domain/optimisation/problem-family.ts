@@ -1,6 +1,7 @@
 import { ConstraintRow } from '#domain/documents/index-document.js';
 import type { Objective } from '#domain/objectives/objective.js';
 import { createProblem, type Problem } from '#domain/optimisation/problem.js';
+import type { DenseAlgebra } from '#kernels/optimisation/factors/algebra.js';
 import { denseMetric, type Metric } from '#kernels/optimisation/program/metric.js';
 import { counterRandom } from '#kernels/random/counter-random.js';
 
@@ -17,8 +18,11 @@ export interface Family {
   readonly valueTraded: Float64Array;
   /** Simple returns by session, the scenarios of rows that limit tails, [T x N]. */
   readonly returns: Float64Array;
-  /** @param objective  The least tracking error unless given. */
-  problemOf(rows: readonly object[], objective?: Objective): Problem;
+  /**
+   * @param objective  The least tracking error unless given.
+   * @param algebra    Plain loops unless given.
+   */
+  problemOf(rows: readonly object[], objective?: Objective, algebra?: DenseAlgebra): Problem;
 }
 
 const SECTORS = 11;
@@ -50,9 +54,10 @@ export function problemFamily(names: number, sessions: number, seed = 1): Family
     values,
     valueTraded,
     returns,
-    problemOf: (rows, objective) =>
+    problemOf: (rows, objective, algebra) =>
       createProblem({
         ...(objective === undefined ? {} : { objective }),
+        ...(algebra === undefined ? {} : { algebra }),
         expectedReturns: means,
         identifiers,
         index,

@@ -14,22 +14,28 @@ import { solveTail } from '#domain/optimisation/goals/solve-tail.js';
 /**
  * The least CVaR and CDaR at 0.95 beside HiGHS (of scipy) and cvxopt: processor time and the distance of each optimum from ours.
  * Ours is compiled before. Sizes on the command line as names x scenarios, with `d` for drawdowns: `134x1000d`. A peer that is not there says so.
+ * Goal: 500 names x 5,000 scenarios in 2 s at 1e-6; 100,000 scenarios are in reach, with the gap that the bound proves.
  */
 const GROUPS = 11;
 const CONFIDENCE = 0.95;
 const FACTORS = 10;
-const DEFAULT = ['134x1000', '334x2000', '500x5000', '134x500d'];
+const DEFAULT = ['134x1000', '334x2000', '500x5000', '134x500d', '500x100000'];
+const LIMITS_MS: Readonly<Record<string, number>> = { '500x5000': 2000 };
+
+/** Scenarios beyond which no peer is asked: their programmes take minutes and gigabytes. */
+const PEER_SCENARIOS_MAX = 20_000;
 
 /** Seconds that a peer may take. */
 const PEER_SECONDS = 60;
 
 const SCRIPT = fileURLToPath(new URL('../../../../bench/domain/optimisation/tails.py', import.meta.url));
+const python = process.env['BENCH_PYTHON'] ?? 'python3';
 const scratch = mkdtempSync(join(tmpdir(), 'tails-'));
 const engine = wasmEngine();
 const sizes = process.argv.slice(2).filter((word) => /^\d+x\d+d?$/.test(word));
 const peers = ['highs-ds', 'highs-ipm', 'cvxopt'].filter((name) => {
   try {
-    execFileSync('python3', [SCRIPT, 'probe', name], { stdio: 'ignore' });
+    execFileSync(python, [SCRIPT, 'probe', name], { stdio: 'ignore' });
     return true;
   } catch {
     console.log(`${name}: absent`);
@@ -48,15 +54,16 @@ for (const label of sizes.length > 0 ? sizes : DEFAULT) {
   const cap = Math.max(0.03, 3 / names);
   const own = ours(engine, { names, measure, returns, cap });
   console.log(
-    `${label.padEnd(10)} ours        ${own.ms.toFixed(0).padStart(8)} ms  gap to its bound ${own.gap.toExponential(1)}`,
+    `${label.padEnd(10)} ours        ${own.ms.toFixed(0).padStart(8)} ms  gap to its bound ${own.gap.toExponential(1)}${label in LIMITS_MS ? `, goal ${LIMITS_MS[label]} ms` : ''}`,
   );
+  if (scenarios > PEER_SCENARIOS_MAX) continue;
   const file = join(scratch, 'programme');
   const head = Float64Array.of(names, scenarios, GROUPS, cap, CONFIDENCE, Number(measure === 'drawdown'));
   writeFileSync(file, Buffer.concat([Buffer.from(head.buffer), Buffer.from(returns.buffer)]));
   for (const name of peers) {
     try {
       const env = { ...process.env, OPENBLAS_NUM_THREADS: '1', OMP_NUM_THREADS: '1' };
-      const answer = execFileSync('python3', [SCRIPT, file, name], {
+      const answer = execFileSync(python, [SCRIPT, file, name], {
         encoding: 'utf8',
         env,
         stdio: ['ignore', 'pipe', 'ignore'],

@@ -60,7 +60,10 @@ export function foldSteps(
 function valueAt(values: Float64Array, from: number, x: Float64Array): number {
   // Four sums at a time: each waits for its own last term only.
   const n = x.length;
-  let [a, b, c, d] = [0, 0, 0, 0];
+  let a = 0;
+  let b = 0;
+  let c = 0;
+  let d = 0;
   let p = 0;
   for (; p + 3 < n; p += 4) {
     a += values[from + p]! * x[p]!;

@@ -17,7 +17,7 @@ export interface InteriorPointOutcome {
   readonly primalResidual: number;
 }
 
-export type InteriorRun = 'near' | 'deep' | 'far';
+export type InteriorRun = 'near' | 'deep' | 'far' | 'rough';
 
 /**
  * Complementarity of the scaled programme at which the active set can be read off; a larger one broke the polish under
@@ -35,6 +35,18 @@ const DUAL = 1e-10;
  * a singular curvature, the forces that choose among them are a tie-breaking term's.
  */
 const DEEP = 1e-20;
+
+/** All three of a rough run. */
+const ROUGH = 1e-2;
+
+const EXACT = { complementarity: COMPLEMENTARITY, primal: PRIMAL, stationarity: DUAL };
+
+const TOLERANCES: Readonly<Record<InteriorRun, typeof EXACT>> = {
+  near: EXACT,
+  deep: { complementarity: DEEP, primal: PRIMAL, stationarity: DEEP },
+  far: EXACT,
+  rough: { complementarity: ROUGH, primal: ROUGH, stationarity: ROUGH },
+};
 
 /** Iterations; eight to twenty are usual. */
 const ITERATIONS_MAX = 100;
@@ -57,7 +69,7 @@ const STEP_SHARE = 0.995;
  * @param iterate    Overwritten with the final point.
  * @param state      Overwritten with the active set read off the final pairs.
  * @param run        `near` starts inside the bounds around the centre and `deep` continues from there to rounding; `far` starts
- *                   where the rows nearly hold, bounds or not.
+ *                   where the rows nearly hold, bounds or not. `rough` ends near the optimum.
  * @cost           8 to 20 iterations of n^3 / 6 + m n^2.
  * @source         Mehrotra (1992), SIAM J. Optimization 2(4), 575-601; Friedlander & Orban (2012), Math. Prog. Comp. 4,
  *   71-107 (proximal terms).
@@ -70,8 +82,7 @@ export function runInteriorPoint(
   run: InteriorRun = 'near',
 ): InteriorPointOutcome {
   const work = prepare(program, run === 'far');
-  const complementarity = run === 'deep' ? DEEP : COMPLEMENTARITY;
-  const stationarity = run === 'deep' ? DEEP : DUAL;
+  const { complementarity, primal, stationarity } = TOLERANCES[run];
   start(work);
   if (run === 'far') startFar(work, curvature);
   let outcome: InteriorPointOutcome = { status: 'stalled', iterations: 0, primalResidual: Number.POSITIVE_INFINITY };
@@ -91,7 +102,7 @@ export function runInteriorPoint(
     outcome = { status: 'stalled', iterations: iteration, primalResidual: work.primalResidual };
     if (
       mu <= complementarity &&
-      work.primalResidual <= PRIMAL &&
+      work.primalResidual <= primal &&
       work.dualResidual <= stationarity * work.gradientScale
     ) {
       outcome = { ...outcome, status: 'optimal' };

@@ -1,4 +1,3 @@
-import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
 import { metricSquare, subMetric } from '#kernels/optimisation/program/metric.js';
 import { riskBudgetWeights } from '#kernels/weighting/risk-budgets.js';
 import type { EvennessNumerator } from './goal.js';
@@ -15,7 +14,8 @@ export function parityNumerator(
   const names = Int32Array.from(budgets.keys()).filter((i) => budgets[i]! > 0);
   const found = new Float64Array(names.length);
   const own = Float64Array.from(names, (i) => budgets[i]!);
-  riskBudgetWeights(createCurvature(algebra), subMetric(metric, names), own, found);
+  const budgeted = names.length === budgets.length ? metric : subMetric(metric, names);
+  riskBudgetWeights(algebra, budgeted, own, found);
   const parity = new Float64Array(budgets.length);
   names.forEach((i, p) => (parity[i] = found[p]!));
   return {

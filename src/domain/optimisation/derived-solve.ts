@@ -149,6 +149,7 @@ export function createDerivedSolver({
         risk,
         cross: datapoints().at(decision, columns),
         algebra: engine,
+        path: 'derivation.',
       });
       const leavers = previous === null ? [] : leaversOf(sm, previous, columns);
       if (risk.isIdentity && problem.objective.entry.type !== TRACKING.entry.type)

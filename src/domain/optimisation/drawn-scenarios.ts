@@ -1,4 +1,5 @@
 import { counterRandom } from '#kernels/random/counter-random.js';
+import type { Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import type { ScenarioTerms } from '../objectives/scenario-terms.js';
 import { Refusal } from '../refusal.js';
@@ -14,7 +15,7 @@ export interface DrawnInput {
 
 /**
  * Returns by scenario, [T x N]: those of the store, or drawn from them or from the risk model, each kind once.
- * @throws Refusal RISK_INSUFFICIENT_DATA where there are too few returns, VALIDATION_FAILED for more than memory has room for
+ * @throws Refusal RISK_INSUFFICIENT_DATA where there are too few returns
  * @cost   T N; T N^2 for draws with a covariance
  */
 export function createDrawnScenarios({
@@ -33,7 +34,6 @@ export function createDrawnScenarios({
   function scenariosOf({ sessions, drawn }: ScenarioTerms): Float64Array {
     const { n } = risk.metric;
     if (drawn === null) return risk.scenarios(sessions).returns;
-    assertRoom(n, drawn.draws);
     const random = counterRandom({ seed: drawn.seed, stream: 0 });
     if (drawn.source === 'bootstrap') return resampled(risk.scenarios(sessions).returns, n, { ...drawn, random });
     const periods = LIMITS.PERIODS_PER_YEAR;
@@ -65,11 +65,33 @@ export function resampled(returns: Float64Array, n: number, { draws, block, rand
   return out;
 }
 
-function assertRoom(names: number, draws: number): void {
-  if (names * draws <= LIMITS.MAX_SCENARIO_VALUES) return;
+/** Parameters that may ask for draws, and where they stand in what a client sent. */
+export interface DrawsAsked {
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly path: string;
+  /** Id of a row; null of a row without one and of an objective. */
+  readonly rowId: string | null;
+}
+
+/**
+ * Whether memory has room for the draws that are asked for.
+ * @throws Refusal VALIDATION_FAILED with a finding for each parameter that asks for more
+ */
+export function assertDrawsFit(names: number, asked: readonly DrawsAsked[]): void {
   const most = Math.floor(LIMITS.MAX_SCENARIO_VALUES / names);
-  const message = `${draws} scenarios of ${names} names are more than memory is made for; at most ${most} fit.`;
-  throw new Refusal('VALIDATION_FAILED', message, {
-    findings: [{ severity: 'error', code: 'OUT_OF_RANGE', path: 'draws', message, value: draws }],
-  });
+  const findings = asked.flatMap(({ params: { source = 'historical', draws }, path, rowId }): Finding[] =>
+    source === 'historical' || typeof draws !== 'number' || draws <= most
+      ? []
+      : [
+          {
+            severity: 'error',
+            code: 'OUT_OF_RANGE',
+            path: `${path}.draws`,
+            row_id: rowId,
+            message: `${draws} scenarios of ${names} names are more than memory is made for; at most ${most} fit.`,
+            value: draws,
+          },
+        ],
+  );
+  if (findings.length > 0) throw new Refusal('VALIDATION_FAILED', findings[0]!.message, { findings });
 }

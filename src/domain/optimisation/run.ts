@@ -181,6 +181,7 @@ function problemAt(
     risk,
     cross: datapoints.at(target.decision, columns),
     algebra: engine,
+    path: '',
   });
   return { problem, risk };
 }

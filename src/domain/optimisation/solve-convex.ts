@@ -113,7 +113,7 @@ function solveRows(solver: Solver, problem: Problem, options: Attempt): ConvexSo
     weights,
     objective,
     bound: objective - open,
-    value: isPure ? objective + priced : goalValue(problem, weights, priced),
+    value: isPure ? objective + priced : priced === 0 ? objective : goalValue(problem, weights, priced),
     assembled: { ...assembled, program },
     priceScale,
     penaltyScale,

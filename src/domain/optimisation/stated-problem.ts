@@ -12,7 +12,7 @@ import type { Coverage } from '../risk/return-panel.js';
 import type { RiskEstimate } from './covariance.js';
 import type { Scenarios } from './scenario-returns.js';
 import type { DrawAlgebra } from '../simulation/draw-returns.js';
-import { createDrawnScenarios } from './drawn-scenarios.js';
+import { assertDrawsFit, createDrawnScenarios, type DrawsAsked } from './drawn-scenarios.js';
 import { datapointsOf } from './datapoints.js';
 import { createProblem, type PreviousWeights, type Problem } from './problem.js';
 
@@ -39,17 +39,21 @@ export interface StatedInput {
   readonly risk: RiskEstimate;
   readonly cross: CrossSection;
   readonly algebra: DenseAlgebra & DrawAlgebra;
+  /** Of what holds objective and constraints in what the client sent, with its dot: none or `derivation.`. */
+  readonly path: '' | 'derivation.';
 }
 
 /**
  * The problem of an objective at a decision, with its expected returns and costs.
- * @throws Refusal VALIDATION_FAILED where views contradict each other, RISK_INSUFFICIENT_DATA where scenarios are too few
+ * @throws Refusal VALIDATION_FAILED where views contradict each other or draws have no room, RISK_INSUFFICIENT_DATA where scenarios
+ *   are too few
  */
 export function statedProblem(input: StatedInput): Problem {
   const { spec, rows, columns, identifiers, index, previous, held, risk, cross, algebra } = input;
   const objective = objectiveOf(spec.objective);
   const returns = returnsOf(spec);
   const warnings: string[] = [];
+  assertDrawsFit(identifiers.length, drawsAsked(objective, rows, input.path));
   const scenarios = scenariosFor(objective, rows, risk, warnings);
   const expectedReturns =
     returns === null
@@ -104,6 +108,19 @@ function scenariosFor(
     if (size > 0) warnings.push(`${size} names have too short a history for the scenarios; they are left out.`);
     return found;
   });
+}
+
+/** Where objective and rows may ask for draws. */
+function drawsAsked({ params }: Objective, rows: readonly ConstraintRow[], path: string): DrawsAsked[] {
+  return [
+    { params, path: `${path}objective`, rowId: null },
+    ...rows.flatMap((row, position) => {
+      const entry = findConstraintClass(row.type);
+      if (entry?.readsScenarios !== true) return [];
+      const rowId = row.id === '' ? null : row.id;
+      return [{ params: entry.params.parse(row.params), path: `${path}constraints[${position}].params`, rowId }];
+    }),
+  ];
 }
 
 /** Parameters of a row that measures scenarios. */

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { gemm } from '#kernels/algebra/gemm.js';
 import { denseMetric } from '#kernels/optimisation/program/metric.js';
 import type { ScenarioTerms } from '#domain/objectives/scenario-terms.js';
-import { createDrawnScenarios } from '#domain/optimisation/drawn-scenarios.js';
+import { assertDrawsFit, createDrawnScenarios } from '#domain/optimisation/drawn-scenarios.js';
+import { Refusal } from '#domain/refusal.js';
 import { seeded } from '../../seeded.js';
 
 const NAMES = 3;
@@ -106,10 +107,24 @@ describe('simulated scenarios', () => {
     expect(asked).toEqual([20]);
   });
 
-  test('that memory has no room for are refused with what fits', () => {
-    const { scenarios } = scenariosOf();
-    expect(() => scenarios(terms('normal', { draws: 20_000_000 }))).toThrow(
-      '20000000 scenarios of 3 names are more than memory is made for; at most 16666666 fit.',
-    );
+  test('that memory has no room for are refused with what fits, at the parameter that asks for them', () => {
+    const asked = (path: string, params: object, rowId: string | null = null) => ({
+      path,
+      rowId,
+      params: { ...params },
+    });
+    const draws = 20_000_000;
+    const fits = [
+      asked('objective', { risk_aversion: 4 }),
+      asked('constraints[0].params', { draws, source: 'historical' }),
+      asked('constraints[1].params', { draws: 16_666_666, source: 'normal' }),
+    ];
+    assertDrawsFit(NAMES, fits);
+    const message = '20000000 scenarios of 3 names are more than memory is made for; at most 16666666 fit.';
+    const path = 'constraints[2].params.draws';
+    const finding = { severity: 'error', code: 'OUT_OF_RANGE', path, row_id: 'worst', message, value: draws };
+    expect(() =>
+      assertDrawsFit(NAMES, [...fits, asked('constraints[2].params', { draws, source: 'student' }, 'worst')]),
+    ).toThrow(new Refusal('VALIDATION_FAILED', message, { findings: [finding] }));
   });
 });

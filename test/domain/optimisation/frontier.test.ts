@@ -48,6 +48,7 @@ function watched(inner: Solver): {
     asked,
     routes,
     solver: {
+      ...inner,
       solve(program, options) {
         const answer = inner.solve(program, options);
         expect(answer.status).toBe('solved');

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { KernelFault } from '#kernels/assert.js';
 import { plainAlgebra } from '#kernels/optimisation/factors/algebra.js';
-import { createCurvature } from '#kernels/optimisation/factors/curvature.js';
 import {
   denseMetric,
   factorMetric,
@@ -23,7 +22,7 @@ function randomFactors(seed: number, n: number, k: number): Metric {
 
 function weightsOf(metric: Metric, budgets: Float64Array): Float64Array {
   const out = new Float64Array(metric.n);
-  expect(riskBudgetWeights(createCurvature(plainAlgebra), metric, budgets, out)).toBe(true);
+  expect(riskBudgetWeights(plainAlgebra, metric, budgets, out)).toBe(true);
   return out;
 }
 
@@ -89,7 +88,7 @@ test('equal budgets are equal risk', () => {
 test('a budget or a variance of zero is a fault', () => {
   const metric = factorMetric(new Float64Array(0), Float64Array.of(0.1, 0.1));
   const run = (own: Metric, budgets: Float64Array) => () =>
-    riskBudgetWeights(createCurvature(plainAlgebra), own, budgets, new Float64Array(2));
+    riskBudgetWeights(plainAlgebra, own, budgets, new Float64Array(2));
   expect(run(metric, Float64Array.of(1, 0))).toThrow(KernelFault);
   expect(run(factorMetric(new Float64Array(0), Float64Array.of(0.1, 0)), Float64Array.of(0.5, 0.5))).toThrow(
     KernelFault,

@@ -1,0 +1,49 @@
+import { objectiveOf } from '#domain/documents/optimisation-spec.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { metricDiagonal, metricTimes } from '#kernels/optimisation/program/metric.js';
+import { createSolver } from '#kernels/optimisation/solve-program.js';
+import { problemFamily } from './problem-family.js';
+
+/**
+ * Equal contributions of all names to the variance, from the request to the weights: problem, parity, proof. Processor time, least of
+ * seven, the first and median beside it; goal for 1,000 names: 50 ms. Names on the command line.
+ */
+const LIMITS_MS: Readonly<Record<number, number>> = { 1000: 50 };
+const SESSIONS = 504;
+const ROUNDS = 7;
+
+const engine = wasmEngine();
+const objective = objectiveOf({ type: 'risk_parity' });
+const sizes = process.argv
+  .slice(2)
+  .map(Number)
+  .filter((size) => size > 0);
+for (const names of sizes.length > 0 ? sizes : [334, 1000, 2000]) {
+  const family = problemFamily(names, SESSIONS);
+  const times: number[] = [];
+  let off = Number.NaN;
+  for (let round = 0; round < ROUNDS; round++) {
+    const begin = process.cpuUsage();
+    const problem = family.problemOf([], objective, engine);
+    const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
+    const { user, system } = process.cpuUsage(begin);
+    times.push((user + system) / 1000);
+    if (solution === undefined) throw new Error(`${names} names: no answer`);
+    off = distanceFromParity(problem.metric, solution.weights);
+  }
+  const sorted = times.toSorted((a, b) => a - b);
+  const limit = LIMITS_MS[names];
+  console.log(
+    `risk_parity ${String(names).padStart(5)} names: first ${times[0]!.toFixed(0)} ms, median ${sorted[Math.floor(ROUNDS / 2)]!.toFixed(1)}, least ${sorted[0]!.toFixed(1)}${limit === undefined ? '' : `, goal ${limit}`}; contributions equal to ${off.toExponential(1)}`,
+  );
+}
+
+/** Largest relative difference of a contribution from its equal share. */
+function distanceFromParity(metric: ReturnType<typeof problemFamily>['metric'], weights: Float64Array): number {
+  const force = new Float64Array(weights.length);
+  metricTimes(metric, weights, force);
+  const variance = weights.reduce((sum, weight, i) => sum + weight * force[i]!, 0);
+  const share = variance / metricDiagonal(metric).length;
+  return weights.reduce((most, weight, i) => Math.max(most, Math.abs((weight * force[i]!) / share - 1)), 0);
+}

@@ -1,0 +1,27 @@
+import { metricDiagonal } from '../program/metric.js';
+import type { Program } from '../program/program.js';
+
+/**
+ * Price of a violation in the elastic form, in multiples of the mean curvature: above any multiplier that a portfolio
+ * meets.
+ */
+const ELASTIC_PRICE = 1e3;
+
+/**
+ * The programme with every row and limit for sale: it has an interior where the rows themselves leave none.
+ *
+ * @cost    A copy of the penalties.
+ * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 17.2, for exact penalties.
+ */
+export function elasticProgram(program: Program): Program {
+  const { metric, curvature, ridge, linear, n } = program;
+  const mean = metric === null ? 0 : metricDiagonal(metric).reduce((sum, value) => sum + value, 0) / Math.max(n, 1);
+  const price = ELASTIC_PRICE * Math.max(curvature * mean + ridge, ...linear.map(Math.abs), Number.MIN_VALUE);
+  return {
+    ...program,
+    rows: { ...program.rows, penalty: program.rows.penalty.map((penalty) => Math.min(penalty, price)) },
+    kinks: program.kinks.map((kink) =>
+      kink.limit === null ? kink : { ...kink, penalty: Math.min(kink.penalty, price) },
+    ),
+  };
+}

@@ -56,7 +56,7 @@ async function run(role: Role, settings: Settings): Promise<number> {
   process.stdout.write(`listening on ${server.url}\n`);
   log.info({ url: server.url, home: settings.home, workers: settings.workers }, 'listening');
   // The first store that is registered or loaded finds a process that reads, and the start has not waited for it.
-  if (role === 'service')
+  if (role === 'service' && settings.warmUp)
     void service.resumed.then(
       () => prepareMarketProcess(),
       () => {},

@@ -14,6 +14,8 @@ export interface LaneThreadsOptions {
   readonly lane: Lane;
   readonly threads: number;
   readonly numerics: string;
+  /** Whether a thread starts before the first task. */
+  readonly startsAhead: boolean;
   readonly heapMegabytes: number;
   /** Module of the threads' entry function, where it is not that of the program. */
   readonly door?: URL | undefined;
@@ -67,11 +69,12 @@ export function openLaneThreads(options: LaneThreadsOptions): LaneThreads {
   };
 }
 
-function start({ lane, threads, numerics, heapMegabytes, door }: LaneThreadsOptions): Threads {
+function start(options: LaneThreadsOptions): Threads {
+  const { lane, threads, numerics, startsAhead, heapMegabytes, door } = options;
   const running = new Int32Array(new SharedArrayBuffer(4));
   const piscina = new Piscina<TaskMessage, TaskOutcome>({
     filename: (door ?? DOOR).href,
-    minThreads: 1,
+    minThreads: startsAhead ? 1 : 0,
     maxThreads: threads,
     concurrentTasksPerWorker: 1, // Ending a thread must end one task only.
     idleTimeout: IDLE_MS,

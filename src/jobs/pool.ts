@@ -15,6 +15,8 @@ export interface PoolOptions {
   readonly heapMegabytes?: number;
   /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
   readonly numerics?: string;
+  /** Whether each lane starts a thread before it has a task. */
+  readonly startsAhead?: boolean;
   /** What a task has to stop by itself before its thread is ended. */
   readonly patienceMs?: number;
   /** Module of the threads' entry function. */
@@ -69,8 +71,8 @@ export function createPool(options: PoolOptions): ThreadPool {
   } = options;
 
   const openLane = (lane: Lane, threads: number): LaneState => {
-    const { numerics = 'wasm', door } = options;
-    const opened = openLaneThreads({ lane, threads, numerics, heapMegabytes, door, onFault });
+    const { numerics = 'wasm', startsAhead = true, door } = options;
+    const opened = openLaneThreads({ lane, threads, numerics, startsAhead, heapMegabytes, door, onFault });
     return { ...opened, threads, queueMax: queueMax[lane], patienceMs, waiting: [], onThreadLost };
   };
   const lanes: Record<Lane, LaneState> = { heavy: openLane('heavy', workers), light: openLane('light', lightWorkers) };

@@ -13,7 +13,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 test('the demo does the main job end to end, says so, leaves its files and ends with 0', async () => {
   const run = divisor(
     ['demo', '--once'],
-    { DIVISOR_HOME: join(folder, 'untouched'), DIVISOR_API_KEYS: 'never:read:by:it' },
+    { DIVISOR_HOME: join(folder, 'untouched'), DIVISOR_API_KEYS: 'never:read:by:it', DIVISOR_WARM_UP: 'off' },
     folder,
   );
   expect([await run.ended, run.err()]).toEqual([0, '']);

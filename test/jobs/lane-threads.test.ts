@@ -2,7 +2,14 @@ import { expect, test } from 'vitest';
 import { handThreadsOn, openLaneThreads } from '#jobs/lane-threads.js';
 
 const open = () =>
-  openLaneThreads({ lane: 'light', threads: 1, numerics: 'wasm', heapMegabytes: 257, onFault: () => {} });
+  openLaneThreads({
+    lane: 'light',
+    threads: 1,
+    numerics: 'wasm',
+    startsAhead: true,
+    heapMegabytes: 257,
+    onFault: () => {},
+  });
 
 test('idle threads serve the next pool of their kind once they are handed on, not before; those of a task end', async () => {
   handThreadsOn();

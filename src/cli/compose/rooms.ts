@@ -174,6 +174,7 @@ function openWork(input: WorkInput): {
   const threads = createPool({
     workers,
     numerics: settings.numerics,
+    startsAhead: settings.warmUp,
     heapMegabytes: heapMegabytes(memoryBytes, workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),
     onThreadLost,

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { IS_SOAK } from '../soak.js';
 
 /** Writes that are watched from outside, by what the process asks of the system; `SOAK=1` watches ten thousand. */
-const WRITES = IS_SOAK ? 10_000 : 150;
+const WRITES = IS_SOAK ? 10_000 : 100;
 
 const canTrace = spawnSync('strace', ['-f', '-e', 'trace=fdatasync', 'true']).status === 0;
 if (!canTrace) console.log('Acknowledgements are not watched: this machine has no strace, or does not allow it.');
@@ -47,6 +47,8 @@ test.skipIf(!canTrace)(
       '0',
       '--workers',
       '1',
+      '--warm-up',
+      'off',
     ]);
     try {
       const url = await new Promise<string>((listening, failed) => {

@@ -29,14 +29,14 @@ test(
       }
     };
     try {
-      const spec = { store_id: 'market', seed: 3, assets: 60, start: '2010-01-04', end: '2019-12-31' };
+      const spec = { store_id: 'market', seed: 3, assets: 40, start: '2015-01-05', end: '2019-12-31' };
       await ask('POST', '/data/synthetic', spec);
       expect(await ended('generate:market')).toBe('succeeded');
       await ask('POST', '/indices', {
         id: 'ONE',
         name: 'ONE',
         calendar: 'XNYS',
-        base_date: '2010-01-04',
+        base_date: '2015-01-05',
         rebalance: { frequency: 'quarterly' },
         pipeline: { weighting: { type: 'EqualWeight' } },
       });

@@ -2,6 +2,7 @@ import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
+import { IS_SOAK } from '../soak.js';
 
 const LIMITS = { attemptsMax: 3 };
 const AT = '2026-11-20T03:05:40.123000+00:00';
@@ -153,7 +154,7 @@ describe('whatever happens to a job in whatever order', () => {
           life = next;
         }
       }),
-      { numRuns: 2000 },
+      { numRuns: IS_SOAK ? 2000 : 500 },
     );
   });
 

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { IS_SOAK } from '../soak.js';
 import { liveService, type LiveService } from './live.js';
 import { hasSp500, SP500, writeSp500Folder } from './sp500-folder.js';
 
@@ -16,6 +17,7 @@ const documents = readdirSync('data/examples')
   .map((name) => ({ name, document: JSON.parse(readFileSync(`data/examples/${name}`, 'utf8')) as Example }));
 
 if (!hasSp500) console.log(`skipped on real prices: ${SP500.closes} is not on this machine`);
+else if (!IS_SOAK) console.log('skipped on real prices: they are those of npm run soak');
 
 const markets = [
   {
@@ -34,7 +36,7 @@ const markets = [
   },
   {
     market: '469 real names',
-    skipped: !hasSp500,
+    skipped: !hasSp500 || !IS_SOAK,
     isCashless: true,
     async load(service: LiveService) {
       const folder = join(service.folder, 'sp500');

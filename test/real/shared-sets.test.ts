@@ -73,8 +73,12 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
+/** Another exchange and currency, and names that begin and end: the others are like one of them, and for the soak. */
+const QUICK: readonly string[] = ['uk-large-64', 'ragged-20'];
+if (!IS_SOAK) console.log(`skipped: runs over other sets than ${QUICK.join(' and ')}; npm run soak has them`);
+
 for (const [place, { set, file, calendar, base, currency, benchmark }] of SETS.entries()) {
-  describe.skipIf(!hasRealSets)(`runs over ${set}`, () => {
+  describe.skipIf(!hasRealSets || !(IS_SOAK || QUICK.includes(set)))(`runs over ${set}`, () => {
     const against =
       benchmark === null ? {} : { benchmark: { kind: 'identifier', id: benchmark, price_column: 'CLOSE' } };
 

@@ -16,7 +16,7 @@ import { FIRST_DAY, HOLIDAYS, randomMarket } from './random-market.js';
 import { randomDocument, run, tryRun } from './random-run.js';
 import { plainDecider } from './test-deciders.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 25);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 12);
 const NAMES = ['A', 'B', 'C', 'D', 'E', 'F'];
 /** A and B are shares of one issuer. */
 const ISSUERS = [0, 0, 1, 2, 3, 4];

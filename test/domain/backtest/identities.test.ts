@@ -17,7 +17,7 @@ import { randomMarket } from './random-market.js';
 import { runRecordJson } from './run-record.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from './random-run.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 30);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 
 /** Checks a law on runs over random markets. */

@@ -6,7 +6,7 @@ import type { ActionSketch } from './market-builder.js';
 import { holding, simulateSigned } from './signed-case.js';
 import { slowBook, type SlowDay } from './slow-index.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 
 interface Choices {
   readonly steps: readonly number[];

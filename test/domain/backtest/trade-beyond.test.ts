@@ -2,6 +2,7 @@ import { fc } from '../../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import { tradeBeyond, type BeyondOutcome } from '#domain/backtest/simulate/trade-beyond.js';
 import type { TradeInput } from '#domain/backtest/simulate/trade.js';
+import { IS_SOAK } from '../../soak.js';
 
 /** Held and wanted weights of up to six names that sum to at most 1, some of them frozen. */
 const randomTrade: fc.Arbitrary<TradeInput> = fc
@@ -75,7 +76,7 @@ describe('a trade beyond a tolerance', () => {
         expect(Math.abs(after.reduce((sum, money) => sum + money, 0) + cash + cost - 1)).toBeLessThan(1e-11);
         expect(Math.abs(outcome.retained + cost - 1)).toBeLessThan(1e-11);
       }),
-      { numRuns: 500 },
+      { numRuns: IS_SOAK ? 500 : 150 },
     );
   });
 
@@ -89,7 +90,7 @@ describe('a trade beyond a tolerance', () => {
         expect(retained).toBeGreaterThan(0.5);
         if (bought < 1) expect(cash).toBe(0);
       }),
-      { numRuns: 500 },
+      { numRuns: IS_SOAK ? 500 : 150 },
     );
   });
 
@@ -107,7 +108,7 @@ describe('a trade beyond a tolerance', () => {
         if (outcome.cash < 0) expect(after.every((money, slot) => money <= 1e-12 || unpriced.has(slot))).toBe(true);
         if (outcome.raised > 0) expect(outcome.bought).toBe(0);
       }),
-      { numRuns: 1000 },
+      { numRuns: IS_SOAK ? 1000 : 300 },
     );
   });
 

@@ -6,8 +6,9 @@ import type { Holdings } from '#domain/compliance/measure.js';
 import { distanceToBreach, watchLimits, type WatchedDate } from '#domain/compliance/monitor.js';
 import { LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
+import { IS_SOAK } from '../../soak.js';
 
-const RUNS = 25;
+const RUNS = IS_SOAK ? 25 : 8;
 
 function holdingsOf(weights: readonly number[], issuers: readonly number[] = weights.map((_, i) => i)): Holdings {
   const sums = new Float64Array(Math.max(...issuers) + 1);

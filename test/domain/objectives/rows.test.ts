@@ -73,15 +73,19 @@ test('the list has every convex class', () => {
   expect(Object.keys(ROWS)).toEqual(CONSTRAINT_CLASSES.filter(({ convex }) => convex).map(({ type }) => type));
 });
 
-describe('a convex row holds with every objective, at an optimum that nothing feasible is better than', () => {
+const MET = IS_SOAK ? 'every objective' : 'every other objective in turns';
+
+describe(`a convex row holds with ${MET}, at an optimum that nothing feasible is better than`, () => {
   const all = Object.entries(ROWS).map(([type, params], i) => ({
     type,
     params,
-    hasDrawdowns: IS_SOAK || (i % 6 === 0 && !CONES.has(type)),
+    objectives: OBJECTIVES.filter((entry, k) =>
+      entry.type === DRAWDOWNS ? IS_SOAK || (i % 6 === 0 && !CONES.has(type)) : IS_SOAK || (i + k) % 2 === 0,
+    ),
   }));
-  test.each(all)('$type', ({ type, params, hasDrawdowns }) => {
+  test.each(all)('$type', ({ type, params, objectives }) => {
     const rows = [{ type, params }];
-    const answers = OBJECTIVES.filter((entry) => hasDrawdowns || entry.type !== DRAWDOWNS).map((objective) => {
+    const answers = objectives.map((objective) => {
       const problem = problemOf(objective, rows, costsOf(objective, type, { bps: 5, impact: 0.005 }));
       const solution = solveConvex(solvers.solver, problem);
       expect(solution, objective.type).toBeDefined();

@@ -12,7 +12,7 @@ import { randomMarket } from '../backtest/random-market.js';
 import { randomDocument, run } from '../backtest/random-run.js';
 import { BENEATH, columnsOf, EVERY_OVERLAY, ON_OVERLAYS, overlayOn, withRates } from './overlay-case.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 3);
 
 /** An index over random names, another of equal weights in another return beside it. */
 const second = (document: IndexDocument): IndexDocument =>

@@ -2,6 +2,7 @@ import { fc } from '../../fast-check.js';
 import { expect, test } from 'vitest';
 import { barHistory } from '#domain/risk/bar-history.js';
 import { windowOf } from './window.js';
+import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 14;
 const NAMES = 4;
@@ -37,7 +38,7 @@ test('what a history tells of any window is what counting its sessions one by on
         );
       },
     ),
-    { numRuns: 500 },
+    { numRuns: IS_SOAK ? 500 : 150 },
   );
 });
 

@@ -11,6 +11,7 @@ import { crossSectionsOf } from '#domain/rules/decide.js';
 import { AGGREGATES, latest, type FieldRequest } from '#domain/rules/datapoints/field-request.js';
 import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 import { deviation, mean, median, slowMarket, type SlowMarket } from './slow-market.js';
+import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 36;
 const NAMES = 5;
@@ -146,7 +147,7 @@ describe('windows over names with missing bars', () => {
           }
         }
       }),
-      { numRuns: 120 },
+      { numRuns: IS_SOAK ? 120 : 40 },
     );
   });
 
@@ -174,7 +175,7 @@ describe('windows over names with missing bars', () => {
           }
         }
       }),
-      { numRuns: 60 },
+      { numRuns: IS_SOAK ? 60 : 20 },
     );
   });
 
@@ -200,7 +201,7 @@ describe('windows over names with missing bars', () => {
           }
         }
       }),
-      { numRuns: 60 },
+      { numRuns: IS_SOAK ? 60 : 20 },
     );
   });
 
@@ -218,7 +219,7 @@ describe('windows over names with missing bars', () => {
           }
         }
       }),
-      { numRuns: 40 },
+      { numRuns: IS_SOAK ? 40 : 15 },
     );
   });
 });

@@ -7,6 +7,7 @@ import { createTally } from '#domain/rules/datapoints/tally.js';
 import { createTrail } from '#domain/rules/datapoints/trail.js';
 import { countOver, overWindow } from '#domain/rules/datapoints/windows.js';
 import { ranked } from '#domain/rules/ranking.js';
+import { IS_SOAK } from '../../soak.js';
 
 const SESSIONS = 90;
 const NAMES = 7;
@@ -198,7 +199,7 @@ describe('the median', () => {
         const expected = middle(values);
         expect(found === expected || (Math.abs(expected) === Infinity && found === expected)).toBe(true);
       }),
-      { numRuns: 2000 },
+      { numRuns: IS_SOAK ? 2000 : 500 },
     );
   });
 
@@ -227,6 +228,6 @@ test('a ranking is the stable sort by value, names without one last', () => {
         expect([...ranked(Float64Array.from(values), Int32Array.from(positions), ascending)]).toEqual(expected);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: IS_SOAK ? 500 : 150 },
   );
 });

@@ -5,6 +5,7 @@ import { type Day, civilOf, dayFrom, daysInMonth, formatDay, weekdayOf } from '#
 import { RebalanceSpec } from '#domain/documents/rebalance-spec.js';
 import { rebalanceDates } from '#domain/schedule/schedule.js';
 import { calendarOf } from './schedule-case.js';
+import { IS_SOAK } from '../../soak.js';
 
 const specs = fc
   .record({
@@ -46,7 +47,7 @@ describe('every schedule', () => {
         });
         expect(broken).toEqual([]);
       }),
-      { numRuns: 150 },
+      { numRuns: IS_SOAK ? 150 : 50 },
     );
   });
 
@@ -61,7 +62,7 @@ describe('every schedule', () => {
         });
         expect(counted.filter((difference) => difference !== 0)).toEqual([]);
       }),
-      { numRuns: 40 },
+      { numRuns: IS_SOAK ? 40 : 20 },
     );
   });
 
@@ -78,7 +79,7 @@ describe('every schedule', () => {
         });
         expect(part).toEqual(found.filter(({ session }) => session >= from && session <= from + length));
       }),
-      { numRuns: 100 },
+      { numRuns: IS_SOAK ? 100 : 40 },
     );
   });
 
@@ -93,7 +94,7 @@ describe('every schedule', () => {
           walkMonths(given.rebalance, calendar, found[0]!.session).map(formatDay),
         );
       }),
-      { numRuns: 150 },
+      { numRuns: IS_SOAK ? 150 : 50 },
     );
   });
 });

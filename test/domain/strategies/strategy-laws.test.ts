@@ -10,7 +10,7 @@ import { runRecordJson } from '../backtest/run-record.js';
 import { randomMarket } from '../backtest/random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../backtest/random-run.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 20);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
 const STAMP = { runAt: '2026-01-01T00:00:00+00:00', runHash: 'h', storeContentHash: 's', engineVersion: '0' };
 const PLAIN: StrategyTerms = { rebalance: null, drift_tolerance: null, exposure: 1 };
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { equalRiskWeights } from '#kernels/weighting/equal-risk.js';
 import { minimumVarianceWeights } from '#kernels/weighting/minimum-variance.js';
 import { normalProbability } from '#kernels/weighting/normal-probability.js';
+import { IS_SOAK } from '../../soak.js';
 
 /** A covariance of `n` names from `rows` random returns around a common factor: positive definite when rows > n. */
 function randomCovariance(n: number, rows: number, seed: number): Float64Array {
@@ -61,7 +62,7 @@ describe('equal risk weights', () => {
         for (const contribution of contributions) expect(Math.abs(contribution / mean - 1)).toBeLessThan(1e-9);
         expect(Math.abs(sumOf(w) - 1)).toBeLessThan(1e-12);
       }),
-      { numRuns: 60 },
+      { numRuns: IS_SOAK ? 60 : 30 },
     );
   });
 
@@ -122,7 +123,7 @@ describe('minimum variance weights', () => {
           expect(fullest - price.above).toBeLessThan(1e-9 * size);
         },
       ),
-      { numRuns: 80 },
+      { numRuns: IS_SOAK ? 80 : 30 },
     );
   });
 

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-const MARKET = { assets: 150, start: '2016-01-01', end: '2022-12-30', listings_per_year: 0, delistings_per_year: 0 };
+const MARKET = { assets: 100, start: '2016-01-01', end: '2020-12-30', listings_per_year: 0, delistings_per_year: 0 };
 const INDEX = {
   name: 'Pinned',
   calendar: 'XNYS',

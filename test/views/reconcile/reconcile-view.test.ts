@@ -8,6 +8,7 @@ import { reconcileView } from '#views/reconcile/reconcile-view.js';
 import { buildMarket } from '../../domain/backtest/market-builder.js';
 import { randomMarket } from '../../domain/backtest/random-market.js';
 import { randomDocument, randomRequest, run, tryRun } from '../../domain/backtest/random-run.js';
+import { IS_SOAK } from '../../soak.js';
 
 const market = buildMarket({
   dates: ['2024-01-02', '2024-01-03', '2024-01-04', '2024-01-05'],
@@ -188,6 +189,6 @@ test('any run reconciles, on markets with every kind of corporate action', () =>
         ]),
       );
     }),
-    { numRuns: 150 },
+    { numRuns: IS_SOAK ? 150 : 50 },
   );
 });

@@ -31,7 +31,7 @@ import {
 import { randomMarket } from '../random-market.js';
 import { randomDecider, randomDocument, randomRequest, tryRun } from '../random-run.js';
 
-const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 30);
+const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 15);
 /** A run, or undefined where chance made a market or a benchmark that refuses it. */
 function runOf(...given: Parameters<typeof tryRun>): Run | undefined {
   try {

@@ -25,11 +25,11 @@ import {
 import { expectEqual } from '../../../equal.js';
 import { type RunRequest, CALENDARS, runOn } from '../random-run.js';
 
-export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 10);
+export const RUNS = Number(process.env['PROPERTY_RUNS'] ?? 6);
 /** Of runs that are optimised: each solves at every rebalance, in the whole run of every step too. */
 export const OPTIMISED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 7);
 /** Of strategies under constraints, which solve more often. */
-export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 2);
+export const CONSTRAINED_RUNS = Number(process.env['PROPERTY_RUNS'] ?? 1);
 
 export const DAYS_ADDED = 14;
 

@@ -11,6 +11,8 @@ import {
   service,
   until,
   put,
+  grow,
+  sessions,
   backtest,
   wholeRun,
   text,
@@ -192,18 +194,16 @@ export function describeGrowingStore(): void {
     });
 
     test('is a whole one where a file of the stored run is damaged', async () => {
-      await put(until(420), { full: true });
       const before = new Set(artifacts());
       await wholeRun();
       for (const name of artifacts())
         if (!before.has(name)) truncateSync(join(service.root, 'home', 'artifacts', name), 100);
-      await put(until(421));
+      await grow();
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
       expect((await service.ask('GET', '/analytics/GROWS/record')).status).toBe(200);
     });
 
     test('gives another overview in place of one that is damaged, which is refused until then', async () => {
-      await put(until(420), { full: true });
       const before = new Set(artifacts());
       await wholeRun();
       const shown = (await text('/analytics/GROWS/overview')).replace(
@@ -221,13 +221,12 @@ export function describeGrowingStore(): void {
         status: 404,
         body: { error: { code: 'DOCUMENT_UNREADABLE' } },
       });
-      await put(until(421));
+      await grow();
       await backtest();
       expect((await service.ask('GET', '/analytics/GROWS/overview')).status).toBe(200);
     });
 
     test('is a whole one where a weight of a stored snapshot is another one', async () => {
-      await put(until(420), { full: true });
       const before = new Set(artifacts());
       await wholeRun();
       const paths = artifacts()
@@ -241,12 +240,11 @@ export function describeGrowingStore(): void {
         `${text.slice(0, point + 2)}${text[point + 2] === '1' ? '2' : '1'}${text.slice(point + 3)}`,
         'latin1',
       );
-      await put(until(421));
+      await grow();
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
     });
 
     test('is a whole one where a bit of a stored weight is another one, whether the new run begins in the file or copies of it', async () => {
-      await put(until(420), { full: true });
       /** Those that a run is written to: the smallest, where it begins in others. */
       const columnsSince = (before: readonly string[]): string => {
         const made = artifacts()
@@ -265,13 +263,13 @@ export function describeGrowingStore(): void {
       let before = artifacts();
       await wholeRun();
       damage(columnsSince(before));
-      await put(until(421));
+      await grow();
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
-      await put(until(422));
+      await grow();
       before = artifacts();
-      expect(await backtest()).toMatchObject({ extended_from: dateAt(420) });
+      expect(await backtest()).toMatchObject({ extended_from: dateAt(sessions - 2) });
       damage(columnsSince(before));
-      await put(until(423));
+      await grow();
       expect(await backtest()).toMatchObject({ extended_from: null, full_run_reason: 'no_checkpoint' });
       const shown = await views();
       await wholeRun();

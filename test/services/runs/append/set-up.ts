@@ -45,6 +45,8 @@ export const REQUEST = { transaction_cost_bps: 10, benchmark: { id: 'EQUAL', kin
 
 export let service: RunningService;
 let folder: string;
+/** Sessions that the store has. */
+export let sessions = 420;
 
 /** What the market told by so many sessions. */
 export function until(rows: number): MarketContent {
@@ -64,7 +66,11 @@ export async function put(content: MarketContent, body: object = {}): Promise<vo
   const { status, body: refreshing } = await service.ask('POST', '/data/stores/desk/refresh', body);
   expect(status, JSON.stringify(refreshing)).toBe(202);
   expect(await service.finished('refresh:desk')).toMatchObject({ status: 'succeeded' });
+  sessions = content.dates.length;
 }
+
+/** The next session comes. */
+export const grow = (): Promise<void> => put(until(sessions + 1));
 
 // Bodies are whatever the service answers.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -118,7 +124,7 @@ export const artifacts = (): string[] => readdirSync(join(service.root, 'home', 
 beforeAll(async () => {
   service = await runService();
   folder = join(service.root, 'desk');
-  await writeMarket(folder, until(420), () => {});
+  await writeMarket(folder, until(sessions), () => {});
   expect(
     (
       await service.ask('POST', '/data/stores', {

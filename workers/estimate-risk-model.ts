@@ -3,7 +3,8 @@ import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import { factorModelPayload } from '#views/factor-model-view.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
-import { dayFrom, formatDay } from '#domain/days.js';
+import { dayFrom, formatDay, type Day } from '#domain/days.js';
+import type { RiskModelRequest } from '#domain/documents/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
@@ -90,7 +91,7 @@ function readWindow(market: MarketData, { universe, request }: EstimateRiskModel
   const to = request.end === null ? null : dayFrom(request.end);
   const sm =
     universe.kind === 'names'
-      ? ownDays(market, universe.identifiers, { from, to })
+      ? ownDays(market, { identifiers: universe.identifiers, estimator: request.estimator, from, to })
       : marketOn({ market, calendars: openedCalendars(), code: universe.calendar });
   const identifiers = universe.kind === 'names' ? universe.identifiers : heldLast(universe);
   const asked = identifiers.map((identifier) => sm.columnOf(identifier)).filter((column) => column >= 0);
@@ -108,15 +109,24 @@ function readWindow(market: MarketData, { universe, request }: EstimateRiskModel
   return { window, asked };
 }
 
+/** What estimators read beside returns. */
+const READS: Partial<Record<RiskModelRequest['estimator'], 'reference' | 'datapoints'>> = {
+  industries: 'reference',
+  styles: 'datapoints',
+};
+
+interface OwnDays {
+  readonly identifiers: readonly string[];
+  readonly estimator: RiskModelRequest['estimator'];
+  readonly from: Day | null;
+  readonly to: Day | null;
+}
+
 /** Names on an axis of their own: the days of the window on which one of them has a bar. */
-export function ownDays(
-  market: MarketData,
-  identifiers: readonly string[],
-  { from, to }: { readonly from: number | null; readonly to: number | null },
-): SessionMarket {
+export function ownDays(market: MarketData, { identifiers, estimator, from, to }: OwnDays): SessionMarket {
   const wanted = new Set(identifiers);
   const columns = market.identifiers.flatMap((identifier, column) => (wanted.has(identifier) ? [column] : []));
-  const narrow = narrowMarket(market, { columns, from, to });
+  const narrow = narrowMarket(market, { columns, from, to, keeps: READS[estimator] });
   return alignMarket({ market: narrow, calendar: daysCalendar(narrow.dates), calendars: openedCalendars() });
 }
 

@@ -48,7 +48,7 @@ function windowOf(
 ): ReturnWindow {
   const sm =
     terms === null
-      ? ownDays(market, identifiers, { from: null, to: null })
+      ? ownDays(market, { identifiers, estimator: settings.estimator, from: null, to: null })
       : marketOn({ market, calendars: openedCalendars(), code: terms.calendar });
   const { returns } = settings;
   return {

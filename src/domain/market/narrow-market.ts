@@ -1,6 +1,6 @@
 import type { Day } from '../days.js';
 import { firstAtLeast, lastAtMost } from '../search.js';
-import type { MarketData } from './market-data.js';
+import type { MarketData, ReferenceTable } from './market-data.js';
 
 /** The retained part of a market. */
 export interface Narrowing {
@@ -9,31 +9,39 @@ export interface Narrowing {
   /** First and last day; null is open. */
   readonly from: Day | null;
   readonly to: Day | null;
+  /** Reference data as well, or all datapoints with their history from the beginning; prices alone unless given. */
+  readonly keeps?: 'reference' | 'datapoints' | undefined;
 }
+
+/** Column of the reference data that a narrowed market is without. */
+const CURRENCY = 'CURRENCY';
 
 /**
  * The prices of a few names over a window, as a market of its own whose days are those on which one of them has a bar.
- * Reference data is left behind: every name is taken in the currency of its prices.
+ * Every name is taken in the currency of its prices.
  * @cost O(window * names)
  */
-export function narrowMarket(market: MarketData, { columns, from, to }: Narrowing): MarketData {
-  const close = market.fields.get('CLOSE')!;
+export function narrowMarket(market: MarketData, { columns, from, to, keeps }: Narrowing): MarketData {
   const width = market.identifiers.length;
   const n = columns.length;
-  const first = from === null ? 0 : firstAtLeast(market.dates, from);
+  const first = from === null || keeps === 'datapoints' ? 0 : firstAtLeast(market.dates, from);
   const last = to === null ? market.dates.length - 1 : lastAtMost(market.dates, to);
+  const close = market.fields.get('CLOSE')!;
   const rows: number[] = [];
-  const values = new Float64Array(Math.max(0, last - first + 1) * n);
-  for (let row = first; row <= last; row++) {
-    const at = rows.length * n;
-    let bars = 0;
-    for (let k = 0; k < n; k++) {
-      const price = close[row * width + columns[k]!]!;
-      values[at + k] = price;
-      if (price === price) bars++;
-    }
-    if (bars > 0) rows.push(row);
-  }
+  for (let row = first; row <= last; row++)
+    for (let k = 0; k < n; k++)
+      if (!Number.isNaN(close[row * width + columns[k]!]!)) {
+        rows.push(row);
+        break;
+      }
+  const part = (panel: Float64Array): Float64Array => {
+    const values = new Float64Array(rows.length * n);
+    rows.forEach((row, at) => {
+      for (let k = 0; k < n; k++) values[at * n + k] = panel[row * width + columns[k]!]!;
+    });
+    return values;
+  };
+  const fields = keeps === 'datapoints' ? [...market.fields] : [['CLOSE', close] as const];
   const identifiers = Array.from(columns, (column) => market.identifiers[column]!);
   const retained = new Set(identifiers);
   return {
@@ -41,9 +49,24 @@ export function narrowMarket(market: MarketData, { columns, from, to }: Narrowin
     currency: null,
     identifiers,
     dates: Int32Array.from(rows, (row) => market.dates[row]!),
-    fields: new Map([['CLOSE', values.subarray(0, rows.length * n)]]),
-    reference: { columns: [], rows: new Map() },
+    fields: new Map(fields.map(([name, panel]) => [name, part(panel)])),
+    reference: keeps === undefined ? { columns: [], rows: new Map() } : referenceOf(market.reference, retained),
     actions: market.actions.filter(({ identifier }) => retained.has(identifier)),
     universes: [],
+  };
+}
+
+/** Reference data of a few names, without the currency. */
+function referenceOf({ columns, rows }: ReferenceTable, names: ReadonlySet<string>): ReferenceTable {
+  const held = columns.flatMap((name, position) => (name === CURRENCY ? [] : [position]));
+  return {
+    columns: held.map((position) => columns[position]!),
+    rows: new Map(
+      [...rows].flatMap(([name, own]) =>
+        names.has(name)
+          ? [[name, own.map((row) => ({ ...row, values: held.map((position) => row.values[position] ?? null) }))]]
+          : [],
+      ),
+    ),
   };
 }

@@ -39,6 +39,24 @@ test('keeps the days on which one of the names has a bar, and their actions', ()
   expect(narrow.reference.columns).toEqual([]);
 });
 
+test('keeps sectors, or datapoints from the beginning, for what reads them; never the currency', () => {
+  const reference = {
+    columns: ['CURRENCY', 'SECTOR'],
+    rows: new Map(['A', 'C'].map((name) => [name, [{ validFrom: 12, values: ['USD', `sector of ${name}`] }]])),
+  };
+  const of = { ...market, reference };
+  const sectors = narrowMarket(of, { columns: [0, 1], from: 12, to: null, keeps: 'reference' });
+  expect(sectors.reference).toEqual({
+    columns: ['SECTOR'],
+    rows: new Map([['A', [{ validFrom: 12, values: ['sector of A'] }]]]),
+  });
+  expect([...sectors.dates]).toEqual([12, 15]);
+  const whole = narrowMarket(of, { columns: [0, 1], from: 12, to: 12, keeps: 'datapoints' });
+  expect([...whole.dates]).toEqual([10, 12]);
+  expect([...whole.fields.keys()]).toEqual(['CLOSE', 'VOLUME']);
+  expect(whole.fields.get('VOLUME')!.length).toBe(4);
+});
+
 test('cuts the window, also where it begins and ends between days', () => {
   expect([...narrowMarket(market, { columns: [0, 2], from: 11, to: 14 }).dates]).toEqual([11, 12]);
   expect([...narrowMarket(market, { columns: [0], from: 16, to: null }).dates]).toEqual([]);

@@ -3,6 +3,7 @@ import type { JobStatus } from '#jobs/status.js';
 import {
   type View,
   DAYS,
+  prices,
   isGap,
   byDefinition,
   weightedVariance,
@@ -78,6 +79,22 @@ export function describeEstimate(): void {
       expect(raw.indexOf('"1398":', raw.indexOf('"volatilities"'))).toBeLessThan(
         raw.indexOf('"700":', raw.indexOf('"volatilities"')),
       );
+    });
+
+    test('of factors knows sectors and the history before its window for names that are listed, too', async () => {
+      await estimated('sectors', { identifiers: names, estimator: 'industries' });
+      const { factor_model: sectors } = await view('sectors');
+      expect(sectors!.factors.map(({ factor }) => factor)).toEqual(['MARKET', 'Banks', 'Media']);
+      // The market is the mean of the sectors, here of all names: two are in each.
+      const market = DAYS.slice(1).map(
+        (_, t) => names.reduce((sum, name) => sum + prices[name]![t + 1]! / prices[name]![t]! - 1, 0) / names.length,
+      );
+      const mean = market.reduce((sum, value) => sum + value, 0) / market.length;
+      const squares = market.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+      expect(sectors!.factors[0]!.volatility).toBeCloseTo(Math.sqrt((252 * squares) / (market.length - 1)), 12);
+      await estimated('styles', { identifiers: [...names, 'FLAT'], estimator: 'styles', start: DAYS[255] });
+      const { factor_model: styles } = await view('styles');
+      expect(styles!.factors.map(({ factor }) => factor)).toContain('MOMENTUM');
     });
 
     test('leaves a late listing out and says so', async () => {

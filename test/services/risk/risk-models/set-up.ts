@@ -42,6 +42,9 @@ function closes(): Record<string, (number | null)[]> {
   return { ...series, TWIN: [...series['AAA']!], GAPS: series['BBB']!.map((close, t) => (isGap(t) ? null : close)) };
 }
 
+/** Sectors of the names that have one. */
+export const SECTORS = { '1398': 'Banks', AAA: 'Banks', '700': 'Media', BBB: 'Media' } as const;
+
 /** The contract's estimate of names without gaps, matrix by matrix. */
 export function byDefinition(names: readonly string[], delta?: number): number[][] {
   const returns = DAYS.slice(1).map((_, t) => names.map((name) => prices[name]![t + 1]! / prices[name]![t]! - 1));
@@ -84,6 +87,8 @@ beforeAll(async () => {
     DAYS.flatMap((day, t) => (prices[name]![t] === null ? [] : [`${name},${day},${prices[name]![t]}`])),
   );
   await writeFile(join(folder, 'market.csv'), `identifier,date,CLOSE\n${rows.join('\n')}\n`);
+  const sectors = Object.entries(SECTORS).map(([name, sector]) => `${name},${sector}`);
+  await writeFile(join(folder, 'reference.csv'), `identifier,SECTOR\n${sectors.join('\n')}\n`);
   const { status, body } = await service.ask('POST', '/data/stores', {
     store_id: 'market',
     name: 'Market',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FieldNode, requestText } from '../../rules/datapoints/field-request.js';
-import { numeric } from '../../rules/field-use.js';
+import { numeric, requested } from '../../rules/field-use.js';
 import { returnsClass } from '../returns-class.js';
 
 export const fieldReturns = returnsClass({
@@ -8,12 +8,17 @@ export const fieldReturns = returnsClass({
   label: 'Datapoint',
   help: 'A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others.',
   params: z.strictObject({
-    field: FieldNode.meta({ label: 'Field', help: 'Datapoint that holds the expected returns.', ref: 'FieldNode' }),
+    field: z.union([z.string().min(1).max(64), FieldNode]).meta({
+      label: 'Field',
+      help: 'Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform.',
+      ref: 'FieldNode',
+    }),
   }),
-  example: { type: 'field', field: { node: 'field', name: 'EXPECTED_RETURN' } },
+  example: { type: 'field', field: 'EXPECTED_RETURN' },
   reads: ({ field }) => [numeric(field, 'field')],
-  sentence: ({ field }) => `the datapoint ${requestText(field)}`,
-  returns({ field }, { identifiers, numbers, warn }) {
+  sentence: ({ field }) => `the datapoint ${requestText(requested(field))}`,
+  returns({ field: asked }, { identifiers, numbers, warn }) {
+    const field = requested(asked);
     const values = numbers(field);
     const known = values.filter((value) => !Number.isNaN(value));
     if (known.length === values.length) return values;

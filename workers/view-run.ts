@@ -25,6 +25,7 @@ import { comparisonBytes, comparisonCsv, writeComparison } from '#views/compare-
 import { createJsonWriter, type JsonWriter } from '#views/json-writer.js';
 import { exposuresFile } from '#views/exposures/exposures-file.js';
 import { limitsFile } from '#views/limits/limits-file.js';
+import { scenariosFile } from '#views/scenarios/scenarios-file.js';
 import { exposuresBytes, writeExposures } from '#views/exposures/exposures-json.js';
 import { groupsView } from '#views/groups-view.js';
 import { indexLevels, writeLevels } from '#views/levels-view.js';
@@ -67,6 +68,8 @@ export const viewRun: Task<'view-run'> = async (input) => {
     return answerBytes(await exposuresFile(await showExposures(input), input.table, input.format));
   if (input.view === 'limits' && input.format !== 'json')
     return answerBytes(await limitsFile(showLimits(input), input.table, input.format));
+  if (input.view === 'scenarios' && input.format !== 'json')
+    return answerBytes(await scenariosFile(showScenarios(input), input.table, input.format));
   const { bytes, write } = await show(input);
   const json = createJsonWriter(bytes);
   write(json);

@@ -2439,8 +2439,8 @@ export interface FieldNode {
 
 /** A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others. */
 export interface FieldReturns {
-  /** Datapoint that holds the expected returns. */
-  readonly field: FieldNode;
+  /** Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform. */
+  readonly field: string | FieldNode;
   readonly type: 'field';
 }
 
@@ -6569,7 +6569,7 @@ export interface ScenarioRequest {
   /** Reference column of groups and proxies. */
   readonly by?: string | undefined;
   /** Past windows and shocks. */
-  readonly scenarios: readonly (WindowScenario | ShockScenario)[];
+  readonly scenarios: readonly (WindowScenario | ShockScenarioInput)[];
 }
 
 export interface ScenarioResult {
@@ -6601,13 +6601,22 @@ export interface ScenarioResult {
   readonly worst_session: {
     /** The date. */
     readonly date: string;
-    /** Sum of the contributions; in worst_session the return of that session. */
+    /** Sum of the contributions; in worst_session and worst_sessions the return of that session. */
     readonly return: number;
   } | null;
+  /** The five sessions of the window with the lowest returns, the lowest first; empty of shocks. */
+  readonly worst_sessions: readonly {
+    /** The date. */
+    readonly date: string;
+    /** Sum of the contributions; in worst_session and worst_sessions the return of that session. */
+    readonly return: number;
+  }[];
   /** Of the composition's own regression on the factors; null without factors. */
   readonly r_squared: number | null;
   /** Returns in it. */
   readonly observations: number | null;
+  /** Of the return: what the estimate of the slopes leaves open; null without factors. */
+  readonly standard_error: number | null;
 }
 
 export interface ScenariosView {
@@ -6728,6 +6737,15 @@ export interface SeriesPayload {
 }
 
 export interface ShockScenario {
+  /** Display name. */
+  readonly name: string;
+  /** Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression. */
+  readonly shocks: Readonly<Record<string, number>>;
+  /** Sessions up to as_of whose returns the responses are estimated from. */
+  readonly regression_sessions: number;
+}
+
+export interface ShockScenarioInput {
   /** Display name. */
   readonly name: string;
   /** Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression. */
@@ -7348,12 +7366,14 @@ export interface TableBlock {
   readonly index_id: string | null;
   /** Two halves that follow each other stand side by side. */
   readonly width: 'full' | 'half';
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `literal`: the rows of `frame`. */
-  readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'literal';
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`. */
+  readonly source: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal';
   /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit: number;
   /** Value of the portfolio that a pack is for, in the currency of the index. */
   readonly aum: number;
+  /** Past windows and shocks of a table of scenarios, as a request for them has them. */
+  readonly scenarios: readonly (WindowScenario | ShockScenario)[] | null;
   /** The rows of a literal table. */
   readonly frame: LiteralTable | null;
 }
@@ -7366,12 +7386,14 @@ export interface TableBlockInput {
   readonly index_id?: string | null | undefined;
   /** Two halves that follow each other stand side by side. */
   readonly width?: 'full' | 'half' | undefined;
-  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `literal`: the rows of `frame`. */
-  readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'literal' | undefined;
+  /** What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`. */
+  readonly source?: 'constituents' | 'rebalances' | 'annual_returns' | 'monthly_returns' | 'attribution' | 'risk' | 'exposures' | 'limits' | 'breaches' | 'overlay_parts' | 'dividend_points' | 'pack' | 'scenarios' | 'literal' | undefined;
   /** At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up. */
   readonly limit?: number | undefined;
   /** Value of the portfolio that a pack is for, in the currency of the index. */
   readonly aum?: number | undefined;
+  /** Past windows and shocks of a table of scenarios, as a request for them has them. */
+  readonly scenarios?: readonly (WindowScenario | ShockScenarioInput)[] | null | undefined;
   /** The rows of a literal table. */
   readonly frame?: LiteralTable | null | undefined;
 }
@@ -8551,7 +8573,7 @@ export interface Operations {
   };
   /** The composition of a run in past windows and under shocks: return by name and group; nothing is stored. */
   runScenarios: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined } | undefined; readonly body: ScenarioRequest };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly table?: 'scenarios' | 'names' | 'groups' | 'sessions' | undefined; readonly format?: 'json' | 'csv' | 'arrow' | 'xlsx' | undefined } | undefined; readonly body: ScenarioRequest };
     answer: ScenariosView;
   };
   /** A table of a run as a file, its whole history. */

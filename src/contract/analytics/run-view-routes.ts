@@ -11,7 +11,9 @@ import { EXPOSURE_INTERVALS, ExposuresView } from './exposures.js';
 import { DEFAULT_LIMIT_RULE, LIMIT_RULE_NAMES, LIMIT_RULES } from '#domain/compliance/rules.js';
 import { EXPOSURE_TABLE_NAMES, EXPOSURE_TABLES } from '#domain/exports/exposure-tables.js';
 import { EXPORT_FORMATS } from '#domain/exports/formats.js';
+import type { ExportTable } from '#domain/exports/export-table.js';
 import { LIMIT_TABLE_NAMES, LIMIT_TABLES } from '#domain/exports/limit-tables.js';
+import { SCENARIO_TABLE_NAMES, SCENARIO_TABLES } from '#domain/exports/scenario-tables.js';
 import { LimitsRequest, LimitsView } from './limits.js';
 import { MEASURED, PerformanceView } from './performance.js';
 import { RebalanceList, RebalanceView } from './rebalances.js';
@@ -35,23 +37,24 @@ const FIELDS_MAX = 10;
 
 const ruleHelp = LIMIT_RULE_NAMES.map((name) => `${name}: ${LIMIT_RULES[name].help}`).join(' ');
 
-const exposureTables = EXPOSURE_TABLE_NAMES.map((name) => {
-  const { help, row, columns } = EXPOSURE_TABLES[name];
-  return `- \`${name}\`: ${help} Rows: ${row}. Columns: ${Object.keys(columns).join(', ')}.`;
-});
+/** The tables of a file, a line each. */
+function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
+  return Object.entries(tables)
+    .map(
+      ([name, { help, row, columns }]) =>
+        `- \`${name}\`: ${help} Rows: ${row}. Columns: ${Object.keys(columns).join(', ')}.`,
+    )
+    .join('\n');
+}
 
-const limitTables = LIMIT_TABLE_NAMES.map((name) => {
-  const { help, row, columns } = LIMIT_TABLES[name];
-  return `- \`${name}\`: ${help} Rows: ${row}. Columns: ${Object.keys(columns).join(', ')}.`;
-});
-const limitsAsFile = `As CSV, Arrow or Excel, one \`table\`:\n\n${limitTables.join('\n')}`;
-const limitTable = z.enum(LIMIT_TABLE_NAMES).default('state').meta({ description: 'Of CSV, Arrow and Excel.' });
-const limitsSuccess = {
-  status: 200,
-  description: 'The limits.',
-  schema: LimitsView,
-  media: [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media],
-} as const;
+const FILE_MEDIA = [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media] as const;
+const ofFiles = { description: 'Of CSV, Arrow and Excel.' };
+
+const limitsAsFile = `As CSV, Arrow or Excel, one \`table\`:\n\n${tableLines(LIMIT_TABLES)}`;
+const limitTable = z.enum(LIMIT_TABLE_NAMES).default('state').meta(ofFiles);
+const limitsSuccess = { status: 200, description: 'The limits.', schema: LimitsView, media: FILE_MEDIA } as const;
+
+const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).default('scenarios').meta(ofFiles);
 
 export const runViewRoutes = routes({
   listSummaries: {
@@ -145,7 +148,7 @@ export const runViewRoutes = routes({
     ...common,
     path: '/analytics/{index_id}/exposures',
     summary: 'Weights by group and averages of datapoints through time, with concentration and turnover.',
-    description: `Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date. As CSV or Arrow, one \`table\`:\n\n${exposureTables.join('\n')}`,
+    description: `Groups and datapoints are as known on each date. BETA is against the equally weighted names held. A benchmark is run from its definition and must hold something on every date. As CSV or Arrow, one \`table\`:\n\n${tableLines(EXPOSURE_TABLES)}`,
     params,
     query: z.strictObject({
       ...whichRun,
@@ -239,7 +242,8 @@ export const runViewRoutes = routes({
     path: '/analytics/{index_id}/scenarios',
     summary: 'The composition of a run in past windows and under shocks: return by name and group; nothing is stored.',
     params,
-    query: z.strictObject(whichRun),
+    description: `As CSV, Arrow or Excel, one \`table\`:\n\n${tableLines(SCENARIO_TABLES)}`,
+    query: z.strictObject({ ...whichRun, table: scenarioTable }),
     body: {
       schema: ScenarioRequest,
       example: {
@@ -249,7 +253,7 @@ export const runViewRoutes = routes({
         ],
       },
     },
-    success: { status: 200, description: 'A result for each scenario.', schema: ScenariosView },
+    success: { status: 200, description: 'A result for each scenario.', schema: ScenariosView, media: FILE_MEDIA },
     errors: [
       ...errors,
       'VALIDATION_FAILED',

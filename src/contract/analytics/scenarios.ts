@@ -21,6 +21,8 @@ const GroupResult = z
   .strictObject({ group: z.string(), weight: z.number(), contribution: z.number() })
   .meta({ id: 'ScenarioGroup' });
 
+const SessionReturn = z.strictObject({ date: z.string(), return: z.number() });
+
 const ScenarioResult = z
   .strictObject({
     name: z.string(),
@@ -35,12 +37,16 @@ const ScenarioResult = z
       .strictObject({ start: z.string(), end: z.string() })
       .nullable()
       .meta({ description: 'Closes between which the return was earned; null of shocks.' }),
-    worst_session: z.strictObject({ date: z.string(), return: z.number() }).nullable(),
+    worst_session: SessionReturn.nullable(),
+    worst_sessions: z.array(SessionReturn),
     r_squared: z
       .number()
       .nullable()
       .meta({ description: "Of the composition's own regression on the factors; null without factors." }),
     observations: z.int().nullable().meta({ description: 'Returns in it.' }),
+    standard_error: z.number().nullable().meta({
+      description: 'Of the return: what the estimate of the slopes leaves open; null without factors.',
+    }),
   })
   .meta({ id: 'ScenarioResult' });
 

@@ -30,8 +30,10 @@ export const STUDIES_WORDS: Readonly<Record<string, string>> = {
   'ScenarioName.return': 'Return of the name in the scenario.',
   'ScenarioRequest.scenarios': 'Past windows and shocks.',
   'ScenarioResult.worst_session': 'The session of the window with the lowest return; null of shocks.',
+  'ScenarioResult.worst_sessions':
+    'The five sessions of the window with the lowest returns, the lowest first; empty of shocks.',
   'ScenarioResult.proxy': 'Group whose return it takes, or all names.',
-  'ScenarioResult.return': 'Sum of the contributions; in worst_session the return of that session.',
+  'ScenarioResult.return': 'Sum of the contributions; in worst_session and worst_sessions the return of that session.',
   'ScenariosView.by': 'Reference column of groups and proxies.',
   'ScenariosView.scenarios': 'Results in the order of the request.',
   'ShockScenario.regression_sessions': 'Sessions up to as_of whose returns the responses are estimated from.',

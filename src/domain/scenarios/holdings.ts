@@ -33,10 +33,19 @@ export interface ScenarioResult {
   /** Names that take the return of others. */
   readonly proxied: readonly { readonly identifier: string; readonly proxy: string }[];
   readonly window: { readonly start: string; readonly end: string } | null;
-  readonly worst_session: { readonly date: string; readonly return: number } | null;
+  readonly worst_session: SessionReturn | null;
+  /** The lowest of a window, the lowest first; empty of shocks. */
+  readonly worst_sessions: readonly SessionReturn[];
   /** Of the portfolio's own regression; null without factors or complete sessions. */
   readonly r_squared: number | null;
   readonly observations: number | null;
+  /** Of the return: what the estimate of the responses leaves open; null without factors or complete sessions. */
+  readonly standard_error: number | null;
+}
+
+export interface SessionReturn {
+  readonly date: string;
+  readonly return: number;
 }
 
 export interface NameResult {
@@ -63,7 +72,7 @@ export function resultOf(
   name: string,
   held: readonly HeldName[],
   returns: readonly AssignedReturn[],
-): Omit<ScenarioResult, 'window' | 'worst_session' | 'r_squared' | 'observations'> {
+): Pick<ScenarioResult, 'name' | 'return' | 'by_name' | 'by_group' | 'covered_weight' | 'proxied'> {
   const rows = held.map(({ identifier, weight }, i): NameResult => {
     const { value, standardError = null } = returns[i]!;
     return { identifier, weight, return: value, contribution: weight * value, standard_error: standardError };

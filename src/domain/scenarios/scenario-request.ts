@@ -38,16 +38,19 @@ const ShockScenario = z
   })
   .meta({ id: 'ShockScenario' });
 
+/** Scenarios of a request, or of a table in a report. */
+export const ScenarioList = z
+  .array(z.union([WindowScenario, ShockScenario]))
+  .min(1)
+  .max(SCENARIOS_MAX);
+
 export const ScenarioRequest = z
   .strictObject({
     as_of: IsoDate.nullable()
       .default(null)
       .meta({ description: 'Date whose composition is taken; default the last of the run.' }),
     by: z.string().min(1).max(64).default('SECTOR').meta({ description: 'Reference column of groups and proxies.' }),
-    scenarios: z
-      .array(z.union([WindowScenario, ShockScenario]))
-      .min(1)
-      .max(SCENARIOS_MAX),
+    scenarios: ScenarioList,
   })
   .meta({ id: 'ScenarioRequest' });
 export type ScenarioRequest = z.output<typeof ScenarioRequest>;

@@ -44,7 +44,7 @@ export function shockScenario(market: ScenarioMarket, terms: ShockTerms): Scenar
   const direct = ({ identifier, group }: HeldName) => names.get(identifier) ?? groups.get(group);
   if (factors.length === 0) {
     const returns = held.map((name): AssignedReturn => ({ value: direct(name) ?? 0, proxy: null }));
-    return { ...resultOf(terms.name, held, returns), ...NO_WINDOW, r_squared: null, observations: null };
+    return { ...resultOf(terms.name, held, returns), ...NO_WINDOW, ...NO_REGRESSION };
   }
   const from = Math.max(sm.first + 1, session - terms.regression_sessions + 1);
   const columns = factors.map((factor) => returnsOf(market, factor, from));
@@ -62,16 +62,45 @@ export function shockScenario(market: ScenarioMarket, terms: ShockTerms): Scenar
     return { value: ofGroup ?? proxies.get(ALL) ?? 0, proxy: ofGroup === undefined ? ALL : name.group };
   });
   const estimated = own.map((returns, i) => (responses[i] ? returns : undefined));
-  const whole = regress(portfolioReturns(held, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
+  const regressed = (weights: readonly number[]) =>
+    regress(portfolioReturns(weights, estimated), columns, LIMITS.MIN_NAME_OBSERVATIONS);
+  const whole = regressed(held.map(({ weight }) => weight));
+  const responding = respondingWeights(
+    held,
+    (name) => direct(name) !== undefined,
+    (i) => responses[i] !== undefined,
+  );
   return {
     ...resultOf(terms.name, held, returns),
     ...NO_WINDOW,
     r_squared: whole?.rSquared ?? null,
     observations: whole?.observations ?? null,
+    standard_error: regressed(responding)?.errorOf(moves) ?? null,
   };
 }
 
-const NO_WINDOW = { window: null, worst_session: null } as const;
+const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as const;
+const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
+
+/**
+ * Weight with which each response counts in the return: the name's own where nothing strikes it, and its share of the names that
+ * take the mean of their group.
+ */
+function respondingWeights(
+  held: readonly HeldName[],
+  isStruck: (name: HeldName) => boolean,
+  hasResponse: (position: number) => boolean,
+): number[] {
+  const responding = held.flatMap((_, i) => (hasResponse(i) ? [i] : []));
+  const weights = held.map(() => 0);
+  held.forEach((name, i) => {
+    if (isStruck(name)) return;
+    const group = hasResponse(i) ? [i] : responding.filter((j) => held[j]!.group === name.group);
+    const shared = group.length > 0 ? group : responding;
+    for (const j of shared) weights[j]! += name.weight / shared.length;
+  });
+  return weights;
+}
 
 function sortedShocks({ sm, held }: ScenarioMarket, { shocks, path, by }: ShockTerms): SortedShocks {
   const names = new Map<string, number>();
@@ -134,13 +163,13 @@ function columnReturns({ sm, growth, session }: ScenarioMarket, column: number, 
   return returns;
 }
 
-/** Of the names with a response, NaN where one of them has no return. */
-function portfolioReturns(held: readonly HeldName[], own: readonly (Float64Array | undefined)[]): Float64Array {
+/** Of the names with a response and a weight, NaN where one of them has no return. */
+function portfolioReturns(weights: readonly number[], own: readonly (Float64Array | undefined)[]): Float64Array {
   const length = own.find((returns) => returns !== undefined)?.length ?? 0;
   const total = new Float64Array(length);
   own.forEach((returns, i) => {
-    if (returns === undefined) return;
-    for (let t = 0; t < length; t++) total[t]! += held[i]!.weight * returns[t]!;
+    if (returns === undefined || weights[i] === 0) return;
+    for (let t = 0; t < length; t++) total[t]! += weights[i]! * returns[t]!;
   });
   return total;
 }

@@ -2,7 +2,17 @@ import { dayFrom, formatDay } from '../days.js';
 import { LIMITS } from '../limits.js';
 import { panelRow } from '../market/session-market.js';
 import { Refusal } from '../refusal.js';
-import { ALL, resultOf, type AssignedReturn, type ScenarioMarket, type ScenarioResult } from './holdings.js';
+import {
+  ALL,
+  resultOf,
+  type AssignedReturn,
+  type ScenarioMarket,
+  type ScenarioResult,
+  type SessionReturn,
+} from './holdings.js';
+
+/** Sessions listed as the worst. */
+const WORST_SESSIONS = 5;
 
 /**
  * The composition bought at the close before a window and held to its end. A name without prices takes the equally weighted
@@ -28,17 +38,19 @@ export function windowScenario(
     for (let t = 0; t < length; t++) value[t]! += weight * (path[t]! - 1);
     return { value: path[length - 1]! - 1, proxy: own ? null : paths.ofGroup(group) ? group : ALL };
   });
-  let worst = { date: formatDay(sm.sessions[base + 1]!), return: value[0]! - 1 };
-  for (let t = 1; t < length; t++) {
-    const change = value[t]! / value[t - 1]! - 1;
-    if (change < worst.return) worst = { date: formatDay(sm.sessions[base + 1 + t]!), return: change };
-  }
+  const changes = Array.from(value, (after, t): SessionReturn => ({
+    date: formatDay(sm.sessions[base + 1 + t]!),
+    return: after / (t === 0 ? 1 : value[t - 1]!) - 1,
+  }));
+  const worst = changes.toSorted((a, b) => a.return - b.return).slice(0, WORST_SESSIONS);
   return {
     ...resultOf(name, held, returns),
     window: { start: formatDay(sm.sessions[base]!), end: formatDay(sm.sessions[last]!) },
-    worst_session: worst,
+    worst_session: worst[0]!, // A window has a session.
+    worst_sessions: worst,
     r_squared: null,
     observations: null,
+    standard_error: null,
   };
 }
 

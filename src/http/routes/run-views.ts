@@ -1,6 +1,5 @@
 import type { runViewRoutes } from '#contract/analytics/run-view-routes.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
-import type { LimitTable } from '#domain/exports/limit-tables.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
@@ -35,31 +34,29 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
     async getLimits({ params, query, media, signal }) {
       const format = exportFormat(media);
       const view = await views.limits(askedRun({ params, query }), { ...query, format }, signal);
-      return limitsReply(view, { ...query, ...params, format });
+      return fileReply(view, { name: `${params.index_id}-limits-${query.table}`, format });
     },
-    runScenarios: async ({ params, query, body, signal }) =>
-      viewReply(await views.scenarios(askedRun({ params, query }), body(), signal)),
+    async runScenarios({ params, query, media, body, signal }) {
+      const [format, { table }] = [exportFormat(media), query];
+      const view = await views.scenarios(askedRun({ params, query }), { request: body(), format, table }, signal);
+      return fileReply(view, { name: `${params.index_id}-scenarios-${table}`, format });
+    },
     async watchLimits({ params, query, media, body, signal }) {
       const format = exportFormat(media);
       const asked = { ...query, rows: body().rows, format };
-      return limitsReply(await views.watchedLimits(askedRun({ params, query }), asked, signal), {
-        ...asked,
-        ...params,
-      });
+      const view = await views.watchedLimits(askedRun({ params, query }), asked, signal);
+      return fileReply(view, { name: `${params.index_id}-limits-${query.table}`, format: asked.format });
     },
   };
 }
 
-interface LimitsFile {
-  readonly index_id: string;
-  readonly table: LimitTable;
-  readonly format: ExportFormat;
-}
-
-function limitsReply(view: AnswerBytes, { index_id, table, format }: LimitsFile): Reply {
+/** A view, or a table of it as a file. @param name of the file, without its extension */
+function fileReply(
+  view: AnswerBytes,
+  { name, format }: { readonly name: string; readonly format: ExportFormat },
+): Reply {
   if (format === 'json') return viewReply(view);
-  const file = `${index_id}-limits-${table}.${EXPORT_FORMATS[format].extension}`;
-  const headers = { 'Content-Disposition': `attachment; filename="${file}"` };
+  const headers = { 'Content-Disposition': `attachment; filename="${name}.${EXPORT_FORMATS[format].extension}"` };
   return { bytes: view.bytes, type: contentTypeOf(format), headers };
 }
 

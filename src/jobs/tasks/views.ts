@@ -7,6 +7,7 @@ import type { RunState } from '#domain/backtest/stale.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { LimitTable } from '#domain/exports/limit-tables.js';
+import type { ScenarioTable } from '#domain/exports/scenario-tables.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import type { ReturnVariant } from '#domain/market/market-data.js';
@@ -129,6 +130,9 @@ export interface ScenariosViewInput {
   readonly columns: string;
   readonly request: ScenarioRequest;
   readonly market: MarketHandle;
+  readonly format: ExportFormat;
+  /** Table of a file. */
+  readonly table: ScenarioTable;
 }
 
 export interface CompareViewInput {

@@ -8,6 +8,7 @@ import type { RunDocument } from '#domain/documents/run-document.js';
 import type { ExposureTable } from '#domain/exports/exposure-tables.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import type { LimitTable } from '#domain/exports/limit-tables.js';
+import type { ScenarioTable } from '#domain/exports/scenario-tables.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketData, ReturnVariant } from '#domain/market/market-data.js';
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
@@ -77,6 +78,12 @@ export interface WatchedQuery extends DateWindow, LimitsFile {
   readonly rows: readonly ConstraintRow[];
 }
 
+export interface ScenariosQuery {
+  readonly request: ScenarioRequest;
+  readonly format: ExportFormat;
+  readonly table: ScenarioTable;
+}
+
 /**
  * Views over stored runs for those who watch many of them, or one closely.
  * @throws Refusal INDEX_NOT_FOUND, RUN_NOT_FOUND, DOCUMENT_UNREADABLE of those about one run
@@ -102,7 +109,7 @@ export interface RunViews {
   /** @throws Refusal VALIDATION_FAILED; STORE_MISMATCH, NO_DATA_SOURCE where a row reads a datapoint */
   watchedLimits(name: RunName, query: WatchedQuery, signal: AbortSignal): Promise<AnswerBytes>;
   /** @throws Refusal VALIDATION_FAILED, STORE_MISMATCH, NO_DATA_SOURCE, NO_DATA_AT_DATE, NO_DATA_IN_RANGE */
-  scenarios(name: RunName, request: ScenarioRequest, signal: AbortSignal): Promise<AnswerBytes>;
+  scenarios(name: RunName, query: ScenariosQuery, signal: AbortSignal): Promise<AnswerBytes>;
 }
 
 /** Column of groups, and of proxies of scenarios, where none is asked for: without it all names are one group. */
@@ -222,12 +229,13 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const view = maker.held({ ...input, format, table }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
     },
-    async scenarios(name, request, signal) {
+    async scenarios(name, { request, format, table }, signal) {
       const run = await requireRun(documents, name);
       const { handle, market } = await states.requireMarket(run);
       if (request.by !== DEFAULT_GROUPS) assertReferenceColumn(market, request.by);
       const columns = await maker.columnsOf(run);
-      return maker.stamped(run, maker.held({ view: 'scenarios', columns, request, market: handle }, signal));
+      const view = maker.held({ view: 'scenarios', columns, request, market: handle, format, table }, signal);
+      return format === 'json' ? maker.stamped(run, view) : view;
     },
     async watchedLimits(name, { rows, start = null, end = null, format, table }, signal) {
       const run = await requireRun(documents, name);

@@ -1,12 +1,7 @@
 import type { LimitsView } from '#contract/analytics/limits.js';
-import { dayFrom } from '#domain/days.js';
-import type { ColumnType } from '#domain/exports/export-table.js';
 import type { ExportFormat } from '#domain/exports/formats.js';
 import { LIMIT_TABLES, type LimitTable } from '#domain/exports/limit-tables.js';
-import { NONE, textValues, type NamedColumn, type Values } from '../exports/batch.js';
-import { tableFile } from '../exports/table-file.js';
-
-type Row = Readonly<Record<string, string | number | null>>;
+import { rowTableFile, type Row } from '../exports/row-table.js';
 
 /** A table of limits as a file, made whole: its rows are those of the answer. */
 export function limitsFile(
@@ -18,16 +13,7 @@ export function limitsFile(
   format: Exclude<ExportFormat, 'json'>,
 ): Promise<Uint8Array> {
   const { columns } = LIMIT_TABLES[table];
-  const rows = ROWS[table](view);
-  const named = Object.entries(columns).map(([name, { type }]): NamedColumn => ({
-    name,
-    type,
-    values: VALUES[type](rows.map((row) => row[name] ?? null)),
-  }));
-  return tableFile(
-    { runId: view.index_id, name: table, columns, rows: { columns: named, count: rows.length } },
-    format,
-  );
+  return rowTableFile({ runId: view.index_id, name: table, columns, rows: ROWS[table](view) }, format);
 }
 
 const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof limitsFile>[0]) => readonly Row[]>> = {
@@ -47,13 +33,4 @@ const ROWS: Readonly<Record<LimitTable, (view: Parameters<typeof limitsFile>[0])
       worst_value: worst.value,
       limit: worst.limit,
     })),
-};
-
-type Cells = readonly (string | number | null)[];
-
-const VALUES: Readonly<Record<ColumnType, (cells: Cells) => Values>> = {
-  date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : dayFrom(String(cell)))),
-  count: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : Number(cell))),
-  number: (cells) => Float64Array.from(cells, (cell) => (cell === null ? Number.NaN : Number(cell))),
-  text: (cells) => textValues(cells.map((cell) => (cell === null ? null : String(cell)))),
 };

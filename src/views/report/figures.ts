@@ -15,7 +15,14 @@ import { once } from '#domain/once.js';
 import type { RunTerms } from '#domain/reports/run-terms.js';
 import { lastAtMost } from '#domain/search.js';
 import { attributionView } from '../attribution-view.js';
-import { rebalanceOrders, runDividends, type RebalanceOrders } from './market-figures.js';
+import type { Scenario } from '#domain/scenarios/scenario-request.js';
+import {
+  rebalanceOrders,
+  runDividends,
+  runScenarios,
+  type RebalanceOrders,
+  type ScenarioFound,
+} from './market-figures.js';
 import type { Missing } from './missing.js';
 import { rebalanceFigures, weightsAround, type RebalanceFigures } from '../rebalance-figures.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
@@ -95,6 +102,8 @@ export interface RunFigures {
   dividendPoints(): DividendPointsView | Missing;
   /** The latest rebalance as orders of a portfolio that held the index; null of an overlay. */
   pack(aum: number): RebalanceOrders | Missing | null;
+  /** What is held on the last date, in other circumstances. */
+  scenarios(asked: readonly Scenario[]): readonly ScenarioFound[] | Missing;
   /** The latest rebalances, newest first. */
   rebalances(limit: number): readonly RebalanceFigures[];
   /** @throws Refusal TOTAL_LOSS */
@@ -180,6 +189,7 @@ export function createRunFigures({
     breaches: once(() => watchedBreaches(columns, 'missing' in market ? null : market.market)),
     dividendPoints: once(() => ('missing' in market ? market : runDividends(columns, market))),
     pack: (aum) => ('missing' in market ? market : rebalanceOrders(columns, market, aum)),
+    scenarios: (asked) => ('missing' in market ? market : runScenarios(columns, market, asked)),
     rebalances: (limit) => latestRebalances(columns, limit),
     attribution,
     risk: once(() => ('missing' in risk ? risk : riskFigures(risk.measured, constituents()))),

@@ -8,6 +8,11 @@ import { knownName } from '#domain/rebalance-pack/known-name.js';
 import { packOf, type KnownName, type Pack, type PackAccount } from '#domain/rebalance-pack/pack.js';
 import { RebalancePackRequest } from '#domain/rebalance-pack/pack-request.js';
 import { dividendPointsView, type DividendPointsInput } from '../dividends/dividend-points-view.js';
+import { Refusal } from '#domain/refusal.js';
+import type { ScenarioResult } from '#domain/scenarios/holdings.js';
+import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
+import type { Scenario } from '#domain/scenarios/scenario-request.js';
+import { heldWeights } from '../weights-view.js';
 import type { Missing } from './missing.js';
 
 /** Ordinary dividends of a run in points of its level. */
@@ -72,4 +77,28 @@ export function rebalanceOrders(columns: RunColumns, sm: SessionMarket, aum: num
     capacity: pack.capacity,
     liquidation: pack.liquidation,
   };
+}
+
+/** A scenario of a report, or why there is no result. */
+export interface ScenarioFound {
+  readonly name: string;
+  readonly found: ScenarioResult | Missing;
+}
+
+/** Reference column of the groups whose mean a name without prices takes. */
+const PROXIES = 'SECTOR';
+
+/** What a run holds on its last date in other circumstances. */
+export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: readonly Scenario[]): ScenarioFound[] {
+  const { header } = columns;
+  const market = scenarioMarket(sm, { header, weights: heldWeights(columns, null), by: PROXIES });
+  return asked.map((scenario): ScenarioFound => {
+    const { name } = scenario;
+    try {
+      return { name, found: scenarioOf(market, scenario, { by: PROXIES, path: name }) };
+    } catch (failure) {
+      if (failure instanceof Refusal) return { name, found: { missing: failure.message } };
+      throw failure;
+    }
+  });
 }

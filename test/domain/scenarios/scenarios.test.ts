@@ -106,6 +106,10 @@ test('a window by hand: bought at the close before it, dividends in, a name with
     date: DATES[11],
     return: expect.closeTo((1 + result.return) / first - 1, 12),
   });
+  expect(result.worst_sessions).toEqual([
+    result.worst_session,
+    { date: DATES[10], return: expect.closeTo(first - 1, 12) },
+  ]);
   for (const window of [
     { start: '2019-01-01', end: DATES[3]! },
     { start: '2031-01-01', end: '2031-02-01' },
@@ -192,6 +196,39 @@ test('shocks: names and groups as they are, the rest by its response to a series
     shockScenario(market, { ...terms, shocks: { E: -0.1 } }).by_name.find(({ identifier }) => identifier === 'A')!
       .return,
   ).toBeCloseTo(-0.15, 10);
+});
+
+test('the standard error of the return is that of the responding part as one response', () => {
+  const random = seeded(21);
+  const noisy = (beta: number, world: readonly number[]) => {
+    let price = 100;
+    return world.map((move) => (price *= 1 + beta * move + (random() - 0.5) / 100));
+  };
+  const moves = Array.from({ length: SESSIONS }, () => (random() - 0.5) / 50);
+  let world = 100;
+  const close = { A: noisy(1, moves), B: noisy(2, moves), C: noisy(-1, moves), STRUCK: noisy(3, moves) };
+  const young = noisy(1, moves).map((price, s) => (s < 70 ? null : price));
+  const market = marketOf({
+    close: { ...close, YOUNG: young },
+    weights: { A: 0.3, B: 0.2, C: 0.1, STRUCK: 0.2, YOUNG: 0.2 },
+    sectors: { A: 'X', B: 'X', C: 'Y', STRUCK: 'Y', YOUNG: 'X' },
+    series: { WORLD: moves.map((move) => (world *= 1 + move)) },
+  });
+  const terms = { name: 's', regression_sessions: 60, path: 'scenarios[0]', by: 'SECTOR' };
+  const result = shockScenario(market, { ...terms, shocks: { WORLD: -0.1, STRUCK: 0.3 } });
+  // YOUNG responds as the mean of A and B; what STRUCK does is given.
+  const counted = { A: 0.4, B: 0.3, C: 0.1 };
+  const last = (prices: readonly number[]) => prices.map((price, s) => price / prices[s - 1]! - 1).slice(-60);
+  const part = Object.entries(counted).map(([name, weight]) =>
+    last(close[name as keyof typeof counted]).map((value) => weight * value),
+  );
+  const y = part[0]!.map((value, t) => value + part[1]![t]! + part[2]![t]!);
+  const x = moves.slice(-60);
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / 60;
+  const product = (a: readonly number[], b: readonly number[]) =>
+    a.reduce((sum, value, t) => sum + (value - mean(a)) * (b[t]! - mean(b)), 0);
+  const left = product(y, y) - product(x, y) ** 2 / product(x, x);
+  expect(result.standard_error).toBeCloseTo(0.1 * Math.sqrt(left / 58 / product(x, x)), 12);
 });
 
 test('a shock of nothing known, and factors that move together, are refused by their place', () => {

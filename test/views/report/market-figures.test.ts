@@ -119,6 +119,25 @@ test('a report prints the breaches, the orders and the dividends', () => {
   expect(text).toMatch(/UCITS 20\/35: \d+ breach/);
 });
 
+test('a report prints scenarios by hand, and why one has no result', () => {
+  const block = {
+    kind: 'table',
+    source: 'scenarios',
+    index_id: 'SAMPLE',
+    scenarios: [
+      { name: 'Doubling', window: { start: '2024-01-05', end: '2024-01-10' } },
+      { name: 'A falls', shocks: { A: -0.3 } },
+      { name: 'Long ago', window: { start: '2010-01-04', end: '2010-02-01' } },
+    ],
+  };
+  const { text } = readPdf(render({ template: parse([block]), figures }).bytes);
+  // A third of the portfolio is A, from 10 to 24; B paid before. Between the two rises nothing moves.
+  expect(text).toMatch(/^Doubling 2024-01-04 2024-01-10 46\.67% 0\.00% \(2024-01-08\) 100\.00%$/m);
+  expect(text).toMatch(/^A falls -10\.00% 100\.00%$/m);
+  expect(text.replaceAll('\n', ' ')).toContain('Long ago: The scenario Long ago');
+  expect(() => parse([{ ...block, scenarios: null }])).toThrow('required');
+});
+
 test('charts print how much is sold within some days, and the headroom of the rule that is watched', () => {
   const blocks = [
     { kind: 'bar_chart', source: 'liquidation', index_id: 'SAMPLE', aum: 30_000 },

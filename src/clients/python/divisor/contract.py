@@ -2716,8 +2716,8 @@ class FieldNode(_FieldNode, total=False):
 class FieldReturns(t.TypedDict):
     """A datapoint of the store as of the decision, as a fraction a year. A missing value counts as the mean of the others."""
 
-    #: Datapoint that holds the expected returns.
-    field: FieldNode
+    #: Datapoint that holds the expected returns: its name, or an object with name, window, lag, aggregate and transform.
+    field: t.Union[str, FieldNode]
     type: t.Literal["field"]
 
 
@@ -7209,7 +7209,7 @@ ScenarioName = t.TypedDict("ScenarioName", {
 
 class _ScenarioRequest(t.TypedDict):
     #: Past windows and shocks.
-    scenarios: t.Sequence[t.Union[WindowScenario, ShockScenario]]
+    scenarios: t.Sequence[t.Union[WindowScenario, ShockScenarioInput]]
 
 
 class ScenarioRequest(_ScenarioRequest, total=False):
@@ -7239,6 +7239,12 @@ ScenarioResultWorstSession = t.TypedDict("ScenarioResultWorstSession", {
 })
 
 
+ScenarioResultWorstSessions = t.TypedDict("ScenarioResultWorstSessions", {
+    "date": str,
+    "return": float,
+})
+
+
 ScenarioResult = t.TypedDict("ScenarioResult", {
     "name": str,
     "return": float,
@@ -7248,8 +7254,10 @@ ScenarioResult = t.TypedDict("ScenarioResult", {
     "proxied": t.Sequence["ScenarioResultProxied"],
     "window": t.Optional["ScenarioResultWindow"],
     "worst_session": t.Optional["ScenarioResultWorstSession"],
+    "worst_sessions": t.Sequence["ScenarioResultWorstSessions"],
     "r_squared": t.Optional[float],
     "observations": t.Optional[int],
+    "standard_error": t.Optional[float],
 })
 
 
@@ -7375,14 +7383,23 @@ class SeriesPayload(t.TypedDict):
     name: t.Optional[str]
 
 
-class _ShockScenario(t.TypedDict):
+class ShockScenario(t.TypedDict):
+    #: Display name.
+    name: str
+    #: Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.
+    shocks: t.Mapping[str, float]
+    #: Sessions up to as_of whose returns the responses are estimated from.
+    regression_sessions: int
+
+
+class _ShockScenarioInput(t.TypedDict):
     #: Display name.
     name: str
     #: Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.
     shocks: t.Mapping[str, float]
 
 
-class ShockScenario(_ShockScenario, total=False):
+class ShockScenarioInput(_ShockScenarioInput, total=False):
     #: Sessions up to as_of whose returns the responses are estimated from.
     regression_sessions: int
 
@@ -8023,12 +8040,14 @@ class TableBlock(t.TypedDict):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: Value of the portfolio that a pack is for, in the currency of the index.
     aum: float
+    #: Past windows and shocks of a table of scenarios, as a request for them has them.
+    scenarios: t.Optional[t.Sequence[t.Union[WindowScenario, ShockScenario]]]
     #: The rows of a literal table.
     frame: t.Optional[LiteralTable]
 
@@ -8044,12 +8063,14 @@ class TableBlockInput(_TableBlockInput, total=False):
     index_id: t.Optional[str]
     #: Two halves that follow each other stand side by side.
     width: t.Literal["full", "half"]
-    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `literal`: the rows of `frame`.
-    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "literal"]
+    #: What the rows are. `constituents`: names held on the last date, the largest first; `rebalances`: the latest rebalances, with names added and removed, turnover, cap and what it moved; `annual_returns`: return of each calendar year; `monthly_returns`: return of each month, a year a row; `attribution`: contribution of each name to the return of the portfolio, the largest first; `risk`: contribution of each name held to the volatility, the largest first; `exposures`: weight of each sector at the end of each year, the largest first; `limits`: the published rules of concentration: headroom, sessions in breach and breaches; `breaches`: breaches of the rule that calls for rebalances, the latest first; nothing of an index without one; `overlay_parts`: contribution of the names beneath an overlay and of its own parts; nothing of another index; `dividend_points`: ordinary dividends in index points, the latest years first; nothing where none are paid; `pack`: orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay; `scenarios`: what is held on the last date in past windows and under shocks, those of `scenarios`; `literal`: the rows of `frame`.
+    source: t.Literal["constituents", "rebalances", "annual_returns", "monthly_returns", "attribution", "risk", "exposures", "limits", "breaches", "overlay_parts", "dividend_points", "pack", "scenarios", "literal"]
     #: At most so many rows: the largest names, the latest rebalances, years of returns. A single name beyond them is shown, several are summed up.
     limit: int
     #: Value of the portfolio that a pack is for, in the currency of the index.
     aum: float
+    #: Past windows and shocks of a table of scenarios, as a request for them has them.
+    scenarios: t.Optional[t.Sequence[t.Union[WindowScenario, ShockScenarioInput]]]
     #: The rows of a literal table.
     frame: t.Optional[LiteralTable]
 
@@ -9014,9 +9035,9 @@ class WhatIfSide(_WhatIfSide, total=False):
 
 class WindowScenarioWindow(t.TypedDict):
     #: First date.
-    start: Date
+    start: str
     #: Last date.
-    end: Date
+    end: str
 
 
 class WindowScenario(t.TypedDict):

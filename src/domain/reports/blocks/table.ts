@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ScenarioList } from '../../scenarios/scenario-request.js';
 import { blockFields, blockKind, meaningsOf, namesOf } from '../block.js';
 
 /** What the rows of a table can be. */
@@ -15,6 +16,7 @@ export const TABLE_SOURCES = {
   overlay_parts: 'contribution of the names beneath an overlay and of its own parts; nothing of another index',
   dividend_points: 'ordinary dividends in index points, the latest years first; nothing where none are paid',
   pack: 'orders of the latest rebalance of a portfolio of `aum` that held the index, the largest first; nothing of an overlay',
+  scenarios: 'what is held on the last date in past windows and under shocks, those of `scenarios`',
   literal: 'the rows of `frame`',
 } as const;
 export type TableSource = keyof typeof TABLE_SOURCES;
@@ -22,7 +24,10 @@ export type TableSource = keyof typeof TABLE_SOURCES;
 const SOURCES = namesOf(TABLE_SOURCES);
 
 /** Sources that read the market as well as the run. */
-export const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack']);
+export const MARKET_SOURCES: ReadonlySet<TableSource> = new Set(['risk', 'dividend_points', 'pack', 'scenarios']);
+
+/** Sources with all of their rows, whatever the limit. */
+const WHOLE_SOURCES: ReadonlySet<TableSource> = new Set(['limits', 'overlay_parts', 'scenarios']);
 
 /** A universe of the largest size in one table: some 120 pages. */
 const ROWS_MAX = 5000;
@@ -67,23 +72,29 @@ export const table = blockKind({
         .max(1e15)
         .default(100_000_000)
         .meta({ description: 'Value of the portfolio that a pack is for, in the currency of the index.' }),
+      scenarios: ScenarioList.nullable()
+        .default(null)
+        .meta({ description: 'Past windows and shocks of a table of scenarios, as a request for them has them.' }),
       frame: LiteralTable.nullable().default(null).meta({ description: 'The rows of a literal table.' }),
     })
-    .superRefine(({ source, frame }, context) => {
-      if (source === 'literal' && frame === null)
+    .superRefine(({ source, frame, scenarios }, context) => {
+      const require = (member: string, what: string) =>
         context.addIssue({
           code: 'custom',
-          message: 'is required for a literal table',
-          path: ['frame'],
+          message: `is required for a ${what}`,
+          path: [member],
           params: { finding: 'REQUIRED' },
         });
+      if (source === 'literal' && frame === null) require('frame', 'literal table');
+      if (source === 'scenarios' && scenarios === null) require('scenarios', 'table of scenarios');
     })
     .meta({ id: 'TableBlock' }),
   example: { kind: 'table', title: 'Largest constituents', index_id: 'LARGE-100', source: 'constituents', limit: 10 },
   runUse: ({ source }) => (source === 'literal' ? 'never' : 'always'),
   readers: {
-    limit: { member: 'source', of: SOURCES.filter((source) => source !== 'limits' && source !== 'overlay_parts') },
+    limit: { member: 'source', of: SOURCES.filter((source) => !WHOLE_SOURCES.has(source)) },
     aum: { member: 'source', of: ['pack'] },
+    scenarios: { member: 'source', of: ['scenarios'] },
     frame: { member: 'source', of: ['literal'] },
   },
 });

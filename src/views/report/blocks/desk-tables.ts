@@ -131,3 +131,36 @@ export function packTable(
     `Orders of ${date} for ${countText(aum)} ${currency}: turnover ${percentText(account.turnover)}, expected cost ${basisPointsText((account.cost / account.value) * 10_000)}.${rest} Days to trade at ${percentText(participation)} of the mean daily volume: ${daysText(days.p50)} in the median, ${daysText(days.max)} at most. What a purchase takes at most so many days for: ${capacities.join(', ')}.`,
   );
 }
+
+/** What is held in other circumstances, a scenario a row; those without a result are told below. */
+export function scenariosTable(
+  { scenarios, overview }: RunFigures,
+  { scenarios: asked }: Pick<BlockOf<'table'>, 'scenarios'>,
+): Table {
+  const found = scenarios(asked!); // a table of scenarios has them: the schema says so
+  if ('missing' in found) return { columns: [], rows: [], note: found.missing };
+  const rows = found.flatMap(({ found: result }) => ('missing' in result ? [] : [result]));
+  const hasWindows = rows.some(({ window }) => window !== null);
+  const fields: Field<(typeof rows)[number]>[] = [
+    { column: text('Scenario'), cell: ({ name }) => cleanLine(name) },
+    { column: text('From'), cell: ({ window }) => window?.start ?? '', isShown: hasWindows },
+    { column: text('To'), cell: ({ window }) => window?.end ?? '', isShown: hasWindows },
+    { column: figure('Return'), cell: ({ return: total }) => percentText(total) },
+    {
+      column: figure('Standard error'),
+      cell: ({ standard_error: error }) => (error === null ? '' : percentText(error)),
+      isShown: rows.some(({ standard_error: error }) => error !== null),
+    },
+    {
+      column: figure('Worst session'),
+      cell: ({ worst_session: worst }) => (worst === null ? '' : `${percentText(worst.return)} (${worst.date})`),
+      isShown: hasWindows,
+    },
+    { column: figure('Own returns'), cell: ({ covered_weight: covered }) => percentText(covered) },
+  ];
+  const note = `What is held on ${overview.end}, bought and held through past windows or under shocks. Own returns: the share of the weights that did not take the mean of their sector.`;
+  const remarks = found.flatMap(({ name, found: result }) =>
+    'missing' in result ? [`${cleanLine(name)}: ${result.missing}`] : [],
+  );
+  return { ...toTable(fields, rows, note), remarks };
+}

@@ -10,7 +10,7 @@ import { layTable } from '../table/lay-table.js';
 import { figure, text, toTable, type Field, type Table } from '../table/fields.js';
 import type { TableColumn, TableRow } from '../table/table-content.js';
 import { cleanLine } from '../text/clean-text.js';
-import { breachesTable, dividendsTable, limitsTable, overlayTable, packTable } from './desk-tables.js';
+import { breachesTable, dividendsTable, limitsTable, overlayTable, packTable, scenariosTable } from './desk-tables.js';
 import { requireFigures, type Drawing, type DrawingContext } from './drawing.js';
 import { notePart, titlePart } from './titled.js';
 
@@ -45,6 +45,7 @@ const CONTENTS: Record<TableSource, Content> = {
   overlay_parts: (_block, context) => overlayTable(requireFigures(context)),
   dividend_points: ({ limit }, context) => dividendsTable(requireFigures(context), limit),
   pack: (block, context) => packTable(requireFigures(context), block),
+  scenarios: (block, context) => scenariosTable(requireFigures(context), block),
   literal: ({ frame, limit }) => literalTable(frame!, limit), // a literal table has its frame: the schema says so
 };
 

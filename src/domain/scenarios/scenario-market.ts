@@ -1,0 +1,56 @@
+import type { RunHeader } from '../backtest/run-file/header.js';
+import type { Day } from '../days.js';
+import { growthOf } from '../market/growth.js';
+import { groupSpells } from '../market/market-groups.js';
+import type { SessionMarket } from '../market/session-market.js';
+import type { HeldName, ScenarioMarket, ScenarioResult } from './holdings.js';
+import type { ScenarioRequest } from './scenario-request.js';
+import { shockScenario } from './shock-scenario.js';
+import { windowScenario } from './window-scenario.js';
+
+/** What a run holds on a date. */
+export interface HeldOnDate {
+  readonly day: Day;
+  /** Names of the run and their weights, 0 of those not held. */
+  readonly names: readonly string[];
+  readonly held: Float64Array;
+}
+
+/** The market that scenarios of a composition are computed from. @param by reference column of the groups */
+export function scenarioMarket(
+  sm: SessionMarket,
+  { header, weights, by }: { readonly header: RunHeader; readonly weights: HeldOnDate; readonly by: string },
+): ScenarioMarket {
+  const { special_dividends: specialDividends, splits } = header.treatment;
+  const terms = { variant: 'total', withholdingTax: 0, specialDividends, splits, currency: header.currency } as const;
+  const groupOf = groupSpells(sm.market, by);
+  const held = weights.names.flatMap((identifier, i): HeldName[] =>
+    weights.held[i] === 0
+      ? []
+      : [
+          {
+            identifier,
+            weight: weights.held[i]!,
+            column: sm.columnOf(identifier),
+            group: groupOf(identifier, weights.day).group,
+          },
+        ],
+  );
+  const priced = held.flatMap(({ column }) => (column < 0 ? [] : [column]));
+  return {
+    sm,
+    growth: growthOf(sm, terms, priced),
+    session: sm.sessionAt(weights.day),
+    held,
+    groups: sm.identifiers.map((identifier) => groupOf(identifier, weights.day).group),
+  };
+}
+
+/** One scenario by its kind. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED at its path */
+export function scenarioOf(
+  market: ScenarioMarket,
+  scenario: ScenarioRequest['scenarios'][number],
+  place: { readonly by: string; readonly path: string },
+): ScenarioResult {
+  return 'window' in scenario ? windowScenario(market, scenario) : shockScenario(market, { ...scenario, ...place });
+}

@@ -1,0 +1,38 @@
+import { dayFrom } from '#domain/days.js';
+import type { ColumnType, ExportColumn } from '#domain/exports/export-table.js';
+import type { ExportFormat } from '#domain/exports/formats.js';
+import { NONE, textValues, type NamedColumn, type Values } from './batch.js';
+import { tableFile } from './table-file.js';
+
+/** Cells of a row by column; what is absent is null. */
+export type Row = Readonly<Record<string, string | number | null>>;
+
+interface RowTable {
+  /** Index or run that it is about. */
+  readonly runId: string;
+  readonly name: string;
+  readonly columns: Readonly<Record<string, ExportColumn>>;
+  readonly rows: readonly Row[];
+}
+
+/** A table of the rows of an answer as a file, made whole. */
+export function rowTableFile(
+  { runId, name, columns, rows }: RowTable,
+  format: Exclude<ExportFormat, 'json'>,
+): Promise<Uint8Array> {
+  const named = Object.entries(columns).map(([column, { type }]): NamedColumn => ({
+    name: column,
+    type,
+    values: VALUES[type](rows.map((row) => row[column] ?? null)),
+  }));
+  return tableFile({ runId, name, columns, rows: { columns: named, count: rows.length } }, format);
+}
+
+type Cells = readonly (string | number | null)[];
+
+const VALUES: Readonly<Record<ColumnType, (cells: Cells) => Values>> = {
+  date: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : dayFrom(String(cell)))),
+  count: (cells) => Int32Array.from(cells, (cell) => (cell === null ? NONE : Number(cell))),
+  number: (cells) => Float64Array.from(cells, (cell) => (cell === null ? Number.NaN : Number(cell))),
+  text: (cells) => textValues(cells.map((cell) => (cell === null ? null : String(cell)))),
+};

@@ -1,0 +1,44 @@
+import type { ExportFormat } from '#domain/exports/formats.js';
+import { SCENARIO_TABLES, type ScenarioTable } from '#domain/exports/scenario-tables.js';
+import type { Finding } from '#domain/findings.js';
+import type { ScenarioResult } from '#domain/scenarios/holdings.js';
+import { rowTableFile, type Row } from '../exports/row-table.js';
+
+/** Scenarios of a run, as they are answered. */
+export interface ScenariosShown {
+  readonly index_id: string;
+  readonly as_of: string;
+  readonly by: string;
+  readonly scenarios: readonly ScenarioResult[];
+  readonly findings: readonly Finding[];
+}
+
+/** A table of scenarios as a file, made whole: its rows are those of the answer. */
+export function scenariosFile(
+  { index_id: runId, scenarios }: ScenariosShown,
+  table: ScenarioTable,
+  format: Exclude<ExportFormat, 'json'>,
+): Promise<Uint8Array> {
+  const rows = scenarios.flatMap((result) => ROWS[table](result).map((row) => ({ scenario: result.name, ...row })));
+  return rowTableFile({ runId, name: table, columns: SCENARIO_TABLES[table].columns, rows }, format);
+}
+
+const ROWS: Readonly<Record<ScenarioTable, (result: ScenarioResult) => readonly Row[]>> = {
+  scenarios: ({ return: total, standard_error, covered_weight, window, r_squared, observations }) => [
+    {
+      return: total,
+      standard_error,
+      covered_weight,
+      start: window && window.start,
+      end: window && window.end,
+      r_squared,
+      observations,
+    },
+  ],
+  names({ by_name: names, proxied }) {
+    const proxies = new Map(proxied.map(({ identifier, proxy }) => [identifier, proxy]));
+    return names.map((row) => ({ ...row, proxy: proxies.get(row.identifier) ?? null }));
+  },
+  groups: ({ by_group: groups }) => groups,
+  sessions: ({ worst_sessions: sessions }) => sessions.map((session) => ({ ...session })),
+};

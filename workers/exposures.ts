@@ -1,15 +1,18 @@
-import type { Book } from '#domain/backtest/simulate/book.js';
+import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import type { MarketData } from '#domain/market/market-data.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { latest } from '#domain/rules/datapoints/field-request.js';
+import type { CrossSection } from '#domain/rules/datapoints/cross-section.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { lastAtMost } from '#domain/search.js';
 import type { ExposuresViewInput } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
 import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
 import type { FieldReader, SideName } from '#views/exposures/field-series.js';
+import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
 import { comparedWith } from './compared.js';
 import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
 import { figuresOf } from './kept-figures.js';
@@ -22,59 +25,106 @@ import { withRunFile } from './run-file.js';
 const OWN_GROUPS = 'IDENTIFIER';
 
 /** Exposures of a stored run. @throws Refusal as `exposuresOf`, and what running the benchmark refuses */
-export function showExposures({ columns, market: handle, ...input }: ExposuresViewInput): Promise<Exposures> {
-  const served = handle && openedMarket(handle);
+export function showExposures(input: ExposuresViewInput): Promise<Exposures> {
+  const { benchmarkColumns: stored } = input;
   return onEngine((engine) =>
-    withRunFile(columns, (run) => {
-      const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
-      const book = other && other.bookTo(engine, run.i32('days').at(-1)!);
-      const market = other?.market ?? served;
-      return exposuresOf(run, {
-        window: { start: input.start, end: input.end },
-        by: input.by,
-        groups: input.groups,
-        interval: input.interval,
-        groupOf: market === null || input.by === OWN_GROUPS ? ownGroup : groupSpells(market, input.by),
-        benchmark: other && { id: other.id, key: JSON.stringify(input.benchmark), book: book! },
-        fields: fieldReader(input.fields, { market, header: run.header, book }),
-        keep: figuresOf(columns, handle),
-      });
+    withRunFile(input.columns, (run) => {
+      if (stored === null) return exposuresBeside(engine, input, { run, stored });
+      return withRunFile(stored, (benchmark) => exposuresBeside(engine, input, { run, stored: benchmark }));
     }),
   );
+}
+
+interface OpenRuns {
+  readonly run: RunColumns;
+  /** Of the benchmark, null where it is to be run. */
+  readonly stored: RunColumns | null;
+}
+
+function exposuresBeside(
+  engine: Engine,
+  { columns, market: handle, ...input }: ExposuresViewInput,
+  { run, stored }: OpenRuns,
+): Exposures {
+  const served = handle && openedMarket(handle);
+  const other = input.benchmark && comparedWith(input.benchmark, served!, run.header);
+  const market = other?.market ?? served;
+  const holdings =
+    stored === null
+      ? other && bookHoldings(other.bookTo(engine, run.i32('days').at(-1)!))
+      : storedHoldings(stored, columnOrder(stored.header.names, market!));
+  return exposuresOf(run, {
+    window: { start: input.start, end: input.end },
+    by: input.by,
+    groups: input.groups,
+    interval: input.interval,
+    groupOf: market === null || input.by === OWN_GROUPS ? ownGroup : groupSpells(market, input.by),
+    benchmark: other && { id: other.id, key: JSON.stringify(input.benchmark), holdings: holdings! },
+    fields: fieldReader(input.fields, { market, header: run.header, benchmarkNames: holdings?.names ?? [] }),
+    keep: figuresOf(columns, handle),
+  });
+}
+
+/** Places of names in the order of their columns, which is that of an index that is run. */
+function columnOrder(names: readonly string[], { identifiers }: MarketData): Int32Array {
+  const columns = new Map(identifiers.map((identifier, column) => [identifier, column]));
+  const columnAt = Int32Array.from(names, (name) => columns.get(name)!); // a current run holds names of its market
+  return Int32Array.from(names.keys()).sort((a, b) => columnAt[a]! - columnAt[b]!);
 }
 
 interface Read {
   /** Null where no datapoint is read. */
   readonly market: MarketData | null;
   readonly header: RunHeader;
-  /** Of the benchmark. */
-  readonly book: Book | null;
+  readonly benchmarkNames: readonly string[];
 }
 
 /** Datapoints on the terms of a run: in its currency, with its staleness. */
-function fieldReader(fields: readonly string[], { market, header, book }: Read): FieldReader {
+function fieldReader(fields: readonly string[], { market, header, benchmarkNames }: Read): FieldReader {
   if (fields.length === 0 || market === null) return { fields: [], on: notRead };
   const sm = marketOn({ market, calendars: openedCalendars(), code: header.calendar });
   const treatment = TreatmentSpec.parse({ ...header.treatment });
   const sides: Readonly<Record<SideName, PlacedNames>> = {
     own: placedNames(sm, header.names),
-    benchmark: placedNames(sm, book === null ? [] : Array.from(book.columns, (column) => book.sm.identifiers[column]!)),
+    benchmark: placedNames(sm, benchmarkNames),
   };
   const followed = Int32Array.from(new Set([...sides.own.columns, ...sides.benchmark.columns])).sort();
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
+  const latestOf = fields.map((field) => sections.latest(field));
+  const areSame = comparingColumns();
   return {
     fields,
     on(day, held) {
+      const session = lastAtMost(sm.sessions, day);
       const own = sides.own.columnsHeld(held);
-      const section = sections.at(lastAtMost(sm.sessions, day), own);
       let other: Int32Array | undefined;
+      let section: CrossSection | undefined;
+      let ownField: number | undefined;
       return {
         values(field, side, weights) {
           const held = side === 'own' ? own : (other ??= sides.benchmark.columnsHeld(weights));
-          return sides[side].scattered(section.numbers(latest(fields[field]!), held));
+          const { room, scattered } = sides[side];
+          const read = latestOf[field]!;
+          if (read === null)
+            return scattered((section ??= sections.at(session, own)).numbers(latest(fields[field]!), held));
+          // An index and the one that it is weighted otherwise than hold the same names.
+          if (side === 'benchmark' && field === ownField && areSame(own, held)) return scattered(sides.own.room());
+          read(session, held, room());
+          if (side === 'own') ownField = field;
+          return scattered(room());
         },
       };
     },
+  };
+}
+
+/** Whether two lists of columns are equal; the same two are compared once. */
+function comparingColumns(): (a: Int32Array, b: Int32Array) => boolean {
+  let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
+  return (a, b) => {
+    if (known?.a !== a || known.b !== b)
+      known = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
+    return known.areEqual;
   };
 }
 
@@ -87,6 +137,8 @@ interface PlacedNames {
   readonly columns: Int32Array;
   /** Columns of the names with a weight, ascending. */
   columnsHeld(weights: Float64Array): Int32Array;
+  /** Memory for a value of each of these. */
+  room(): Float64Array;
   /** Values of the columns that were told last, at the places of their names, NaN at the others. */
   scattered(values: Float64Array): Float64Array;
 }
@@ -104,13 +156,17 @@ function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
   const out = new Float64Array(names.length).fill(NaN);
   let held: Int32Array = new Int32Array(0);
   let places: Int32Array = new Int32Array(0);
+  const rooms = new Float64Array(columns.length);
+  let room = rooms.subarray(0, 0);
   return {
     columns,
+    room: () => room,
     columnsHeld(weights) {
       if (areHeld(wasHeld, weights)) return held;
       for (let i = 0; i < wasHeld.length; i++) wasHeld[i] = weights[i] === 0 ? 0 : 1;
       held = columns.filter((_, position) => wasHeld[placeOf[position]!] === 1);
       places = placeOf.filter((place) => wasHeld[place] === 1);
+      room = rooms.subarray(0, held.length);
       out.fill(NaN);
       return held;
     },

@@ -1,5 +1,10 @@
-/** Percentiles of values by the weights that lie on them, date by date. */
+/** Percentiles of values by the weights that lie on them, date by date, and their mean. */
 export interface WeightedPercentiles {
+  /**
+   * Of the values told last: their mean by the weights with their signs, NaN where these add up to 0, and the share of
+   * the weights, by their magnitude, that has a value, [2].
+   */
+  readonly average: Float64Array;
   /**
    * The least value at or below which a share of the weights lies, for each share; NaN where no weight has a value.
    * @param values  [n], NaN where missing
@@ -68,26 +73,47 @@ export function weightedPercentiles(size: number, shares: readonly number[]): We
   const levels = [whole];
   const levelAt = (depth: number): Weighted => (levels[depth] ??= room());
   const limits = new Float64Array(shares.length);
+  const average = new Float64Array(2);
   return {
+    average,
     into(out, values, weights) {
       const { keys, weights: sizes } = whole;
+      let gross = 0;
+      let covered = 0;
       let total = 0;
+      let sum = 0;
+      let least = Infinity;
+      let most = -Infinity;
       let count = 0;
       for (let i = 0; i < size; i++) {
+        const weight = weights[i]!;
+        if (weight === 0) continue;
+        const magnitude = Math.abs(weight);
+        gross += magnitude;
         const value = values[i]!;
-        const weight = Math.abs(weights[i]!);
-        if (weight === 0 || value !== value) continue;
-        keys[count] = value;
-        sizes[count++] = weight;
+        if (value !== value) continue;
+        covered += magnitude;
         total += weight;
+        sum += weight * value;
+        if (value < least) least = value;
+        if (value > most) most = value;
+        keys[count] = value;
+        sizes[count++] = magnitude;
       }
+      average[0] = total === 0 ? NaN : sum / total;
+      average[1] = gross === 0 ? 0 : covered / gross;
       out.fill(NaN);
       if (count === 0) return;
-      for (let s = 0; s < limits.length; s++) limits[s] = shares[s]! * total * (1 - SLACK);
+      for (let s = 0; s < limits.length; s++) limits[s] = shares[s]! * covered * (1 - SLACK);
+      range[0] = least;
+      range[1] = most;
       seek({ limits, out, levelAt }, { depth: 0, at: 0, count, below: 0, first: 0, last: limits.length });
     },
   };
 }
+
+/** The least and the largest value of a part, for the one that is looked at next. */
+const range = new Float64Array(2);
 
 /** Values and weights by bucket, of one part at a time. */
 const held = new Int32Array(BUCKETS);
@@ -105,13 +131,6 @@ function seek(sought: Sought, part: Part): void {
     return;
   }
   const { keys, weights, buckets } = level;
-  held.fill(0);
-  lying.fill(0);
-  for (let i = at; i < at + count; i++) {
-    const bucket = buckets[i]!;
-    held[bucket]!++;
-    lying[bucket]! += weights[i]!;
-  }
   const parts = partsWith(sought, part);
   const next = sought.levelAt(depth + 1);
   for (let i = at; i < at + count; i++) {
@@ -121,11 +140,13 @@ function seek(sought: Sought, part: Part): void {
     next.weights[to] = weights[i]!;
     placed[buckets[i]!] = to + 1;
   }
-  for (const inner of parts) seek(sought, inner);
+  for (const inner of parts) {
+    if (inner.count > FEW) findRange(next, inner);
+    seek(sought, inner);
+  }
 }
 
-/** Parts the values of a part by their range. @returns whether it can be: equal values and endless ranges are one bucket */
-function intoBuckets({ keys, words, buckets }: Weighted, { depth, at, count }: Part): boolean {
+function findRange({ keys }: Weighted, { at, count }: Part): void {
   let least = keys[at]!;
   let most = least;
   for (let i = at; i < at + count; i++) {
@@ -133,16 +154,37 @@ function intoBuckets({ keys, words, buckets }: Weighted, { depth, at, count }: P
     if (key < least) least = key;
     if (key > most) most = key;
   }
+  range[0] = least;
+  range[1] = most;
+}
+
+/** Parts the values of a part by their range. @returns whether it can be: equal values and endless ranges are one bucket */
+function intoBuckets({ keys, words, weights, buckets }: Weighted, { depth, at, count }: Part): boolean {
+  const least = range[0]!;
+  const most = range[1]!;
   if (!(most - least > 0 && most - least < Infinity)) return false;
-  if (depth === 0 && least > 0 && most > WIDE * least) {
+  const scale = (BUCKETS - 1) / (most - least);
+  const isWide = depth === 0 && least > 0 && most > WIDE * least;
+  if (!isWide && scale === Infinity) return false;
+  held.fill(0);
+  lying.fill(0);
+  if (isWide) {
     const lowest = magnitudeOf(least);
-    const scale = (BUCKETS - 1) / (magnitudeOf(most) - lowest);
-    for (let i = at; i < at + count; i++) buckets[i] = (words[2 * i + 1]! - lowest) * scale;
+    const magnitudes = (BUCKETS - 1) / (magnitudeOf(most) - lowest);
+    for (let i = at; i < at + count; i++) {
+      const bucket = ((words[2 * i + 1]! - lowest) * magnitudes) | 0;
+      buckets[i] = bucket;
+      held[bucket]!++;
+      lying[bucket]! += weights[i]!;
+    }
     return true;
   }
-  const scale = (BUCKETS - 1) / (most - least);
-  if (scale === Infinity) return false;
-  for (let i = at; i < at + count; i++) buckets[i] = (keys[i]! - least) * scale;
+  for (let i = at; i < at + count; i++) {
+    const bucket = ((keys[i]! - least) * scale) | 0;
+    buckets[i] = bucket;
+    held[bucket]!++;
+    lying[bucket]! += weights[i]!;
+  }
   return true;
 }
 

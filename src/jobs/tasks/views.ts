@@ -101,6 +101,10 @@ export interface ExposuresViewInput {
   /** Numeric datapoints. */
   readonly fields: readonly string[];
   readonly benchmark: ComparedWith | null;
+  /**
+   * Columns of the benchmark's stored run, where that is of its whole history on the market: it need not be run again.
+   */
+  readonly benchmarkColumns: string | null;
   /** Null where names are groups themselves, no datapoint is read and nothing is compared with. */
   readonly market: MarketHandle | null;
   readonly format: 'json' | 'csv' | 'arrow';

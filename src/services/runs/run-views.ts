@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { RunFigures, RunSummaryCollection } from '#contract/analytics/summaries.js';
 import { assertOrder } from '#domain/assert-order.js';
+import type { BacktestRequest as ResolvedRequest } from '#domain/backtest/plan.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import { validateConstraints } from '#domain/constraints/validate.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
@@ -20,7 +21,7 @@ import { assertNoErrors, Refusal } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { DocumentStore } from '#store/port.js';
 import { createBacktestPlans } from './backtest-plans.js';
-import { readRun, requireRun, type RunName } from './run-documents.js';
+import { findRun, readRun, requireRun, type RunName } from './run-documents.js';
 import { stateOf, type RunStates } from './run-states.js';
 import type { ViewMaker } from './view-maker.js';
 import type { DateWindow } from './view-queries.js';
@@ -125,6 +126,15 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
   const { documents, states, maker, nextRebalance, comingRebalance } = dependencies;
   const plans = createBacktestPlans(documents);
 
+  /** Columns of the stored run of an index where it is current and of its whole history, null where there is none. */
+  async function wholeRunOf(indexId: string): Promise<string | null> {
+    const run = await findRun(documents, indexId);
+    if (run === undefined || run.index_id !== indexId) return null;
+    const { start = null, end = null, as_known: asKnown } = run.request as Partial<ResolvedRequest>; // As it was filled in.
+    if (start !== null || end !== null || asKnown !== undefined || (await states.staleOf(run)) !== null) return null;
+    return maker.columnsOf(run);
+  }
+
   async function rowOf(run: RunDocument, signal: AbortSignal): Promise<RunSummaryCollection['summaries'][number]> {
     const { bytes } = await maker.held({ view: 'summary', columns: await maker.columnsOf(run) }, signal);
     const figures = JSON.parse(new TextDecoder().decode(bytes)) as RunFigures; // Written by the view itself, some 4 KB.
@@ -199,7 +209,8 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
       const market = served && served.handle;
       const table = query.table ?? (fields.length > 0 ? 'fields' : 'groups');
       if (format !== 'json') assertHasFields(table, fields);
-      const asked = { by, groups, interval, fields, benchmark, start, end, market, format, table };
+      const benchmarkColumns = benchmark === null ? null : await wholeRunOf(benchmark.indexId);
+      const asked = { by, groups, interval, fields, benchmark, benchmarkColumns, start, end, market, format, table };
       const view = maker.held({ view: 'exposures', columns, ...asked }, signal);
       return format === 'json' ? maker.stamped(run, view) : view;
     },

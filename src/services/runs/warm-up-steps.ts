@@ -120,16 +120,17 @@ export function createWarmUpSteps({ documents, artifacts, pool }: StepsDependenc
     }));
     if (by !== undefined)
       yield view('groups', () => ({ view: 'groups', columns, ...window, by, benchmark: null, market: handle }));
-    // By date, the figures of all of them stay with the thread.
+    // By date, the figures of all of them stay with the thread; a datapoint that every market has.
     const shown = {
       groups: SHOWN_GROUPS,
       interval: 'native',
       benchmark: null,
+      benchmarkColumns: null,
       format: 'json',
       table: 'groups',
     } as const;
     const exposures = { view: 'exposures', columns, by: by ?? OWN_GROUPS, market: handle, ...shown } as const;
-    yield view('exposures', () => ({ ...exposures, start: null, end: null, fields: [] }));
+    yield view('exposures', () => ({ ...exposures, start: null, end: null, fields: ['DIVIDEND_YIELD'] }));
     yield view('datapoints', () => ({ ...exposures, ...window, interval: 'weekly', fields: ['BETA'] }));
     yield view(`${OF_THREAD}limits`, () => ({
       view: 'limits',

@@ -1,6 +1,5 @@
 import type { EXPOSURE_INTERVALS } from '#contract/analytics/exposures.js';
 import { effectiveNames } from '#domain/analytics/concentration.js';
-import type { Book } from '#domain/backtest/simulate/book.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { civilOf, type Day } from '#domain/days.js';
 import type { GroupOfDay } from '#domain/market/groups-by-day.js';
@@ -23,7 +22,7 @@ import {
   type FieldsOfDay,
   type SideName,
 } from './field-series.js';
-import { bookSide, runSide, type Side } from './sides.js';
+import { runSide, type Holdings, type Side } from './sides.js';
 import {
   groupsMaker,
   keptRows,
@@ -46,7 +45,7 @@ export interface ExposuresInput {
     readonly id: string;
     /** Everything it is made from, in words. */
     readonly key: string;
-    readonly book: Book;
+    readonly holdings: Holdings;
   } | null;
   /** Datapoints that are averaged, for the names of the run and of the benchmark. */
   readonly fields: FieldReader;
@@ -89,7 +88,7 @@ export function exposuresOf(columns: RunColumns, input: ExposuresInput): Exposur
   const positions = reportedDates(all, span, input.interval);
   const shown = { positions, days: positions.map((at) => all[at]!) };
   const own = runSide(columns, positions);
-  const benchmark = input.benchmark && bookSide(input.benchmark.book, shown.days);
+  const benchmark = input.benchmark && input.benchmark.holdings.on(shown.days);
   const of: Asked = { input, all, shown, sides: { own, benchmark } };
   const concentration = input.keep(['concentration'], sized(of, CONCENTRATION_WIDTH));
   const active = benchmark && input.keep(['active share', input.benchmark!.key], sized(of, 1));

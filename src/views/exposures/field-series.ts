@@ -53,40 +53,17 @@ export function fieldMaker(
   const { values, known } = figures;
   const ordered = weightedPercentiles(side.names.length, PERCENTILES);
   const row = new Float64Array(PERCENTILES.length);
-  const average = new Float64Array(2);
   return {
     figures,
     make(date) {
       const weights = date[name];
       const read = readOn(date.day, date.own).values(field, name, weights);
-      averageInto(average, read, weights);
       ordered.into(row, read, weights);
-      values[date.at] = average[0]!;
-      values[known.length + date.at] = average[1]!;
+      values[date.at] = ordered.average[0]!;
+      values[known.length + date.at] = ordered.average[1]!;
       for (let p = 0; p < row.length; p++) values[(2 + p) * known.length + date.at] = row[p]!;
     },
   };
-}
-
-/** @param out weighted mean, and the share of the weights that has a value */
-function averageInto(out: Float64Array, values: Float64Array, weights: Float64Array): void {
-  let total = 0;
-  let covered = 0;
-  let gross = 0;
-  let sum = 0;
-  for (let i = 0; i < weights.length; i++) {
-    const weight = weights[i]!;
-    if (weight === 0) continue;
-    const size = Math.abs(weight);
-    gross += size;
-    const value = values[i]!;
-    if (value !== value) continue;
-    covered += size;
-    total += weight;
-    sum += weight * value;
-  }
-  out[0] = total === 0 ? NaN : sum / total;
-  out[1] = gross === 0 ? 0 : covered / gross;
 }
 
 export function fieldSeries(figures: DatedFigures, shown: Shown): FieldSeries {

@@ -12,6 +12,13 @@ export interface Side {
   pass(): (k: number) => Float64Array;
 }
 
+/** What a benchmark holds. */
+export interface Holdings {
+  readonly names: readonly string[];
+  /** On the days that are reported. @throws Refusal NO_COMMON_DATES where it has none of them */
+  on(days: Int32Array): Side;
+}
+
 /** The index of a run, or a strategy's own holdings. @param shown positions of the dates in those of the run */
 export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
   const block = columns.header.has_index_weights ? 'indexWeights' : 'weights';
@@ -25,20 +32,60 @@ export function runSide(columns: RunColumns, shown: ArrayLike<number>): Side {
   };
 }
 
-/** A benchmark on the days that are reported. @throws Refusal NO_COMMON_DATES where it has none of them */
-export function bookSide({ sm, from, length, columns, weights }: Book, days: Int32Array): Side {
-  const H = columns.length;
-  const sessions = days.map((day) => lastAtMost(sm.sessions, day));
-  const missing = sessions.findIndex((session) => session < from || session >= from + length);
-  if (missing >= 0) {
-    const covered = `${formatDay(sm.sessions[from]!)} to ${formatDay(sm.sessions[from + length - 1]!)}`;
-    throw new Refusal(
-      'NO_COMMON_DATES',
-      `The benchmark, which is from ${covered}, holds nothing on ${formatDay(days[missing]!)}; it needs every date of the window.`,
-    );
-  }
+/**
+ * A benchmark by its stored run, which is as long as its history.
+ * @param order places of the run's names in the order of those of the benchmark
+ */
+export function storedHoldings(columns: RunColumns, order: Int32Array): Holdings {
+  const names = Array.from(order, (place) => columns.header.names[place]!);
+  const isOrdered = order.every((place, i) => place === i);
   return {
-    names: Array.from(columns, (column) => sm.identifiers[column]!),
-    pass: () => (k) => weights.subarray((sessions[k]! - from) * H, (sessions[k]! - from + 1) * H),
+    names,
+    on(days) {
+      const own = columns.i32('days');
+      const side = runSide(columns, positionsOn(days, own, { from: 0, length: own.length }));
+      if (isOrdered) return side;
+      return {
+        names,
+        pass() {
+          const rowAt = side.pass();
+          const row = new Float64Array(order.length);
+          return (k) => {
+            const stored = rowAt(k);
+            for (let i = 0; i < row.length; i++) row[i] = stored[order[i]!]!;
+            return row;
+          };
+        },
+      };
+    },
   };
+}
+
+/** A benchmark that was simulated. */
+export function bookHoldings({ sm, from, length, columns, weights }: Book): Holdings {
+  const H = columns.length;
+  const names = Array.from(columns, (column) => sm.identifiers[column]!);
+  return {
+    names,
+    on(days) {
+      const positions = positionsOn(days, sm.sessions, { from, length });
+      return { names, pass: () => (k) => weights.subarray(positions[k]! * H, (positions[k]! + 1) * H) };
+    },
+  };
+}
+
+/** Positions of days in the sessions that a benchmark has. @throws Refusal NO_COMMON_DATES where it has none of them */
+function positionsOn(
+  days: Int32Array,
+  sessions: Int32Array,
+  { from, length }: { readonly from: number; readonly length: number },
+): Int32Array {
+  const positions = days.map((day) => lastAtMost(sessions, day) - from);
+  const missing = positions.findIndex((position) => position < 0 || position >= length);
+  if (missing < 0) return positions;
+  const covered = `${formatDay(sessions[from]!)} to ${formatDay(sessions[from + length - 1]!)}`;
+  throw new Refusal(
+    'NO_COMMON_DATES',
+    `The benchmark, which is from ${covered}, holds nothing on ${formatDay(days[missing]!)}; it needs every date of the window.`,
+  );
 }

@@ -1,22 +1,23 @@
 import { expect, test } from 'vitest';
+import { dayFrom, formatDay } from '#domain/days.js';
 import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { alignMarket, type SessionMarket } from '#domain/market/session-market.js';
 import { latest } from '#domain/rules/datapoints/field-request.js';
 import { crossSectionsOf } from '#domain/rules/decide.js';
 import { generateMarket } from '#market/synthetic/generate-market.js';
-import { CALENDARS, WEEKDAYS } from './rule-market.js';
+import { aligned, CALENDARS, marketOf, WEEKDAYS } from './rule-market.js';
 
 const SESSIONS = 120;
 const NAMES = 12;
 const EVERY_NAME = Int32Array.from({ length: NAMES }, (_, i) => i);
 
 /** Names with gaps, names that come and names that go. */
-function randomMarket(seed: number, missingRate: number): SessionMarket {
+function randomMarket(seed: number, missingRate: number, sessions = SESSIONS): SessionMarket {
   const market = generateMarket(
     {
       seed,
       assets: NAMES,
-      sessions: WEEKDAYS.sessions.slice(0, SESSIONS),
+      sessions: WEEKDAYS.sessions.slice(0, sessions),
       exchange: WEEKDAYS.code,
       currency: 'USD',
       sectors: 2,
@@ -101,4 +102,54 @@ test('the bits of a name do not depend on the others that are followed; names be
     if (isFollowed) expect(some![session]).toEqual(whole![session]);
     else if (heldOn(session).includes(7)) expect(some![session]).toEqual(apart![session]);
   }
+});
+
+test('latest values read session by session are those of each session by itself, and of sessions out of order', () => {
+  const market = randomMarket(12, 0.05, 700);
+  const terms = { market, treatment: TreatmentSpec.parse({}), currency: 'USD' };
+  const sections = crossSectionsOf(terms);
+  expect(sections.latest('BETA')).toBeNull();
+  for (const field of ['CLOSE', 'MARKET_CAP', 'FREE_FLOAT_MARKET_CAP', 'DIVIDEND_YIELD', 'RETURN', 'SALES']) {
+    const read = sections.latest(field)!;
+    const ascending = Array.from({ length: 40 }, (_, k) => 17 * k);
+    for (const session of [...ascending, 650, 20, 21, 400]) {
+      const columns = heldOn(session);
+      const out = new Float64Array(columns.length);
+      read(session, columns, out);
+      expect([...out]).toEqual([...crossSectionsOf(terms).at(session, columns).numbers(latest(field), columns)]);
+    }
+  }
+});
+
+test('a dividend of 29 February counts until 28 February of the next year, at the shares of each day', () => {
+  const closes = WEEKDAYS.sessions.filter((day) => day >= dayFrom('2016-01-04') && day <= dayFrom('2017-03-31'));
+  const market = aligned(
+    marketOf({
+      identifiers: ['A'],
+      start: '2016-01-04',
+      fields: { CLOSE: Array.from(closes, () => [100]) },
+      actions: [
+        { identifier: 'A', type: 'DIVIDEND', exDay: dayFrom('2016-02-29'), value: 3 },
+        { identifier: 'A', type: 'DIVIDEND', exDay: dayFrom('2016-09-01'), value: 1 },
+        { identifier: 'A', type: 'SPLIT', exDay: dayFrom('2016-12-01'), value: 2 },
+      ],
+    }),
+  );
+  const read = crossSectionsOf({ market, treatment: TreatmentSpec.parse({}), currency: 'USD' }).latest(
+    'DIVIDEND_YIELD',
+  )!;
+  const column = Int32Array.of(0);
+  const out = new Float64Array(1);
+  const changes = [...market.sessions.keys()].flatMap((session) => {
+    const before = out[0];
+    read(session, column, out);
+    return session > 0 && out[0] === before ? [] : [`${formatDay(market.sessions[session]!)} ${out[0]!}`];
+  });
+  expect(changes).toEqual([
+    '2016-01-04 0',
+    '2016-02-29 0.03',
+    '2016-09-01 0.04',
+    '2016-12-01 0.02',
+    '2017-03-01 0.005',
+  ]);
 });

@@ -73,6 +73,18 @@ test('against itself an index has no active share, and every datapoint is that o
   mean.forEach((value, k) => expect(value).toBeCloseTo(benchmark!.mean[k]!, 12));
 });
 
+test('a benchmark is the same to the last bit by its stored run and run anew', async () => {
+  const pipeline = { weighting: { type: 'EqualWeight' as const } };
+  await client.call('createIndex', { body: { ...INDEX, id: 'STORED', name: 'All', pipeline } });
+  for (const interval of ['native', 'monthly'] as const) {
+    const body = { transaction_cost_bps: 20, ...(interval === 'monthly' ? { start: '2022-09-01' } : {}) };
+    await client.run('startBacktest', { params: { index_id: 'STORED' }, body }); // Of a part it is run anew.
+    const query = { fields: ['MARKET_CAP', 'BETA'], by: 'COUNTRY', interval };
+    const view = (benchmark: string) => client.call('getExposures', { params, query: { ...query, benchmark } });
+    expect(await view('STORED')).toEqual({ ...(await view('ALL')), benchmark: 'STORED' });
+  }
+});
+
 test('turnover is that of the rebalances, wherever a date begins', async () => {
   const { rebalances } = await client.call('listRebalances', { params });
   // The first is the purchase.

@@ -4,6 +4,7 @@ import { formatDay, type Day } from '#domain/days.js';
 import { createFigures, type DatedFigures, type KeepFigures } from '#views/exposures/dated-figures.js';
 import { writeExposures } from '#views/exposures/exposures-json.js';
 import { exposuresOf, type ExposuresInput } from '#views/exposures/exposures-view.js';
+import { runSide, storedHoldings } from '#views/exposures/sides.js';
 import { createJsonWriter } from '#views/json-writer.js';
 import { sampleRun } from '../report/sample-run.js';
 
@@ -112,4 +113,16 @@ test('names as groups of their own are more than are kept, and sum to the invest
   view.days.forEach((_, t) =>
     expect(view.groups.reduce((sum, { weights }) => sum + weights[t]!, 0)).toBeCloseTo(1, 12),
   );
+});
+
+test('a stored run as a benchmark has its names in another order, and the weights of the days that are asked for', () => {
+  const columns = open();
+  const days = columns.i32('days');
+  const positions = Int32Array.of(3, 4, 90, 200);
+  const order = Int32Array.from(columns.header.names.keys()).reverse();
+  const { names, on } = storedHoldings(columns, order);
+  expect(names).toEqual(columns.header.names.toReversed());
+  const [stored, own] = [on(positions.map((at) => days[at]!)), runSide(columns, positions)].map((side) => side.pass());
+  for (const k of positions.keys()) expect([...stored!(k)]).toEqual([...own!(k)].toReversed());
+  expect(() => on(Int32Array.of(days[0]! - 1))).toThrow(/holds nothing on/);
 });

@@ -7,11 +7,11 @@ import { betas, createMarketReturns } from './beta.js';
 import { datapointRead, type DatapointRead } from './datapoint-read.js';
 import { GROWTH_BASED, isMoney, isText, sourceOf, trailingOf, type Shared } from './datapoint-sources.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
-import { DEFAULT_WINDOW, requestKey, type FieldRequest } from './field-request.js';
+import { DEFAULT_WINDOW, latest, requestKey, type FieldRequest } from './field-request.js';
 import { glanceAt } from './glance.js';
 import { datedGroups, groupsOfValues, type DatedGroups, type Grouping } from './groups.js';
 import type { WindowReader } from './laid-out.js';
-import { latestValues } from './latest-values.js';
+import { latestInto, latestValues } from './latest-values.js';
 import { referenceKind, type ValueKind } from './resolution.js';
 import { createRollingStatistics } from './rolling-statistics.js';
 import { createSeriesTable, type Series, type SeriesTerms } from './series.js';
@@ -54,7 +54,15 @@ export interface CrossSection {
 
 export interface CrossSections {
   at(session: number, universe: Int32Array): CrossSection;
+  /**
+   * A datapoint's latest values session by session, as `numbers` of each has them; null for one over a window, whose
+   * sessions have to be asked one by one.
+   */
+  latest(name: string): LatestValues | null;
 }
+
+/** @param columns ascending, [n] @param out [n], overwritten; NaN where missing @throws Refusal FX_MISSING */
+export type LatestValues = (session: number, columns: Int32Array, out: Float64Array) => void;
 
 /** Cross-sections of one market; what does not depend on the session is computed once. */
 export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): CrossSections {
@@ -107,8 +115,22 @@ export function createCrossSections(sm: SessionMarket, terms: SeriesTerms): Cros
       firstSession ??= session;
       return crossSection(shared, session, universe);
     },
+    latest(name) {
+      const source = sourceOf(shared, latest(name));
+      if (source.kind !== 'series') return null;
+      const { series, isClose: rebase } = source;
+      const { maxStaleSessions } = terms;
+      const needsRates = isInIndexCurrency(name);
+      return (session, columns, out) => {
+        if (needsRates) terms.requireRates(session, columns);
+        latestInto(out, { sm, series, end: session, columns, maxStaleSessions, rebase });
+      };
+    },
   };
 }
+
+/** Whether the values of a datapoint are made with exchange rates. */
+const isInIndexCurrency = (name: string): boolean => isMoney(name) || GROWTH_BASED.has(name);
 
 function crossSection(shared: Shared, session: number, universe: Int32Array): CrossSection {
   const { sm, table, terms } = shared;
@@ -133,7 +155,7 @@ function crossSection(shared: Shared, session: number, universe: Int32Array): Cr
     const end = session - field.lag;
     if (end < 0) return new Float64Array(columns.length).fill(NaN);
     const source = sourceOf(shared, field);
-    if (convert || isMoney(field.name) || GROWTH_BASED.has(field.name)) terms.requireRates(session, columns);
+    if (convert || isInIndexCurrency(field.name)) terms.requireRates(session, columns);
     const length = field.window ?? DEFAULT_WINDOW;
     const from = Math.max(0, end - length + 1);
     const window = { end, length, observationsMin: halfOf(length) };

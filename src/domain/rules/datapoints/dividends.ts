@@ -12,6 +12,11 @@ export interface DividendHistory {
    * @throws BeforeMarket
    */
   trailing(column: number, day: Day): number;
+  /**
+   * First day after one on which that sum may be another, Infinity where it stays: sums change a few times a year, and
+   * are asked for day by day.
+   */
+  trailingUntil(column: number, day: Day): number;
   /** Whether an ordinary dividend went ex in the days from `start` to `end`, both included. @throws BeforeMarket */
   paidBetween(column: number, start: Day, end: Day): boolean;
 }
@@ -34,14 +39,20 @@ export function dividendHistory(market: MarketData): DividendHistory {
       );
   };
   let today = NaN;
-  /** Twelve months before the day that was asked about last: names are asked for day by day. */
-  let after = NaN;
+  let yearBefore = NaN;
+  /** Twelve months before a day: names are asked for day by day. */
+  const monthsBefore = (day: Day): Day => {
+    if (day !== today) yearBefore = addMonths(day, -12);
+    today = day;
+    return yearBefore;
+  };
+  /** First day whose twelve months leave an ex day out, by ex day: names have many of them in common. */
+  const leftOn = new Map<Day, Day>();
   return {
     trailing(column, day) {
       const { exDays, amounts, splitDays, ratios } = events[column]!;
       if (exDays.length === 0 && settledTo === -Infinity) return 0;
-      if (day !== today) after = addMonths(day, -12);
-      today = day;
+      const after = monthsBefore(day);
       assertCovered(after);
       let total = 0;
       let split = splitDays.length - 1;
@@ -53,6 +64,15 @@ export function dividendHistory(market: MarketData): DividendHistory {
       }
       return total;
     },
+    trailingUntil(column, day) {
+      const { exDays, splitDays } = events[column]!;
+      const oldest = exDays[lastAtMost(exDays, monthsBefore(day)) + 1] ?? Infinity;
+      const coming = Math.min(nextAfter(exDays, day), nextAfter(splitDays, day));
+      if (oldest > day) return coming;
+      const left = leftOn.get(oldest) ?? dayLeft(oldest);
+      leftOn.set(oldest, left);
+      return Math.min(left, coming);
+    },
     paidBetween(column, start, end) {
       assertCovered(start - 1);
       const { exDays } = events[column]!;
@@ -60,6 +80,16 @@ export function dividendHistory(market: MarketData): DividendHistory {
       return last >= 0 && exDays[last]! >= start;
     },
   };
+}
+
+/** The first of some days that is after another, Infinity where none is. */
+const nextAfter = (days: Int32Array, day: Day): number => days[lastAtMost(days, day) + 1] ?? Infinity;
+
+/** First day whose twelve months leave an ex day out: not always the same date, as of 29 February. */
+function dayLeft(exDay: Day): Day {
+  let day = addMonths(exDay, 12);
+  while (addMonths(day, -12) < exDay) day++;
+  return day;
 }
 
 /** In a store whose prices are split adjusted the amounts are read as given: they are on that basis already. */

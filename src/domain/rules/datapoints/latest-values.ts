@@ -12,20 +12,29 @@ interface Latest {
 }
 
 /** The latest value of each name on or before a session, missing when it is too old to price the name. */
-export function latestValues({ sm, series, end, columns, maxStaleSessions, rebase }: Latest): Float64Array {
-  const values = new Float64Array(columns.length);
-  series.fill(end, columns, values);
-  const one = new Int32Array(1);
-  const cell = new Float64Array(1);
-  for (let i = 0; i < columns.length; i++) {
-    if (!Number.isNaN(values[i]!)) continue;
-    one[0] = columns[i]!;
-    const session = latestSession({ sm, series, end, column: columns[i]!, maxStaleSessions });
-    if (session < 0) continue;
-    series.fill(session, one, cell);
-    values[i] = rebase ? cell[0]! * shareBasis(sm, { session, end, column: columns[i]! }) : cell[0]!;
-  }
+export function latestValues(latest: Latest): Float64Array {
+  const values = new Float64Array(latest.columns.length);
+  latestInto(values, latest);
   return values;
+}
+
+/** The same into memory of the caller's, [n]. */
+export function latestInto(values: Float64Array, latest: Latest): void {
+  latest.series.fill(latest.end, latest.columns, values);
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i]!;
+    if (value !== value) values[i] = carriedValue(latest, latest.columns[i]!);
+  }
+}
+
+/** The latest value of a name that has none on the session, NaN when there is none that counts. */
+function carriedValue({ rebase, ...latest }: Latest, column: number): number {
+  const { sm, series, end } = latest;
+  const session = latestSession({ ...latest, column });
+  if (session < 0) return NaN;
+  const cell = new Float64Array(1);
+  series.fill(session, Int32Array.of(column), cell);
+  return rebase ? cell[0]! * shareBasis(sm, { session, end, column }) : cell[0]!;
 }
 
 /**

@@ -235,13 +235,29 @@ function betweenBars(sm: SessionMarket, terms: SeriesTerms, less: number): Serie
 }
 
 /** Ordinary dividends of the twelve months before the session over its close; 0 for a name that never paid. */
-function yieldSeries(sm: SessionMarket, dividends: DividendHistory): Series {
-  const close = panelSeries(sm, 'CLOSE');
+function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividends: DividendHistory): Series {
+  const close = market.fields.get('CLOSE')!;
+  /** Sums of the names, and the days from and before which they hold: sessions follow each other. */
+  const sums = new Float64Array(names);
+  const from = new Float64Array(names).fill(Infinity);
+  const until = new Float64Array(names);
   return {
     fill(session, columns, out) {
-      close.fill(session, columns, out);
-      const day = sm.sessions[session]!;
-      for (let i = 0; i < columns.length; i++) out[i] = dividends.trailing(columns[i]!, day) / out[i]!;
+      const row = rowOf[session]!;
+      const day = sessions[session]!;
+      if (row < 0) {
+        out.fill(NaN);
+        return;
+      }
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        if (day >= until[column]! || day < from[column]!) {
+          sums[column] = dividends.trailing(column, day);
+          from[column] = day;
+          until[column] = dividends.trailingUntil(column, day);
+        }
+        out[i] = sums[column]! / close[row * names + column]!;
+      }
     },
   };
 }

@@ -21,7 +21,7 @@ export const SETTINGS = {
     flag: 'port',
     variable: 'PORT',
     otherwise: () => '8080',
-    help: 'Port to listen on; 0 takes any free one.',
+    help: 'Port to listen on; 0 takes any free one, as workers do unless given.',
     schema: whole(0, 65_535),
   }),
   home: declare({

@@ -12,10 +12,12 @@ interface Container {
   readonly name: string;
   readonly image: string;
   readonly args: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value: string }[];
   readonly envFrom: readonly Readonly<Record<string, { readonly name: string }>>[];
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
   readonly readinessProbe?: Probe;
   readonly livenessProbe?: Probe;
+  readonly securityContext?: object;
   readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
 }
 interface Probe {
@@ -25,6 +27,7 @@ interface Pod {
   readonly metadata: { readonly labels: Readonly<Record<string, string>> };
   readonly spec: {
     readonly terminationGracePeriodSeconds?: number;
+    readonly securityContext?: object;
     readonly containers: readonly Container[];
     readonly volumes?: readonly { readonly name: string }[];
   };
@@ -64,9 +67,25 @@ test('start commands of this version with settings that it knows', () => {
       verb,
     ).toEqual([]);
   }
-  const named = items.flatMap(({ data = {}, stringData = {} }) => [...Object.keys(data), ...Object.keys(stringData)]);
+  const inEnvironment = new Set(
+    containers.flatMap(({ envFrom }) => envFrom.flatMap((from) => Object.values(from).map(({ name }) => name))),
+  );
+  const named = [
+    ...items
+      .filter(({ metadata }) => inEnvironment.has(metadata.name))
+      .flatMap(({ data = {}, stringData = {} }) => [...Object.keys(data), ...Object.keys(stringData)]),
+    ...containers.flatMap(({ env = [] }) => env.map(({ name }) => name)),
+  ];
   expect(named.filter((name) => !variables.has(name))).toEqual([]);
   expect(named).toEqual(expect.arrayContaining(['DATABASE_URL', 'DIVISOR_ARTIFACTS']));
+});
+
+test('run the image of this version, and migrate by a job of its own name: that of another is never changed', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  const images = [...compose.matchAll(/image: (divisor\S*)/g)].map(([, image]) => image);
+  expect(new Set([...containers.map(({ image }) => image), ...images])).toEqual(new Set([`divisor:${version}`]));
+  const jobs = items.filter(({ kind }) => kind === 'Job').map(({ metadata }) => metadata.name);
+  expect(jobs).toEqual([`divisor-migrate-${version.replaceAll('.', '-')}`]);
 });
 
 /** The services of the Compose file: what stands in the block of each, with that of the block it takes over. */
@@ -149,13 +168,36 @@ test('of Kubernetes ask the health of both roles, and let a stop come to its end
   }
 });
 
-test('of Kubernetes scale workers by a figure that every process tells', () => {
+test('of Kubernetes write nowhere but on volumes, as the user of the image', () => {
+  const user = Number(/useradd .*--uid (\d+)/.exec(readFileSync('Dockerfile', 'utf8'))![1]);
+  for (const { spec } of pods) {
+    expect(spec.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: user, fsGroup: user });
+    for (const { securityContext, volumeMounts = [] } of spec.containers) {
+      expect(securityContext).toMatchObject({ readOnlyRootFilesystem: true, allowPrivilegeEscalation: false });
+      const folders = volumeMounts.map(({ mountPath }) => mountPath);
+      expect(folders).toEqual(expect.arrayContaining(['/tmp', '/var/lib/divisor']));
+      expect(item('ConfigMap', 'divisor').data!['DIVISOR_HOME']).toMatch(/^\/var\/lib\/divisor\//);
+      const certificate = /sslrootcert=([^&]+)\/[^/]+$/.exec(
+        item('Secret', 'divisor').stringData!['DATABASE_URL']!,
+      )![1];
+      expect(folders).toContain(certificate);
+    }
+  }
+});
+
+test('of Kubernetes scale workers by figures that every process tells, of which the largest counts', () => {
   const { scaleTargetRef, metrics } = item('HorizontalPodAutoscaler', 'divisor-worker').spec as unknown as {
     scaleTargetRef: { kind: string; name: string };
     metrics: { external: { metric: { name: string; selector: { matchLabels: Record<string, string> } } } }[];
   };
   expect(item(scaleTargetRef.kind, scaleTargetRef.name).spec).not.toHaveProperty('replicas');
-  const [{ external }] = metrics as [(typeof metrics)[number]];
-  expect(readFileSync('src/http/metrics.ts', 'utf8')).toContain(`'${external.metric.name}'`);
-  expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
+  const told = readFileSync('src/http/metrics.ts', 'utf8');
+  const adapter = readFileSync('data/deploy/prometheus-adapter.yaml', 'utf8');
+  expect(metrics).toHaveLength(2);
+  for (const { external } of metrics) {
+    expect(told).toContain(`'${external.metric.name}'`);
+    expect(adapter).toContain(`seriesQuery: '${external.metric.name}'\n`);
+    expect(external.metric.selector.matchLabels).toEqual({ lane: 'heavy' });
+  }
+  expect(adapter.match(/metricsQuery: '\w+/g)).toEqual(["metricsQuery: 'max", "metricsQuery: 'max"]);
 });

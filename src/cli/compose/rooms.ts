@@ -59,6 +59,9 @@ export interface Rooms extends MarketRooms {
   readonly checks: readonly Check[];
 }
 
+/** A little more than a node is silent for. */
+const WORKER_READ_MS = 2500;
+
 export interface RoomsInput {
   readonly role: Role;
   readonly home: Home;
@@ -72,7 +75,10 @@ export interface RoomsInput {
 
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
-  const places = { database: databaseOf(settings), artifacts: artifactsOf(settings) };
+  const database = databaseOf(settings);
+  // A worker hears with its signs of life: nobody waits for what it does then.
+  const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
+  const places = { database: heard, artifacts: artifactsOf(settings) };
   const store: Store = await openStore({ home, ...places, onFailure: onDefect });
   open.push(store);
   const disk = watchDisk(store.freeSpace);

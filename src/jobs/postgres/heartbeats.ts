@@ -5,7 +5,7 @@ import type { Lease } from '../queue.js';
 import type { JobRows } from './job-rows.js';
 import type { OwnAttempts } from './own-attempts.js';
 
-/** How often leases that ran out are looked for, and an attempt that has nothing new says that it lives. */
+/** How often a node, and an attempt that has nothing new, says that it lives. */
 export const QUIET_MS = 2000;
 
 export interface HeartbeatsDependencies {

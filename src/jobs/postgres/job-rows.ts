@@ -3,7 +3,7 @@ import type { FoundDocument } from '#store/port.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane, TaskProgress } from '../compute-pool.js';
 import type { AttemptKey } from '../attempt-key.js';
-import type { JobCounts, JobQuery, Room, WaitingJob } from '../queue.js';
+import type { JobCounts, JobQuery, WaitingJob } from '../queue.js';
 import {
   createLooks,
   documentColumns,
@@ -13,7 +13,6 @@ import {
   type SeenJob,
   type SeenRevision,
 } from './seen-job.js';
-import { takeableParts, type PartNode } from './takeable-parts.js';
 
 /** The queue before a submission, and the number that it gets. */
 export interface Place {
@@ -34,12 +33,9 @@ export interface BeatOrder {
   readonly leaseMs: number;
 }
 
-/** Memory that a node has for all of its jobs. */
-interface Memory {
+export interface ReserveOrder {
+  /** What the node has for all of its jobs. */
   readonly memoryBytes: number;
-}
-
-export interface ReserveOrder extends Memory {
   readonly lane: Lane;
   readonly exceptOwners: readonly string[];
   readonly freeBytes: number;
@@ -49,12 +45,6 @@ export interface ReservedJob extends WaitingJob, AttemptKey {
   readonly seen: SeenJob;
   /** What it was submitted with. */
   readonly input: FoundDocument;
-}
-
-/** Whether there are jobs that a node may take, and parts of jobs of others. */
-export interface Waiting {
-  readonly jobs: boolean;
-  readonly parts: boolean;
 }
 
 export interface RunningJob extends AttemptKey {
@@ -70,14 +60,10 @@ export interface JobRows {
   release(key: AttemptKey): Promise<void>;
   /** Takes a job out of the line whose document cannot be read. */
   drop(key: AttemptKey): Promise<void>;
-  /** What a node with this room, and this memory in all, would be given. */
-  waiting(room: Room & Memory): Promise<Waiting>;
   /** Prolongs a lease. @returns what the attempt has said by now; undefined when it is not the one any more */
   beat(key: AttemptKey, order: BeatOrder): Promise<Beat | undefined>;
   /** Jobs with their documents; those that are not there are left out. */
   look(jobIds: readonly string[]): Promise<ReadonlyMap<string, SeenRevision>>;
-  /** Attempts whose lease has run out. */
-  silent(): Promise<readonly RunningJob[]>;
   /** Attempts of a node, the newest job first. */
   runningOn(node: string): Promise<readonly RunningJob[]>;
   /** Ended jobs beyond those that are remembered, so many at most. */
@@ -89,7 +75,7 @@ export interface JobRows {
   counts(): Promise<JobCounts>;
 }
 
-interface KeyRow {
+export interface KeyRow {
   readonly job_id: string;
   readonly sequence: string;
   readonly attempt: number;
@@ -102,39 +88,30 @@ type ReservedRow = KeyRow &
   DocumentColumns<'input'> & { kind: JobKindName; owner: string; estimated_bytes: string };
 
 /** Kinds of this version: jobs of a newer one wait for a node that knows them. */
-const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE);
+export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE);
 /** A node that dies with one reserved keeps it from the others for so long. */
 export const RESERVED_SECONDS = 10;
 /** A job waits for a node with room at once for so long; then one without makes room for it. */
 const PASSED_OVER_SECONDS = 30;
-/** Attempts that one look takes up. */
-const SILENT_MAX = 50;
+/** Attempts that one look takes up; a node that was there before gives them back one by one. */
+const LEFT_MAX = 50;
 /** In the condition of a write that may be lost with the server: its commit does not wait for the disk. */
 export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
 
-/** @param schema as a quoted identifier; @param helper computes parts of jobs of others */
-export function createJobRows(database: Database, schema: string, helper?: PartNode): JobRows {
+/** @param schema as a quoted identifier */
+export function createJobRows(database: Database, schema: string): JobRows {
   const jobs = `${schema}.jobs`;
   const keyValues = ({ jobId, sequence, attempt }: AttemptKey) => [jobId, sequence, attempt];
   const idsOf = async (sql: string, values: readonly unknown[]): Promise<readonly string[]> =>
     (await database.query<{ readonly job_id: string }>(sql, values)).map(({ job_id: id }) => id);
-  const running = async (where: string, values: readonly unknown[]): Promise<readonly RunningJob[]> => {
-    const rows = await database.query<KeyRow & { readonly node: string }>(
-      `SELECT job_id, sequence, attempt, node FROM ${jobs} WHERE status = 'running' AND ${where}
-        ORDER BY jobs.sequence DESC LIMIT ${SILENT_MAX}`,
-      values,
-    );
-    return rows.map((row) => ({ ...keyOf(row), node: row.node }));
-  };
-
   // Each half has an index of its own; one of both would read all jobs that are remembered.
   const live = ['pending', 'running']
     .map((status) => `SELECT job_id, revision, sequence FROM ${jobs} WHERE status = '${status}'`)
     .join(' UNION ALL ');
 
   return {
-    ...waitingRows(database, { schema, jobs, helper }),
+    ...waitingRows(database, { schema, jobs }),
     async beat(key, { progress, hasNews, leaseMs }) {
       const [beat] = await database.query<Beat>(
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
@@ -146,8 +123,14 @@ export function createJobRows(database: Database, schema: string, helper?: PartN
       return beat;
     },
     look: createLooks(database, schema),
-    silent: () => running('lease_until < clock_timestamp()', []),
-    runningOn: (node) => running('node = $1', [node]),
+    async runningOn(node) {
+      const rows = await database.query<KeyRow & { readonly node: string }>(
+        `SELECT job_id, sequence, attempt, node FROM ${jobs} WHERE status = 'running' AND node = $1
+          ORDER BY jobs.sequence DESC LIMIT ${LEFT_MAX}`,
+        [node],
+      );
+      return rows.map((row) => ({ ...keyOf(row), node: row.node }));
+    },
     async surplus(endedMax, countMax) {
       const rows = await database.query<KeyRow>(
         `SELECT job_id, sequence FROM ${jobs} WHERE status NOT IN ('pending', 'running')
@@ -191,22 +174,15 @@ export async function advanceSequence({ database, schema }: { database: Database
   );
 }
 
-type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop' | 'waiting'>;
+type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop'>;
 
 /** Statements on jobs that wait. */
 interface WaitingOptions {
   readonly schema: string;
   readonly jobs: string;
-  readonly helper: PartNode | undefined;
 }
 
-function waitingRows(database: Database, { schema, jobs, helper }: WaitingOptions): WaitingRows {
-  const orParts =
-    helper === undefined
-      ? ''
-      : `UNION ALL (SELECT 'parts' FROM ${takeableParts(schema, { node: '$5', version: '$6' })} AND j.lane = ANY($4) AND j.estimated_bytes <= $2::bigint LIMIT 1)`;
-  const helperValues = (): string[] => (helper === undefined ? [] : [helper.node, helper.version()]);
-
+function waitingRows(database: Database, { schema, jobs }: WaitingOptions): WaitingRows {
   /** Jobs that a node with so much memory, left and in all, may take. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
@@ -255,17 +231,10 @@ function waitingRows(database: Database, { schema, jobs, helper }: WaitingOption
     async drop({ jobId, sequence, attempt }) {
       await database.query(`DELETE FROM ${jobs} WHERE ${SAME} AND status = 'pending'`, [jobId, sequence, attempt]);
     },
-    async waiting({ lanes, freeBytes, memoryBytes }) {
-      const found = await database.query<{ readonly what: keyof Waiting }>(
-        `(SELECT 'jobs' AS what FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = ANY($4) LIMIT 1) ${orParts}`,
-        [JOB_KINDS, freeBytes, memoryBytes, lanes, ...helperValues()],
-      );
-      return { jobs: found.some(({ what }) => what === 'jobs'), parts: found.some(({ what }) => what === 'parts') };
-    },
   };
 }
 
-const keyOf = ({ job_id: jobId, sequence, attempt }: KeyRow): AttemptKey => ({
+export const keyOf = ({ job_id: jobId, sequence, attempt }: KeyRow): AttemptKey => ({
   jobId,
   sequence: Number(sequence),
   attempt,

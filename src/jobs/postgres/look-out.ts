@@ -9,8 +9,8 @@ export interface LookOut {
   note(isWaiting: boolean): void;
 }
 
-/** Looks of all nodes together: 200 a second cost PostgreSQL a few hundredths of a processor. */
-const LOOKS_PER_SECOND = 200;
+/** Looks of all nodes together: of 300 each looks as often as it says that it lives. */
+const LOOKS_PER_SECOND = 150;
 /** A node by itself looks no more often: the start of a job is not to wait longer than that of its work. */
 const PAUSE_MS_MIN = 15;
 /** After so many looks for nothing, each is longer in coming. */

@@ -2,7 +2,6 @@ import type { Database } from '#store/postgres/database.js';
 import type { Lane } from '../compute-pool.js';
 import { HUGE_BYTES, type JobClass } from '../job-class.js';
 import type { LaneLoad, LaneLoads } from '../queue.js';
-import { UNFLUSHED } from './job-rows.js';
 
 /** What a node says of itself at every heartbeat. */
 export interface NodeState {
@@ -46,10 +45,6 @@ export type LargestMemory = Readonly<Record<Lane, number | null>>;
 
 /** Statements on the nodes of a database. */
 export interface NodeRows {
-  /** Says that a node lives. */
-  beat(node: string, state: NodeState): Promise<void>;
-  /** Forgets nodes that have been silent for a day. @returns how many live. @cost of all nodes */
-  census(): Promise<number>;
   /** @cost of all nodes: what each says is text */
   largest(): Promise<LargestMemory>;
   /** Forgets a node that ends in order. */
@@ -78,21 +73,6 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
     `max(coalesce((state::jsonb ->> 'memory_bytes')::float8, 'infinity')) FILTER (WHERE ${placesOf(lane)} > 0) AS ${lane}`;
 
   return {
-    async beat(node, state) {
-      await database.query(
-        `INSERT INTO ${nodes} (node, seen_at, state) SELECT $1::text, clock_timestamp(), $2::text WHERE ${UNFLUSHED}
-          ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state`,
-        [node, JSON.stringify(state)],
-      );
-    },
-    async census() {
-      const [row] = await database.query<{ readonly count: number }>(
-        `WITH gone AS (DELETE FROM ${nodes} WHERE seen_at < clock_timestamp() - interval '1 day')
-          SELECT count(*)::int AS count FROM ${nodes} WHERE ${live}`,
-        [],
-      );
-      return row!.count; // One row always.
-    },
     async largest() {
       const sql = `SELECT ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live}`;
       const [row] = await database.query<LargestMemory>(sql, []);

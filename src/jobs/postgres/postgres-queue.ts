@@ -27,9 +27,10 @@ import type {
 import type { JobStatus } from '../status.js';
 import { createJobDocuments, recordOf, type JobDocuments, type Moved } from './job-documents.js';
 import { createJobReader } from './job-reader.js';
-import { createHeartbeats, QUIET_MS } from './heartbeats.js';
+import { createHeartbeats } from './heartbeats.js';
 import { createJobRows, type JobRows, type ReservedJob } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
+import { keepLooking } from './keep-looking.js';
 import type { NodeState } from './node-rows.js';
 import { createOffers } from './offers.js';
 import { createOwnAttempts } from './own-attempts.js';
@@ -38,6 +39,7 @@ import { createPresence, type Presence } from './presence.js';
 import { createSharedParts, type SharedParts } from './shared-parts.js';
 
 export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence' | 'parts'> {
+  readonly documents: SharedQueueDependencies['documents'] & Pick<PostgresDocuments, 'events'>;
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
@@ -79,13 +81,14 @@ const FORGOTTEN_AT_ONCE_MAX = 400;
 
 /** The queue on the tables of a database. */
 export function createPostgresQueue(dependencies: PostgresQueueDependencies): JobQueue {
-  const { database, schema, node, describe, limits } = dependencies;
+  const { database, schema, node, describe, limits, documents } = dependencies;
   const helper = describe && { node, version: () => describe().version };
-  const rows = createJobRows(database, schema, helper);
+  const rows = createJobRows(database, schema);
   const parts =
     helper &&
     createSharedParts({ ...dependencies, rows: createPartRows(database, schema, helper), leaseMs: limits.leaseMs });
-  return createSharedQueue({ ...dependencies, rows, parts, presence: createPresence(dependencies, rows, parts) });
+  const presence = createPresence({ ...dependencies, events: documents.events }, helper, parts);
+  return createSharedQueue({ ...dependencies, rows, parts, presence });
 }
 
 /** The queue of any number of processes, over statements on its rows and transactions of its documents. */
@@ -104,8 +107,6 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   let node: Node | undefined;
   let isDraining = false;
   let isClosed = false;
-  /** After an outage leases may have expired for lack of heartbeats: none is taken over before this time. */
-  let takesFromMs = -Infinity;
 
   /** Does what follows from a change that this process has committed. */
   function follow({ identity, before, life }: Moved, event: LifeEvent): void {
@@ -170,7 +171,16 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     });
     const left = await rows.runningOn(dependencies.node);
     for (const key of left) await crash(key, 'the service ended while the job ran');
-    keepLooking();
+    keepLooking({
+      presence,
+      clock,
+      leaseMs: limits.leaseMs,
+      isOver: () => isClosed,
+      room: () => (isDraining ? undefined : node?.room()),
+      onWork: () => node?.onWork(),
+      crash,
+      onFailure: (thrown) => isUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be looked at'),
+    });
     return left.length;
   }
 
@@ -239,27 +249,6 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     return false;
   }
 
-  function keepLooking(): void {
-    every(() => QUIET_MS, presence.announce);
-    every(presence.watchPauseMs, async () => {
-      const silent = await rows.silent();
-      if (clock.monotonicMs() < takesFromMs) return;
-      const cause = `no sign of life for ${limits.leaseMs / 1000} seconds`;
-      for (const key of silent) await crash(key, cause);
-    });
-    every(presence.pauseMs, async () => {
-      const room = isDraining ? undefined : node?.room();
-      if (room !== undefined && (await presence.hasWork(room))) node?.onWork();
-    });
-  }
-
-  function every(ms: () => number, work: () => Promise<void>): void {
-    repeat({ clock, ms, isOver: () => isClosed, work }, (thrown) => {
-      takesFromMs = clock.monotonicMs() + limits.leaseMs;
-      if (!isUnavailable(thrown)) log.error({ err: thrown }, 'the queue could not be looked at');
-    });
-  }
-
   function progressOf(lease: Lease): TaskProgress | undefined {
     return node?.progressOf(lease);
   }
@@ -291,24 +280,6 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
 const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
 
 const isUnavailable = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
-
-interface Repeated {
-  readonly clock: Pick<Clock, 'after'>;
-  readonly ms: () => number;
-  readonly isOver: () => boolean;
-  readonly work: () => Promise<void>;
-}
-
-/** Does something again and again, a failure or not. */
-function repeat(repeated: Repeated, onFailure: (thrown: unknown) => void): void {
-  const { clock, ms, isOver, work } = repeated;
-  clock.after(ms(), () => {
-    if (isOver()) return;
-    void work()
-      .catch(onFailure)
-      .finally(() => repeat(repeated, onFailure));
-  });
-}
 
 /** @returns what forgets the oldest ended jobs; a look at all that are remembered is not for every submission */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {

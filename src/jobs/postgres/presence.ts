@@ -1,11 +1,15 @@
 import type { Database } from '#store/postgres/database.js';
+import type { RiddenEvents } from '#store/postgres/event-reader.js';
 import { PROTOCOL } from '#store/postgres/schema.js';
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import type { QueueLimits, Room } from '../queue.js';
-import type { JobRows } from './job-rows.js';
+import { QUIET_MS } from './heartbeats.js';
+import type { RunningJob } from './job-rows.js';
 import { createLookOut } from './look-out.js';
+import { createPulse } from './pulse.js';
 import type { SharedParts } from './shared-parts.js';
+import type { PartNode } from './takeable-parts.js';
 import { createNodeRows, type LargestMemory, type NodeRows, type NodeState } from './node-rows.js';
 
 export interface PresenceOptions {
@@ -18,18 +22,26 @@ export interface PresenceOptions {
   readonly describe?: (() => Omit<NodeState, 'stale' | 'protocol'>) | undefined;
   readonly limits: Pick<QueueLimits, 'jobBytesMax'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** Events of others, which are read along. */
+  readonly events?: RiddenEvents | undefined;
+}
+
+/** What a node that has looked at its database is to do. */
+export interface Sight {
+  /** Whether a job or a part waits that it has room for. */
+  readonly hasWork: boolean;
+  /** Attempts whose lease has run out. */
+  readonly silent: readonly RunningJob[];
 }
 
 /** A node among the nodes of a database. */
 export interface Presence {
   /** Says that the node lives, and how it is. */
   announce(): Promise<void>;
-  /** Time until the next look for work. */
+  /** Time until the next look. */
   pauseMs(): number;
-  /** Time until the next look for leases that ran out. */
-  watchPauseMs(): number;
-  /** Whether a job waits that the node has room for. */
-  hasWork(room: Room): Promise<boolean>;
+  /** Says and asks what is due, in one statement. @param room of a node that takes work */
+  look(room: Room | undefined): Promise<Sight>;
   /**
    * Memory of the largest node that runs jobs of a lane, as it was some seconds ago at most; undefined for a node that
    * says nothing of itself.
@@ -41,39 +53,57 @@ export interface Presence {
   readonly loads: NodeRows['lanes'];
 }
 
-type JobLook = Pick<JobRows, 'waiting'>;
-
-/** Heartbeats of a node between two counts of all nodes. */
-const CENSUS_EVERY = 5;
+/** Signs of life of a node between two counts of all nodes. */
+const CENSUS_EVERY = 3;
 /** How long the largest memory is taken to be what it was. */
 const LARGEST_MS = 2000;
+const NOTHING: Sight = { hasWork: false, silent: [] };
 
 export function createPresence(
-  { database, schema, node, describe, limits, clock }: PresenceOptions,
-  jobs: JobLook,
+  options: PresenceOptions,
+  helper: PartNode | undefined,
   parts?: Pick<SharedParts, 'note'>,
 ): Presence {
+  const { database, schema, node, describe, limits, clock, events } = options;
   const rows = createNodeRows(database, schema);
+  const pulse = createPulse({ database, schema, node, helper });
   const lookOut = createLookOut();
   let largest: { readonly memory: LargestMemory; readonly untilMs: number } | undefined;
   let stale = 0;
-  let announced = 0;
-  return {
-    async announce() {
-      if (describe === undefined) return;
-      await rows.beat(node, { ...describe(), stale, protocol: PROTOCOL });
-      if (announced++ % CENSUS_EVERY === 0) lookOut.nodes = await rows.census();
-    },
-    pauseMs: () => lookOut.pauseMs(),
-    watchPauseMs: () => lookOut.watchPauseMs(),
-    async hasWork(room) {
-      if (room.lanes.length === 0) return false;
-      const waiting = await jobs.waiting({ ...room, memoryBytes: limits.jobBytesMax });
+  let said = 0;
+  let saidMs = -Infinity;
+  let watchMs = clock.monotonicMs() + lookOut.watchPauseMs();
+
+  async function look(room: Room | undefined): Promise<Sight> {
+    const nowMs = clock.monotonicMs();
+    // The look after this one may be too late.
+    const isToSay = describe !== undefined && nowMs + lookOut.pauseMs() - saidMs > QUIET_MS;
+    const asksSilent = nowMs >= watchMs;
+    const isOpen = room !== undefined && room.lanes.length > 0;
+    if (!isToSay && !asksSilent && !isOpen) return NOTHING;
+    const asksNodes = isToSay && said++ % CENSUS_EVERY === 0;
+    if (isToSay) saidMs = nowMs;
+    if (asksSilent) watchMs = nowMs + lookOut.watchPauseMs();
+    const { silent, nodes, waiting } = await pulse({
+      state: isToSay ? { ...describe(), stale, protocol: PROTOCOL } : undefined,
+      events: events?.due(),
+      asksSilent,
+      asksNodes,
+      room: isOpen ? { ...room, memoryBytes: limits.jobBytesMax } : undefined,
+    });
+    if (nodes !== undefined) lookOut.nodes = nodes;
+    const hasWork = waiting.jobs || waiting.parts;
+    if (isOpen) {
       parts?.note(waiting.parts);
-      const isWaiting = waiting.jobs || waiting.parts;
-      lookOut.note(isWaiting);
-      return isWaiting;
-    },
+      lookOut.note(hasWork);
+    }
+    return { hasWork, silent };
+  }
+
+  return {
+    announce: async () => void (await look(undefined)),
+    pauseMs: () => lookOut.pauseMs(),
+    look,
     async jobBytesMax(lane) {
       if (describe === undefined) return undefined;
       if (largest === undefined || largest.untilMs < clock.monotonicMs())

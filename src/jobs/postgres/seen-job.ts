@@ -31,7 +31,7 @@ export interface SeenRevision extends SeenJob {
 /** Columns of a document in a row of a statement; null where it is not there. */
 export type DocumentColumns<P extends string> = { readonly [M in keyof Row as `${P}_${M}`]: Row[M] | null };
 
-const MEMBERS: readonly (keyof Row)[] = ['id', 'version', 'schema', 'etag', 'updated_at', 'body'];
+const MEMBERS: readonly (keyof Row)[] = ['kind', 'id', 'version', 'schema', 'etag', 'seal', 'updated_at', 'body'];
 
 /** The columns of a document in a statement. @param table its name there */
 export const documentColumns = (table: string): string =>

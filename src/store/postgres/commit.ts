@@ -46,9 +46,8 @@ export interface Commits {
 }
 
 interface CommitRow {
-  /** Null where something it had read has changed. */
-  readonly written_version: string | null;
-  readonly unreferenced: readonly string[] | null;
+  /** The version and the names of what nothing refers to any more; null where something it had read has changed. */
+  readonly written: string | null;
 }
 
 /** How long a broken connection is tried again to ask what became of a commit. */
@@ -60,14 +59,14 @@ const CONFLICTS = ['40001', '40P01'];
 
 /** @param node of this process; its own events are not read back */
 export function createCommits(database: Database, { schema, node }: { schema: string; node: string }): Commits {
-  const parameters = Array.from({ length: 17 }, (_, i) => `$${i + 1}`).join(', ');
-  const statement = `SELECT written_version, unreferenced FROM ${schema}.commit_2(${parameters})`;
+  const parameters = Array.from({ length: 18 }, (_, i) => `$${i + 1}`).join(', ');
+  const statement = `SELECT ${schema}.commit_3(${parameters}) AS written`;
 
   async function commit(order: CommitOrder): Promise<Committed> {
     const { draft, events, jobs, time } = order;
     const token = randomUUID();
     const rows = jobs.length === 0 ? null : JSON.stringify(jobs);
-    const writes = [...draft.writeColumns(), events.map((event) => JSON.stringify(event)), rows];
+    const writes = [...draft.writeColumns(), events.map((event) => JSON.stringify(event)), rows, draft.isNarrow];
     try {
       return await call(token, new Date(time), [...draft.readColumns(), ...writes]);
     } catch (thrown) {
@@ -80,8 +79,8 @@ export function createCommits(database: Database, { schema, node }: { schema: st
 
   async function call(token: string, at: Date, columns: readonly unknown[]): Promise<Committed> {
     const [row] = await database.query<CommitRow>(statement, [token, node, at, ...columns]);
-    const { written_version: version, unreferenced } = row!; // One row always.
-    return version === null ? undefined : { unreferenced: unreferenced ?? [], version };
+    const [version, ...unreferenced] = row!.written?.split(' ') ?? []; // One row always.
+    return version === undefined ? undefined : { unreferenced, version };
   }
 
   /**
@@ -107,7 +106,7 @@ export function createCommits(database: Database, { schema, node }: { schema: st
   return {
     commit,
     async holds(draft) {
-      const nothing = [...Array.from({ length: 8 }, () => []), null];
+      const nothing = [...Array.from({ length: 8 }, () => []), null, false];
       return (await call(randomUUID(), new Date(0), [...draft.readColumns(), ...nothing])) !== undefined;
     },
   };

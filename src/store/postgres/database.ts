@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   readonly url: string;
   /** Connections at a time. */
   readonly connectionsMax?: number;
+  /** Makes a new connection ready before its first statement. */
+  readonly prepare?: (client: pg.ClientBase) => Promise<void>;
 }
 
 /** Each statement takes milliseconds: more connections make waiting shorter only under heavy load. */
@@ -30,12 +32,19 @@ const STATEMENT_MS = 30_000;
 /** The server ends its statements first, so that their outcome is known. */
 const ANSWER_MS = 35_000;
 
+/**
+ * A statement has one plan, whatever its values: each finds rows by their keys or by what is small, so that a plan of its
+ * own costs more than it saves. None is worth being compiled.
+ */
+const PLANNING = '-c plan_cache_mode=force_generic_plan -c jit=off';
+
 /** Settings of every connection; a stalled one is given up by either side. */
 export function clientOptions(url: string): pg.ClientConfig {
   assertUrl(url);
   return {
     connectionString: url,
     application_name: 'divisor',
+    options: PLANNING,
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: STATEMENT_MS,
     query_timeout: ANSWER_MS,
@@ -44,8 +53,13 @@ export function clientOptions(url: string): pg.ClientConfig {
   };
 }
 
-export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX }: DatabaseOptions): Database {
-  const pool = new pg.Pool({ ...clientOptions(url), max: connectionsMax, idleTimeoutMillis: IDLE_MS });
+export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX, prepare }: DatabaseOptions): Database {
+  const pool = new pg.Pool({
+    ...clientOptions(url),
+    max: connectionsMax,
+    idleTimeoutMillis: IDLE_MS,
+    ...(prepare && { onConnect: prepare }),
+  });
   // A connection that broke while nobody used it is replaced by the pool; one in use fails its query.
   pool.on('error', () => {});
   const underWay = new Set<Promise<unknown>>();

@@ -7,13 +7,13 @@ import type { BodyReader, DocumentEngine, DocumentEngineOptions, Listing, Unread
 import { createCommits, type CommitOrder, type JobRow } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
-import { openEventReader } from './event-reader.js';
+import { openEventReader, type EventReaderOptions, type RiddenEvents } from './event-reader.js';
 import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, openRow, type Row } from './rows.js';
 import { runBody, type JobTransactionBody, type JobTransactionOptions } from './transaction.js';
 
-export interface PostgresStoreOptions extends DocumentEngineOptions {
+export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
   /** With the schema of `divisor migrate`; it stays open when the store is closed. */
   readonly database: Database;
   readonly schema?: string;
@@ -21,24 +21,21 @@ export interface PostgresStoreOptions extends DocumentEngineOptions {
 
 /** The engine, and what a queue on the same database needs of it. */
 export interface PostgresDocuments extends DocumentEngine {
+  /** What others publish. */
+  readonly events: RiddenEvents;
   /** As `transaction`, rows of jobs included. */
   jobTransaction<T>(change: JobTransactionBody<T>, options?: JobTransactionOptions): Promise<T>;
 }
 
-const TIDY_MS = 60_000;
-
 /** Documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
 export async function openPostgresDocuments(options: PostgresStoreOptions): Promise<PostgresDocuments> {
-  const { database, onFailure } = options;
+  const { database, onFailure, readMs } = options;
   const schema = `"${options.schema ?? SCHEMA}"`;
   const node = randomUUID();
   const rows = createRows(database, schema);
   const listeners = createCommitListeners((thrown) => onFailure?.(thrown));
   const transaction = createTransactions(options, { schema, node, rows, publish: listeners.call });
-  const events = await openEventReader(database, { schema, node, onEvents: listeners.call });
-  // Whoever cannot tidy now leaves it to the next time, or to another process.
-  const tidying = setInterval(() => void database.query(`SELECT ${schema}.tidy_1()`, []).catch(() => {}), TIDY_MS);
-  tidying.unref();
+  const events = await openEventReader(database, { schema, node, readMs, onEvents: listeners.call });
   const underWay = new Set<Promise<unknown>>();
   let isClosed = false;
 
@@ -67,10 +64,10 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     transaction: (change) => whileOpen(() => transaction(change)),
     jobTransaction: (change, options) => whileOpen(() => transaction(change, options?.onWritten)),
     subscribe: listeners.add,
+    events,
     referencedArtifacts: () => whileOpen(() => rows.artifacts()),
     async close() {
       isClosed = true;
-      clearInterval(tidying);
       await Promise.allSettled(underWay);
       await events.stop();
     },

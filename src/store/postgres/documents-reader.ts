@@ -5,7 +5,7 @@ import { clientOptions } from './database.js';
 import { SCHEMA } from './migrate.js';
 import { COLUMNS, openRow, type Row } from './rows.js';
 
-type EntryRow = Row & { readonly kind: string; readonly artifacts: readonly string[] };
+type EntryRow = Row & { readonly artifacts: readonly string[] };
 
 /** Rows that are in memory at a time. */
 const PAGE = 500;
@@ -20,9 +20,7 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
     async *entries() {
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
       try {
-        await client.query(
-          `DECLARE stored CURSOR FOR SELECT kind, artifacts, ${COLUMNS} FROM ${table} ORDER BY kind, id`,
-        );
+        await client.query(`DECLARE stored CURSOR FOR SELECT artifacts, ${COLUMNS} FROM ${table} ORDER BY kind, id`);
         for (;;) {
           const { rows } = await client.query<EntryRow>(`FETCH ${PAGE} FROM stored`);
           if (rows.length === 0) break;
@@ -34,7 +32,7 @@ export async function openPostgresReader(url: string, schema: string = SCHEMA): 
     },
     async entry(key) {
       const { rows } = await client.query<EntryRow>(
-        `SELECT kind, artifacts, ${COLUMNS} FROM ${table} WHERE kind = $1 AND id = $2`,
+        `SELECT artifacts, ${COLUMNS} FROM ${table} WHERE kind = $1 AND id = $2`,
         [key.slice(0, key.indexOf('/')), key.slice(key.indexOf('/') + 1)],
       );
       return rows[0] && entryOf(rows[0]);

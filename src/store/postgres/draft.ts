@@ -33,8 +33,10 @@ export interface Draft {
   readonly isWritten: boolean;
   /** Reads that have to hold at once. */
   readonly readCount: number;
-  /** One of the kinds that it writes. */
+  /** One of the kinds that it writes whose changes are counted. */
   readonly kindWritten: DocumentKind | undefined;
+  /** Whether it writes two documents at most and has read no other than the first of them, so that less is to be locked. */
+  readonly isNarrow: boolean;
   /** What it has read, as parameters of the commit function. */
   readColumns(): readonly (readonly unknown[])[];
   /** What it writes, as the parameters after those. */
@@ -95,7 +97,13 @@ export function createDraft(): Draft {
       return reads.size + listings.size;
     },
     get kindWritten() {
-      return writes.values().next().value?.kind;
+      const kinds = [...writes.values()].map(({ kind }) => kind);
+      return kinds.find((kind) => kind !== 'job-input') ?? kinds[0];
+    },
+    get isNarrow() {
+      const [first] = inOrder(writes);
+      const isOwn = first !== undefined && [...reads.keys()].every((key) => key === keyOf(first.kind, first.id));
+      return isOwn && writes.size <= 2 && listings.size === 0;
     },
     readColumns() {
       const read = [...reads.values()];
@@ -108,7 +116,7 @@ export function createDraft(): Draft {
       ];
     },
     writeColumns() {
-      const all = [...writes.values()];
+      const all = inOrder(writes);
       const puts = all.flatMap(({ kind, id, write }) => (write === null ? [] : [{ kind, id, body: write.body }]));
       const gone = all.filter(({ write }) => write === null);
       return [
@@ -123,6 +131,10 @@ export function createDraft(): Draft {
     },
   };
 }
+
+/** Those that put come first. */
+const inOrder = <W extends { readonly write: Write | null }>(writes: ReadonlyMap<string, W>): readonly W[] =>
+  [...writes.values()].toSorted((a, b) => Number(a.write === null) - Number(b.write === null));
 
 /** As the commit function computes it: of every id its length in bytes and itself. */
 function digestOf(ids: readonly string[]): string {

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { PROTOCOL, stepsOf } from './schema.js';
+import { sealRows } from './seal-rows.js';
 
 /** Schema of the database that a cluster's tables are in, unless a test brings its own. */
 export const SCHEMA = 'divisor';
@@ -18,11 +19,20 @@ interface Numbers {
 }
 
 /**
- * Makes the schema, or brings it up to what this program knows: one transaction, one process at a time.
+ * Makes the schema, or brings it up to what this program knows: one transaction, one process at a time. Documents of
+ * earlier versions are sealed afterwards, beside services that run.
  * @throws StartRefusal 78 when the database is too old, not UTF-8, or has a newer schema
  */
 export async function migrate(client: ClientBase, schema: string = SCHEMA): Promise<Migration> {
   await assertFit(client);
+  const name = client.escapeIdentifier(schema);
+  const from = await upgrade(client, schema);
+  await sealRows(client, name);
+  return { from, to: PROTOCOL };
+}
+
+/** @returns the number that the schema had */
+async function upgrade(client: ClientBase, schema: string): Promise<number> {
   const name = client.escapeIdentifier(schema);
   await client.query('BEGIN');
   try {
@@ -37,7 +47,7 @@ export async function migrate(client: ClientBase, schema: string = SCHEMA): Prom
     for (const [i, step] of stepsOf(name).entries()) if (i >= from) await client.query(step);
     if (from < PROTOCOL) await client.query(`INSERT INTO ${name}.protocol VALUES ($1, 1, now())`, [PROTOCOL]);
     await client.query('COMMIT');
-    return { from, to: PROTOCOL };
+    return from;
   } catch (thrown) {
     await client.query('ROLLBACK');
     throw thrown;

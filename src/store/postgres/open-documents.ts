@@ -4,6 +4,7 @@ import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
 import { clientOptions, openDatabase, stateOf, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
+import { preparation } from './preparation.js';
 import { takeUse, type DatabaseUse } from './database-use.js';
 
 /** Where documents lie that are not in the home. */
@@ -15,6 +16,8 @@ export interface DatabasePlace {
   readonly migrate?: boolean;
   /** Whether other processes work on the database too: their artifacts lie where this one finds them. */
   readonly isShared?: boolean;
+  /** Longest time until it hears what others publish. */
+  readonly readMs?: number;
 }
 
 export interface DatabaseEngineOptions extends DocumentEngineOptions {
@@ -43,9 +46,9 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   });
   const use = { url, schema, isShared: place.isShared === true };
   const alone = await takeUse(use, options.onFailure);
-  const database = openDatabase({ url });
+  const database = openDatabase({ url, prepare: preparation(`"${schema}"`) });
   try {
-    const documents = await openPostgresDocuments({ ...options, database, schema });
+    const documents = await openPostgresDocuments({ ...options, database, schema, readMs: place.readMs });
     return {
       ...documents,
       database,

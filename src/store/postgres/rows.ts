@@ -4,14 +4,18 @@ import { SCHEMA_VERSION } from '../schema-version.js';
 import type { DocumentKind, StoredDocument, UnreadableDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { Database } from './database.js';
+import { sealOfDocument } from './seal-rows.js';
 
 /** A document as its row has it. */
 export interface Row {
+  readonly kind: string;
   readonly id: string;
   /** A bigint in decimal digits. */
   readonly version: string;
   readonly schema: number;
   readonly etag: Buffer;
+  /** Of key and ETag; null in a row of an earlier version that no migration has sealed yet. */
+  readonly seal: Buffer | null;
   readonly updated_at: Date;
   readonly body: string;
 }
@@ -41,9 +45,9 @@ export interface DocumentKey {
 /** A read of a document, or of the last one of a numbered owner: its row without the body. */
 export type RowRead = DocumentKey | { readonly kind: DocumentKind; readonly owner: string };
 
-export const COLUMNS = 'id, version, schema, etag, updated_at, body';
+export const COLUMNS = 'kind, id, version, schema, etag, seal, updated_at, body';
 /** The same columns where nobody asks for the body. */
-const HEADING = "id, version, schema, etag, updated_at, '' AS body";
+const HEADING = "kind, id, version, schema, etag, seal, updated_at, '' AS body";
 
 export function createRows(database: Pick<Database, 'query'>, schema: string): Rows {
   return {
@@ -126,10 +130,15 @@ function createRevisions(database: Pick<Database, 'query'>, schema: string): Row
   };
 }
 
+function isUnderItsKey({ kind, id, etag, seal }: Row): boolean {
+  return seal === null || sealOfDocument(kind, id, etag) === seal.toString('hex');
+}
+
 /** The document of a row, or why it cannot be read. */
 export function openRow(row: Row): StoredDocument | UnreadableDocument {
   const { id, schema, etag, updated_at: updatedAt, body } = row;
-  if (hash('sha256', body, 'hex') !== etag.toString('hex')) return { id, unreadable: 'unreadable' };
+  if (hash('sha256', body, 'hex') !== etag.toString('hex') || !isUnderItsKey(row))
+    return { id, unreadable: 'unreadable' };
   if (schema > SCHEMA_VERSION) return { id, unreadable: 'unsupported' };
   try {
     const time = formatTimestamp(updatedAt.getTime());

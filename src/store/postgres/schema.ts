@@ -1,7 +1,10 @@
 import { commitFunction as secondCommitFunction } from './commit-function.js';
+import { prepareFunction } from './preparation.js';
+import { pulseFunction } from './pulse-function.js';
+import { sealedDocuments } from './sealed-commit.js';
 
 /** What this program knows of the schema: the number of the last step below. */
-export const PROTOCOL = 4;
+export const PROTOCOL = 5;
 
 /** Locks that keys share by their hash: a transaction of any size takes at most so many. */
 const STRIPES = 1024;
@@ -16,7 +19,8 @@ const STRIPES = 1024;
 export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
   const first = parts.map((part) => part(schema)).join('');
-  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES)];
+  const fifth = [sealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
+  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES), fifth];
 }
 
 const documentTables = (schema: string): string => `

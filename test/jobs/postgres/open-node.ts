@@ -15,6 +15,8 @@ export interface OpenedNode {
   readonly documents: PostgresDocuments;
   /** What it has asked of the database so far; what is asked every half second is left out. */
   readonly statements: readonly string[];
+  /** Resolves when nothing that it has asked is unanswered. */
+  answered(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -36,11 +38,14 @@ export async function openNode(
 ): Promise<OpenedNode> {
   const own = world.another();
   const statements: string[] = [];
+  const underWay = new Set<Promise<unknown>>();
   const database: Database = {
     ...own,
     query(text, values) {
       if (!text.includes('pg_current_snapshot')) statements.push(text);
-      return own.query(text, values);
+      const asked = own.query<never>(text, values);
+      underWay.add(asked);
+      return asked.finally(() => underWay.delete(asked));
     },
   };
   const documents = await openPostgresDocuments({ database, schema: world.schema });
@@ -77,6 +82,10 @@ export async function openNode(
     queue,
     documents,
     statements,
+    async answered() {
+      while (underWay.size > 0) await Promise.allSettled(underWay);
+      await new Promise((resolve) => setImmediate(resolve)); // What follows from the answers.
+    },
     failNext: (meanwhile) => void (failure = meanwhile),
     async close() {
       await queue.close();

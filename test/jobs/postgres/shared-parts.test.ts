@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '#jobs/clock.js';
 import type { OfferedParts } from '#jobs/offered-parts.js';
-import { createJobRows } from '#jobs/postgres/job-rows.js';
 import { listNodes } from '#jobs/postgres/list-nodes.js';
-import { createNodeRows } from '#jobs/postgres/node-rows.js';
 import { createPartRows } from '#jobs/postgres/part-rows.js';
+import { createPulse } from '#jobs/postgres/pulse.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import { createSharedParts, type SharedParts } from '#jobs/postgres/shared-parts.js';
 import type { Claim, ClaimOrder, JobQueue } from '#jobs/queue.js';
@@ -85,9 +84,13 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   test('are seen by nodes that may take them, and by no others', async () => {
     await offered(1);
     const { database, schema } = placeOf();
-    const room = { lanes: ['heavy', 'light'] as const, freeBytes: 100, memoryBytes: 100 };
-    const seen = (node: string, version = '1', freeBytes = 100) =>
-      createJobRows(database, schema, { node, version: () => version }).waiting({ ...room, freeBytes });
+    const room = { lanes: ['heavy', 'light'] as const, memoryBytes: 100 };
+    const nothing = { state: undefined, events: undefined, asksSilent: false, asksNodes: false };
+    async function seen(node: string, version = '1', freeBytes = 100) {
+      const helper = { node, version: () => version };
+      const look = createPulse({ database, schema, node, helper });
+      return (await look({ ...nothing, room: { ...room, freeBytes } })).waiting;
+    }
     expect(await seen('other')).toEqual({ jobs: false, parts: true });
     expect(await seen('own')).toEqual({ jobs: false, parts: false });
     expect(await seen('other', '2')).toEqual({ jobs: false, parts: false });
@@ -99,10 +102,12 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
   test('stand at the nodes that compute them until they are written, with their memory', async () => {
     const own = await offered(9);
     const { url, schema, database } = world;
-    const rows = createNodeRows(database, `"${schema}"`);
     const said = { version: '1', places: { heavy: 1, light: 0 }, memory_bytes: 100, market: null, stale: 0 };
-    for (const node of ['helper', 'idle', 'own'])
-      await rows.beat(node, { ...said, role: 'worker', protocol: 3, lacks: [] });
+    const state = { ...said, role: 'worker', protocol: 3, lacks: [] };
+    for (const node of ['helper', 'idle', 'own']) {
+      const say = createPulse({ database, schema: `"${schema}"`, node, helper: undefined });
+      await say({ state, events: undefined, asksSilent: false, asksNodes: false, room: undefined });
+    }
     const helper = partsOf('helper');
     const { lease } = (await helper.claim(ORDER))!;
     await own.take(claim.lease);

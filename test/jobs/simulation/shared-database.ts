@@ -1,7 +1,8 @@
 import { Refusal } from '#domain/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
-import type { JobRows } from '#jobs/postgres/job-rows.js';
+import type { JobRows, RunningJob } from '#jobs/postgres/job-rows.js';
 import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
+import type { Room } from '#jobs/queue.js';
 import type { FoundDocument } from '#store/port.js';
 import type { JobRow } from '#store/postgres/commit.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
@@ -30,7 +31,13 @@ export interface SharedDatabase {
   readonly rows: ReadonlyMap<string, SimulatedRow>;
   record(jobId: string): JobRecord | undefined;
   /** Ports of one process. @param call lets a request happen, or not, and its answer arrive, or not */
-  portsOf(call: Call): { readonly rows: JobRows; readonly documents: Ports };
+  portsOf(call: Call): { readonly rows: SimulatedRows; readonly documents: Ports };
+}
+
+/** The statements on rows, and what nodes look for. */
+export interface SimulatedRows extends JobRows {
+  isWaiting(room: Room & { readonly memoryBytes: number }): Promise<boolean>;
+  silent(): Promise<readonly RunningJob[]>;
 }
 
 export type Ports = Pick<PostgresDocuments, 'get' | 'transaction' | 'jobTransaction'>;
@@ -157,14 +164,17 @@ interface RowTable {
 
 type Key = Parameters<JobRows['beat']>[0];
 
-function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable): JobRows {
+function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable): SimulatedRows {
   const all = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
   const of = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
     const row = rows.get(jobId);
     return row?.sequence === sequence && row.attempt === attempt ? row : undefined;
   };
   const running = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
-  const isFitting = (row: SimulatedRow, { lanes, freeBytes, memoryBytes }: Parameters<JobRows['waiting']>[0]) => {
+  const isFitting = (
+    row: SimulatedRow,
+    { lanes, freeBytes, memoryBytes }: Parameters<SimulatedRows['isWaiting']>[0],
+  ) => {
     const isFree = row.status === 'pending' && row.reservedUntil < now() && lanes.includes(row.lane as 'heavy');
     return isFree && row.estimated_bytes <= (now() - row.queuedMs > PASSED_OVER_MS ? memoryBytes : freeBytes);
   };
@@ -200,7 +210,7 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable)
         if (row?.status === 'pending') row.reservedUntil = -1;
       }),
     drop: (key) => call(() => void (of(key)?.status === 'pending' && rows.delete(key.jobId))),
-    waiting: (room) => call(() => ({ jobs: all().some((row) => isFitting(row, room)), parts: false })),
+    isWaiting: (room) => call(() => all().some((row) => isFitting(row, room))),
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
         const row = of(key);

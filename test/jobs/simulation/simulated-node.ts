@@ -103,11 +103,21 @@ export function createNode(world: NodeWorld, name: string): SimulatedNode {
       after: (ms, call) => later(own, Math.max(ms, 40), call),
     };
     const log = { info: () => {}, warn: () => {}, error: () => {} };
+    let watchMs = agenda.now() + WATCH_MS;
     const presence = {
       announce: async () => {},
       pauseMs: () => LOOK_MS,
-      watchPauseMs: () => WATCH_MS,
-      hasWork: async (room: Room) => (await rows.waiting({ ...room, memoryBytes: LIMITS.jobBytesMax })).jobs,
+      async look(room: Room | undefined) {
+        const isToWatch = agenda.now() >= watchMs;
+        if (isToWatch) watchMs = agenda.now() + WATCH_MS;
+        const memoryBytes = LIMITS.jobBytesMax;
+        const isOpen = room !== undefined && room.lanes.length > 0;
+        const [hasWork, silent] = await Promise.all([
+          isOpen && rows.isWaiting({ ...room, memoryBytes }),
+          isToWatch ? rows.silent() : [],
+        ]);
+        return { hasWork, silent };
+      },
       jobBytesMax: async () => LIMITS.jobBytesMax,
       noteStale: () => world.onStale(),
       leave: async () => {},

@@ -4,7 +4,7 @@ import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { assertMigrated, migrate } from '#store/postgres/migrate.js';
 import { DOCUMENT_KINDS } from '#store/port.js';
-import { PROTOCOL } from '#store/postgres/schema.js';
+import { PROTOCOL, stepsOf } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
 import { hasPostgresql, openTestSchema, sharedPostgresql } from '../../postgresql/shared-postgresql.js';
 
@@ -37,6 +37,53 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await expect(assertMigrated(client, world.schema)).rejects.toMatchObject({ exitStatus: 78 });
     await client.end();
     await world.drop();
+  });
+
+  test('of earlier programs is upgraded beside them: each reads what the others write, under its own key alone', async () => {
+    const url = await sharedPostgresql();
+    const schema = 'upgraded';
+    const client = new Client(url);
+    await client.connect();
+    /** As programs of the schemas 1 to 3, and of 4, write a document. */
+    const put = (commit: string, id: string) =>
+      client.query(
+        `SELECT * FROM ${schema}.${commit}(gen_random_uuid(), gen_random_uuid(), now(), '{}', '{}', '{}', '{}', '{}',
+          '{index}', ARRAY[$1], '{1}', ARRAY[$2], '{""}', '{}', '{}', '{}', NULL)`,
+        [id, JSON.stringify({ id })],
+      );
+    const [before, seal] = [stepsOf(schema).slice(0, 4), `SELECT count(seal)::int AS sealed FROM ${schema}.documents`];
+    await client.query(`CREATE SCHEMA ${schema}`);
+    await client.query(
+      `CREATE TABLE ${schema}.protocol (number int PRIMARY KEY, least int NOT NULL, at timestamptz NOT NULL)`,
+    );
+    for (const step of before) await client.query(step);
+    await client.query(`INSERT INTO ${schema}.protocol VALUES (4, 1, now())`);
+    await put('commit_1', 'first');
+    await put('commit_2', 'second');
+    await client.query(stepsOf(schema)[4]!); // Documents are sealed below.
+    expect((await client.query(seal)).rows).toEqual([{ sealed: 0 }]);
+    const database = openDatabase({ url });
+    const store = await openPostgresDocuments({ database, schema });
+    expect(await store.get('index', 'first')).toMatchObject({ body: { id: 'first' } });
+    expect((await put('commit_1', 'third')).rows).toEqual([{ is_committed: true, unreferenced: [] }]);
+    expect((await put('commit_2', 'second')).rows).toMatchObject([{ written_version: expect.stringMatching(/^\d+$/) }]);
+    expect((await client.query(seal)).rows).toEqual([{ sealed: 2 }]);
+    await client.query(`INSERT INTO ${schema}.protocol VALUES (5, 1, now())`);
+    expect(await migrate(client, schema)).toEqual({ from: 5, to: PROTOCOL });
+    expect((await client.query(seal)).rows).toEqual([{ sealed: 3 }]);
+    for (const id of ['first', 'second', 'third']) expect(await store.get('index', id)).toMatchObject({ body: { id } });
+    await client.query(`UPDATE ${schema}.documents SET id = 'moved' WHERE id = 'first'`);
+    await client.query(
+      `UPDATE ${schema}.documents AS d SET body = o.body, etag = o.etag, seal = o.seal FROM ${schema}.documents AS o
+        WHERE d.id = 'second' AND o.id = 'third'`,
+    );
+    for (const id of ['moved', 'second'])
+      expect(await store.get('index', id)).toEqual({ id, unreadable: 'unreadable' });
+    expect(await store.get('index', 'third')).toMatchObject({ body: { id: 'third' } });
+    await store.close();
+    await database.close();
+    await client.query(`DROP SCHEMA ${schema} CASCADE`);
+    await client.end();
   });
 
   test('serves a role that owns nothing and may only read and write its tables', async () => {

@@ -1,0 +1,39 @@
+import { hash } from 'node:crypto';
+import type { ClientBase, QueryResult } from 'pg';
+import { sealOf } from './sealed-commit.js';
+
+interface Key {
+  readonly kind: string;
+  readonly id: string;
+}
+
+/** Rows that one statement seals. */
+const BATCH = 1000;
+
+/**
+ * Seals the documents of earlier versions, some in a transaction so that services go on working; one that is being
+ * written is sealed by its commit.
+ *
+ * @param schema a quoted identifier
+ */
+export async function sealRows(client: ClientBase, schema: string): Promise<void> {
+  let last: Key | undefined = { kind: '', id: '' };
+  while (last !== undefined) {
+    const { rows }: QueryResult<Key> = await client.query<Key>(
+      `WITH unsealed AS (
+          SELECT kind, id FROM ${schema}.documents WHERE (kind, id) > ($1, $2) AND seal IS NULL
+            ORDER BY kind, id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED
+        ), sealed AS (
+          UPDATE ${schema}.documents AS d SET seal = ${sealOf({ kind: 'd.kind', id: 'd.id', etag: 'd.etag' })}
+            FROM unsealed AS u WHERE d.kind = u.kind AND d.id = u.id
+        ) SELECT kind, id FROM unsealed ORDER BY kind DESC, id DESC LIMIT 1`,
+      [last.kind, last.id],
+    );
+    last = rows[0];
+  }
+}
+
+/** The seal of a document, as `sealOf` computes it. */
+export function sealOfDocument(kind: string, id: string, etag: Uint8Array): string {
+  return hash('sha256', Buffer.concat([Buffer.from(`${kind}/${id}`), etag]), 'hex');
+}

@@ -10,7 +10,7 @@ function openHostilePool(
 ) {
   const pool: ThreadPool = createPool({
     workers: 2,
-    heapMegabytes: 64,
+    heapMegabytes: 32,
     patienceMs: 20, // Between the request to stop and the end of a thread that does not.
     door: new URL('hostile-worker.js', import.meta.url),
     ...options,

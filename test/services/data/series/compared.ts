@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { CompareView } from '#contract/analytics/compare.js';
 
 /** The stores `apart` and `among` hold the same prices, of benchmarks as series and as names of the market. */
@@ -24,14 +24,24 @@ export function describeCompared({ days, priceOf, on, ...service }: SeriesStores
       'compare?ids=LISTED&benchmark=SPX',
     ];
     const overlays = views.map((path) => path.replace('LISTED', 'FEE'));
-    test.each([...views, ...overlays])('%s tells the same of a series and of a name with its prices', async (path) => {
-      const view = async () => {
-        await run(path.includes('FEE') ? 'FEE' : 'LISTED');
-        const view = await get(`/analytics/${path}`);
-        expect(await get(`/analytics/${path.replace('benchmark=', 'benchmark=identifier:')}`)).toEqual(view);
-        return view;
+    const all = [...views, ...overlays];
+    /** Of each view what it tells of a series, and of a name: the stores are changed once. */
+    let told: Readonly<Record<'apart' | 'among', ReadonlyMap<string, object>>>;
+    beforeAll(async () => {
+      const answers = async () => {
+        for (const id of ['LISTED', 'FEE']) await run(id);
+        const found = new Map<string, object>();
+        for (const path of all) {
+          const view = await get(`/analytics/${path}`);
+          expect(await get(`/analytics/${path.replace('benchmark=', 'benchmark=identifier:')}`)).toEqual(view);
+          found.set(path, view);
+        }
+        return found;
       };
-      const [apart, among] = [await on('apart', view), await on('among', view)];
+      told = { apart: await on('apart', answers), among: await on('among', answers) };
+    });
+    test.each(all)('%s tells the same of a series and of a name with its prices', (path) => {
+      const [apart, among] = [told.apart.get(path)!, told.among.get(path)!];
       expectSameNumbers(apart, among);
       expect(JSON.stringify(apart)).toContain('SPX');
     });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await service.ask('POST', '/data/synthetic', {
     store_id: 'market',
     seed: 7,
-    assets: IS_SOAK ? 500 : 150,
+    assets: IS_SOAK ? 500 : 60,
     start: '2015-01-02',
     end: '2024-12-31',
   });

@@ -10,7 +10,7 @@ const STALE: StaleState = {
   store_id: null,
 };
 const stateIs = (stale: StaleState | null): RunState => ({ index_version: 3, stale });
-const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 60 }, (_, i) => i / 7) };
+const OBJECT = { index_id: 'X', name: '{"Ünïcode"}', values: Array.from({ length: 15 }, (_, i) => i / 7) };
 const BYTES = new TextEncoder().encode(JSON.stringify(OBJECT));
 
 /** Bytes in pieces of a size, as a file gives them. */

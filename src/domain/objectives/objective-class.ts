@@ -59,8 +59,11 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly measure: Measure;
   /** Datapoints it reads. */
   reads(params: z.output<P>): readonly FieldUse[];
-  /** Why no weights may have it though the rows hold together. */
-  readonly unattainable: string | null;
+  /**
+   * Why no weights may have it though the rows hold together.
+   * @param most Largest numerator of a ratio, costs taken off; null where it is not known.
+   */
+  readonly unattainable: ((params: z.output<P>, most: number | null) => string) | null;
   /** What it asks for, as the end of a sentence of a methodology. */
   sentence(params: z.output<P>): string;
   toGoal(params: z.output<P>, context: GoalContext): Goal;
@@ -74,6 +77,9 @@ export function objectiveClass<P extends z.ZodObject>(
 ): ObjectiveClass<P> {
   return { category: 'objective', reads: () => [], unattainable: null, uncertain: [], ...entry };
 }
+
+/** A number of a sentence. */
+export const inWords = (value: number): string => String(Number(value.toPrecision(6)));
 
 /** The root of a variance, in basis points. */
 export const rootMeasure = (name: string): Measure => ({

@@ -1,4 +1,5 @@
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
+import { Refusal } from '../refusal.js';
 import type { GoalContext } from './objective-class.js';
 
 export interface BudgetParams {
@@ -9,6 +10,8 @@ export interface BudgetParams {
 /**
  * Shares of the variance by name, [N], of sum 1: equal ones for null; else a key is an identifier, or a group whose
  * members that are not named share it. Names that may not be held have none, and the others take over in proportion.
+ *
+ * @throws Refusal VALIDATION_FAILED where no name that may be held has any of them
  */
 export function budgetsOf({ budgets, budget_field }: BudgetParams, context: GoalContext): Float64Array {
   const eligible = context.eligible.slice();
@@ -38,9 +41,21 @@ function sharesOf(budgets: Readonly<Record<string, number>>, field: string, cont
     for (const i of held) shares[i]! += share / held.length;
     if (held.length === 0) lost.push(key);
   }
+  if (lost.length === Object.keys(budgets).length) throw nobodysBudgets(lost, field);
   if (lost.length > 0)
     warn(
       `No name that may be held has the budget of ${lost.join(', ')}; the other budgets take it over in proportion.`,
     );
   return shares;
+}
+
+/** Keys listed in a message. */
+const KEYS_MAX = 5;
+
+function nobodysBudgets(keys: readonly string[], field: string): Refusal {
+  const listed = `${keys.slice(0, KEYS_MAX).join(', ')}${keys.length > KEYS_MAX ? ', ...' : ''}`;
+  const message = `None of the ${keys.length} budgets (${listed}) is of a name that may be held, or of a ${field} of one.`;
+  return new Refusal('VALIDATION_FAILED', message, {
+    findings: [{ severity: 'error', code: 'UNKNOWN_IDENTIFIER', path: 'objective.budgets', message }],
+  });
 }

@@ -4,6 +4,7 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { formatDay, type Day } from '../days.js';
 import { validateConstraints } from '../constraints/validate.js';
+import { idleSettings } from '../documents/idle-settings.js';
 import type { ConstraintRow } from '../documents/index-document.js';
 import type { OptimisationSpec } from '../documents/optimisation-spec.js';
 import { compareText, type Finding } from '../findings.js';
@@ -141,6 +142,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     rowCosts: rowCostsOf(solvers, explained),
     nextNames: nextNamesOf(problem, solution),
     findings: [
+      ...idleRiskSettings(input.spec),
       ...strangerFindings(constraints, problem),
       ...uncoveredFindings(sm, risk.coverage.excluded, problem),
       ...problem.warnings.map(noDataFinding),
@@ -299,6 +301,10 @@ function weightRows(
     .toSorted(
       (a, b) => Math.abs(b.active_weight) - Math.abs(a.active_weight) || compareText(a.identifier, b.identifier),
     );
+}
+
+function idleRiskSettings({ risk_model: model }: OptimisationSpec): Finding[] {
+  return typeof model === 'object' && model !== null ? idleSettings(model, 'risk_model.') : [];
 }
 
 /** Names in rows that are no constituents. */

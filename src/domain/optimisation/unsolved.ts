@@ -24,17 +24,16 @@ export function refusalOf(solvers: Solvers, { problem, outcome }: Unsolved): Ref
 
 /** The refusal where the rows hold together and no weights were found that have what the objective asks for. */
 function unattained({ solver }: Solvers, problem: Problem): Refusal {
-  const { entry } = problem.objective;
+  const { entry, params } = problem.objective;
   if (entry.unattainable === null)
     return new Refusal('SOLVER_FAILED', 'The solver found neither weights nor a proof that none exist.');
   const largest = largestNumerator(problem);
   const found = largest === null ? undefined : solveConvex(solver, { ...problem, goal: largest });
   const most = found === undefined ? null : -found.objective;
-  return new Refusal(
-    'OBJECTIVE_UNATTAINABLE',
-    most === null ? entry.unattainable : `${entry.unattainable} The most that any have is ${most} above it.`,
-    { objective: entry.type, ...(most === null ? {} : { largest: most }) },
-  );
+  return new Refusal('OBJECTIVE_UNATTAINABLE', entry.unattainable(params, most), {
+    objective: entry.type,
+    ...(most === null ? {} : { largest: most }),
+  });
 }
 
 /** The goal of the largest numerator of a ratio, null where that is not linear. */

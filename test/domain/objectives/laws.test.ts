@@ -135,6 +135,9 @@ describe('risk parity', () => {
     const lost = market({ type: 'risk_parity', budgets }, { rows });
     expect(lost.warnings.join()).toContain('N003');
     expect(sharesOf(lost, solved(lost).weights)[4]).toBeCloseTo(0.2 / 0.6, 10);
+    expect(() => market({ type: 'risk_parity', budgets: { N003: 0.5, NOBODY: 0.5 } }, { rows })).toThrow(
+      'None of the 2 budgets (N003, NOBODY) is of a name that may be held',
+    );
   });
 
   test('leaves its contributions by as much as a row that binds forces it to', () => {

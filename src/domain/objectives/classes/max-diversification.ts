@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { metricDiagonal } from '#kernels/optimisation/program/metric.js';
-import { objectiveClass, plainMeasure } from '../objective-class.js';
+import { inWords, objectiveClass, plainMeasure } from '../objective-class.js';
 
 export const maxDiversification = objectiveClass({
   type: 'max_diversification',
@@ -9,7 +9,8 @@ export const maxDiversification = objectiveClass({
   sense: 'maximise',
   needsReturns: false,
   params: z.strictObject({}),
-  unattainable: 'The costs of all weights within the rows are above their average volatility.',
+  unattainable: (_, most) =>
+    `The costs of all weights within the rows are above their average volatility${most === null ? '' : `, by ${inWords(-most)} at least`}.`,
   measure: plainMeasure('the diversification ratio'),
   example: { type: 'max_diversification' },
   sentence: () => 'the largest ratio of average volatility to volatility',

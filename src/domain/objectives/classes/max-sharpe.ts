@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { objectiveClass, plainMeasure } from '../objective-class.js';
+import { inWords, objectiveClass, plainMeasure } from '../objective-class.js';
 
 export const maxSharpe = objectiveClass({
   type: 'max_sharpe',
@@ -15,7 +15,8 @@ export const maxSharpe = objectiveClass({
       unit: 'fraction a year',
     }),
   }),
-  unattainable: 'No weights within the rows are expected to return more than the risk-free rate after costs.',
+  unattainable: ({ risk_free_rate: rate }, most) =>
+    `No weights within the rows are expected to return more than the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${inWords(most + rate)}`}.`,
   measure: plainMeasure('the Sharpe ratio'),
   example: { type: 'max_sharpe', risk_free_rate: 0.02 },
   sentence: ({ risk_free_rate }) =>

@@ -38,7 +38,7 @@ export const riskParity = objectiveClass({
   }),
   measure: plainMeasure('the distance from parity'),
   reads: ({ budgets, budget_field }) => (budgets === null ? [] : [category(budget_field, 'budget_field')]),
-  unattainable:
+  unattainable: () =>
     'Every name with a budget of risk has to be held, and the rows, the number of names or the costs leave no weights that do.',
   example: { type: 'risk_parity', budgets: { Technology: 0.2, Energy: 0.8 }, budget_field: 'SECTOR' },
   sentence: ({ budgets, budget_field }) =>

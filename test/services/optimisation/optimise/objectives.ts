@@ -115,6 +115,8 @@ export function describeObjectives(): void {
       const { largest } = error!.detail as { largest: number };
       const { expected_return } = await solved({ objective: 'max_return', expected_returns: CAPM });
       expect(largest).toBeCloseTo(expected_return! - 0.9, 10);
+      const most = Number(expected_return!.toPrecision(6));
+      expect(error!.message).toContain(`the risk-free rate of 0.9 after costs; the most that any are is ${most}.`);
     });
 
     test('is refused with the field and both numbers', async () => {

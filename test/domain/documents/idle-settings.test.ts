@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { idleSettings } from '#domain/documents/idle-settings.js';
+import { ESTIMATORS, RiskModelRequest } from '#domain/documents/risk-model-document.js';
+
+const SET = {
+  factors: 3,
+  eigenvalue_simulations: 100,
+  threshold: 0.7,
+  lags: 2,
+  target: 'scaled_identity',
+  intensity: 0.3,
+  intensity_method: 'ledoit_wolf',
+  half_life: 60,
+};
+
+test.each([
+  ['shrinkage', ['factors', 'eigenvalue_simulations', 'threshold', 'lags']],
+  ['gerber', ['factors', 'eigenvalue_simulations', 'lags', 'target', 'intensity', 'intensity_method', 'half_life']],
+  ['styles', ['factors', 'threshold', 'lags', 'target', 'intensity', 'intensity_method']],
+] as const)('a setting that the estimator does not read is told: %s', (estimator, idle) => {
+  const findings = idleSettings(RiskModelRequest.parse({ ...SET, estimator }), 'risk_model.');
+  expect(findings.map(({ path }) => path)).toEqual(idle.map((name) => `risk_model.${name}`));
+  for (const finding of findings) expect(finding).toMatchObject({ severity: 'warning', code: 'NO_EFFECT' });
+});
+
+test('nothing is told of defaults', () => {
+  for (const estimator of ESTIMATORS) expect(idleSettings(RiskModelRequest.parse({ estimator }), '')).toEqual([]);
+});
+
+test('it says which estimators read it', () => {
+  const [finding] = idleSettings(RiskModelRequest.parse({ estimator: 'gerber', half_life: 60 }), '');
+  expect(finding).toMatchObject({
+    value: 60,
+    message: 'half_life does nothing: gerber does not read it, as shrinkage, newey_west, industries, styles do.',
+  });
+});

@@ -1,7 +1,7 @@
 import { assert } from '../assert.js';
 import type { Engine } from '../engines/engine.js';
 
-type GramEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'scope'>;
+type GramEngine = Pick<Engine, 'symmetricRankK' | 'allocate' | 'room' | 'scope'>;
 
 /** Moments of a panel about zero. */
 export interface Gram {
@@ -95,7 +95,7 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
         engine.scope(() => {
           const panel = engine.allocate(some.length * n);
           read(some, panel);
-          const out = engine.allocate(n * n);
+          const out = engine.room(n * n);
           engine.symmetricRankK(panel, n, out);
           for (let i = 0; i < n; i++) for (let e = i * n + i; e < i * n + n; e++) products[e]! += sign * out[e]!;
           for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) sums[i]! += sign * panel[at + i]!;

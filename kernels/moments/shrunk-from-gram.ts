@@ -1,3 +1,4 @@
+import { mirrorUpper } from '../algebra/mirror-upper.js';
 import { assert } from '../assert.js';
 import type { Gram } from './rolling-gram.js';
 import { averageCorrelation } from './shrinkage-target.js';
@@ -31,9 +32,8 @@ export function shrunkFromGram({ products, sums }: Gram, observations: number, s
   for (let i = 0; i < n; i++) {
     out[i * n + i] = scale * Math.max(0, out[i * n + i]!); // rounding may leave the variance of a constant below 0
     for (let j = i + 1; j < n; j++) {
-      const value = scale * (delta * average * deviations[i]! * deviations[j]! + (1 - delta) * out[i * n + j]!);
-      out[i * n + j] = value;
-      out[j * n + i] = value;
+      out[i * n + j] = scale * (delta * average * deviations[i]! * deviations[j]! + (1 - delta) * out[i * n + j]!);
     }
   }
+  mirrorUpper(out, n);
 }

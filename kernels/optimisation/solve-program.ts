@@ -179,6 +179,9 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
       if (outcome.status === 'stuck' && !nearby) break;
     }
   }
+  // What held for a similar programme may be further from this one's answer than no name held.
+  const grownInstead = warm !== undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
+  if (grownInstead !== undefined) return grownInstead;
   const inside = solveInside(program, curvature, { before: iterations, run: 'near' });
   // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
   const answer =

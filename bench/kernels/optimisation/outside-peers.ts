@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 /**
  * The same tracking programmes solved here and by others, cold: milliseconds of processor time, how much above our objective the answer
  * is, and by how much it breaks a bound, row or limit. Turnover limits reach the others as two rows a name. The folder that BENCH_PEERS
- * names may hold `node_modules` with quadprog and highs, and `bin` with the `python3` and `Rscript` to call; else those of the path are.
+ * names may hold `node_modules` with quadprog, highs and cvxjs, and `bin` with the `python3` and `Rscript` to call; else those of the path are.
  * A peer that is not there says so.
  */
 const FOLDER = process.env['BENCH_PEERS'] ?? '';
@@ -227,6 +227,74 @@ export async function npmHighs(): Promise<Peer | string> {
       }
     });
   };
+}
+
+interface Clarabel {
+  solve(
+    columnsOfP: Uint32Array,
+    rowsOfP: Uint32Array,
+    valuesOfP: Float64Array,
+    linear: Float64Array,
+    columnsOfA: Uint32Array,
+    rowsOfA: Uint32Array,
+    valuesOfA: Float64Array,
+    right: Float64Array,
+    variables: number,
+    rows: number,
+    cones: string,
+    settings: string,
+  ): { readonly status: string; readonly x: number[] };
+}
+
+/** Clarabel in WebAssembly, as the package cvxjs brings it. */
+export function npmClarabel(): Peer | string {
+  const clarabel = npmModule('clarabel-wasm-nodejs') as Clarabel | undefined; // its documented shape
+  if (clarabel === undefined) return 'no package cvxjs in BENCH_PEERS/node_modules';
+  return (quadratic) => {
+    const { n, hessian, linear } = quadratic;
+    const { equalities, matrix, least } = atLeast(quadratic);
+    const upper = compressed(n, (j) =>
+      Array.from({ length: j + 1 }, (_, i): [number, number] => [i, hessian[i * n + j]!]),
+    );
+    const rows = compressed(n, (j) => matrix.map((row, r): [number, number] => [r, -row[j]!]));
+    const right = Float64Array.from(least, (value) => -value);
+    const cones = JSON.stringify({ zero: equalities, nonneg: matrix.length - equalities, soc: [], exp: 0, power: [] });
+    const settings = JSON.stringify({
+      verbose: false,
+      max_iter: 200,
+      time_limit: 60,
+      tol_gap_abs: 1e-10,
+      tol_gap_rel: 1e-9,
+    });
+    return timed(() => {
+      const { status, x } = clarabel.solve(
+        ...([upper.starts, upper.indices, upper.values, linear] as const),
+        ...([rows.starts, rows.indices, rows.values, right] as const),
+        n,
+        matrix.length,
+        cones,
+        settings,
+      );
+      if (status !== 'optimal') throw new Error(status);
+      return Float64Array.from(x);
+    });
+  };
+}
+
+/** A matrix by columns, its zeros left out. */
+function compressed(columns: number, entriesOf: (column: number) => readonly (readonly [number, number])[]) {
+  const starts = new Uint32Array(columns + 1);
+  const indices: number[] = [];
+  const values: number[] = [];
+  for (let j = 0; j < columns; j++) {
+    for (const [i, value] of entriesOf(j)) {
+      if (value === 0) continue;
+      indices.push(i);
+      values.push(value);
+    }
+    starts[j + 1] = indices.length;
+  }
+  return { starts, indices: Uint32Array.from(indices), values: Float64Array.from(values) };
 }
 
 /** A dual method needs a definite curvature: what trades lack of it. */

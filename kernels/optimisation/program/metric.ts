@@ -192,12 +192,31 @@ export function subMetric(metric: Metric, keep: Int32Array): Metric {
   return { form: 'dense', n: f, matrix };
 }
 
-/** x'P x. */
+/** Share of the names held up to which products with the others are left out. */
+const FEW = 0.25;
+
+/** x'P x. @cost n^2, less where x is mostly zero; 2 n k for loadings */
 export function metricSquare(metric: Metric, x: Float64Array): number {
+  if (metric.form === 'dense') {
+    const held = Int32Array.from(x.keys()).filter((i) => x[i] !== 0);
+    if (held.length <= FEW * x.length) return denseSquare(metric.matrix, x, held);
+  }
   const product = new Float64Array(x.length);
   metricTimes(metric, x, product);
   let total = 0;
   for (let i = 0; i < x.length; i++) total += x[i]! * product[i]!;
+  return total;
+}
+
+/** The same sums without the terms that are zero. */
+function denseSquare(matrix: Float64Array, x: Float64Array, held: Int32Array): number {
+  let total = 0;
+  for (const i of held) {
+    const row = i * x.length;
+    let force = 0;
+    for (const j of held) force += matrix[row + j]! * x[j]!;
+    total += x[i]! * force;
+  }
   return total;
 }
 

@@ -148,9 +148,10 @@ function sidesOf(problem: Problem, placed: PlacedRow, weights: Float64Array, pri
     case 'tail':
       return [side('upper', measureOf(problem, row, weights), row.limit.value)];
     case 'norm': {
-      const radius = normOf(problem, row, weights);
-      if (row.side === 'upper') return [side('upper', radius, row.limit.value)];
-      return [side('lower', row.parameterOf(radius), row.parameterOf(row.limit.value), BINDING_EFFECTIVE_NUMBER)];
+      const value = row.parameterOf(normOf(problem, row, weights));
+      const limit = row.parameterOf(row.limit.value);
+      if (row.side === 'upper') return [side('upper', value, limit)];
+      return [side('lower', value, limit, BINDING_EFFECTIVE_NUMBER)];
     }
     case 'count': {
       const held = row.members.reduce((count, name) => count + (weights[name] !== 0 ? 1 : 0), 0);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { assembleProgram } from '#domain/optimisation/assemble.js';
+import { findConflict } from '#domain/optimisation/proof.js';
 import { rowSides } from '#domain/optimisation/report.js';
 import { solveConvex } from '#domain/optimisation/solve-convex.js';
 import { smallProblem, solvers } from './small-problems.js';
@@ -50,6 +51,36 @@ describe('shadow prices', () => {
     const row = rows[0]!.row;
     return row.form === 'linear' ? row.average!.scale : 1;
   }
+});
+
+describe('a tracking error of nothing', () => {
+  const none = { type: 'TrackingError', params: { limit: 0 } };
+  const costs = { bps: 5, impact: 0 };
+
+  test.each(['min_variance', 'max_utility', 'max_sharpe', 'max_return', 'risk_parity', 'min_cvar'])(
+    'leaves %s the index, at the price of the next bit of it',
+    (type) => {
+      const problemWith = (limit: number, more: object[] = []) => {
+        const rows = [{ ...none, params: { limit } }, ...more];
+        return smallProblem({ names: 20, seed: 4, rows, objective: { type }, costs });
+      };
+      const problem = problemWith(0);
+      const solution = solveConvex(solvers.solver, problem)!;
+      solution.weights.forEach((weight, i) => expect(Math.abs(weight - problem.index[i]!)).toBeLessThan(1e-8));
+      const [own] = rowSides(problem, solution).filter(({ placed }) => placed.origin.index === 0);
+      expect(own).toMatchObject({ limit: 0, slack: 0, isBinding: true });
+      const step = 1e-5;
+      const loosened = solveConvex(solvers.solver, problemWith(step))!;
+      const better = solution.objective - loosened.objective; // As it is made small, whatever the sense.
+      expect(Math.abs((Math.abs(own!.shadowPrice) * step) / better - 1)).toBeLessThan(0.02);
+      // The largest name is above a bound that the others could take up.
+      const capped = { type: 'PositionBounds', params: { upper: 0.9 * Math.max(...problem.index) } };
+      expect(findConflict(solvers.solver, problemWith(0, [capped]))?.origins.map((origin) => origin.type)).toEqual([
+        'TrackingError',
+        'PositionBounds',
+      ]);
+    },
+  );
 });
 
 describe('slacks', () => {

@@ -3,6 +3,11 @@ import { constraintClass } from '../constraint-class.js';
 import { constraintParams } from '../parameters.js';
 import { stated } from '../program-row.js';
 
+/**
+ * Length that stands for none, half of what counts as held: a limit of 0 itself is held by one point, at no finite price.
+ */
+const NONE = 5e-10;
+
 export const trackingError = constraintClass({
   type: 'TrackingError',
   label: 'Tracking error',
@@ -23,9 +28,9 @@ export const trackingError = constraintClass({
       form: 'norm',
       metric: 'covariance',
       centre: index,
-      limit: stated(limit, 'limit'),
-      radiusOf: (parameter) => parameter,
-      parameterOf: (radius) => radius,
+      limit: stated(Math.max(limit, NONE), 'limit'),
+      radiusOf: (parameter) => Math.max(parameter, NONE),
+      parameterOf: (radius) => (radius <= NONE ? 0 : radius),
       side: 'upper',
       member: null,
     },

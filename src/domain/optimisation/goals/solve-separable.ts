@@ -55,10 +55,11 @@ export function solveSeparable(
   smooth: Separable,
   options: SeparableOptions,
 ): SeparableAnswer | undefined {
-  return (
-    solveModels(solver, base, smooth, options) ??
-    (base.norms.length === 0 ? undefined : byPrice(solver, base, smooth, options))
-  );
+  const { norms, metric, curvature } = base;
+  if (norms.length === 0) return solveModels(solver, base, smooth, options);
+  const isFlat = metric === null || curvature === 0;
+  const [first, second] = isFlat ? [byPrice, solveModels] : [solveModels, byPrice];
+  return first(solver, base, smooth, options) ?? second(solver, base, smooth, options);
 }
 
 function solveModels(
@@ -101,11 +102,15 @@ function solveModels(
   return best?.answer.status === 'solved' ? best : undefined;
 }
 
-/** Prices tried for a norm. */
-const PRICES_MAX = 80;
+/** Prices tried for a norm; eight to fifteen are usual. */
+const PRICES_MAX = 60;
 
-/** Distance of a length from its radius, relative to it, that is none. */
+/** Distance of a length from its radius, relative to it, that is none, and that from which no better one is waited for. */
 const HELD = 1e-11;
+const NEAR = 1e-9;
+
+/** Prices without a better one after which rounding is all that is left. */
+const PATIENCE = 4;
 
 /**
  * The same with the first norm priced in the objective, at the price at which it has its radius: steadier where all
@@ -123,27 +128,60 @@ function byPrice(
     others.norms.length === 0 ? undefined : solveSeparable(solver, others, smooth, { ...options, warm: undefined });
   if (loose !== undefined && normLength(base, norm, loose.answer.point.x) <= norm.radius)
     return withFirstNorm(base, smooth, { found: loose, price: 0, iterations: loose.answer.iterations });
-  let [low, high] = [0, Number.POSITIVE_INFINITY];
   let price = priceScale(base, norm);
-  let start = options.start;
+  let { start } = options;
   let warm: ActiveState | undefined;
   let iterations = 0;
+  let best: (Priced & { readonly excess: number }) | undefined;
+  let since = 0;
+  const bracket = createBracket();
   for (let k = 0; k < PRICES_MAX; k++) {
     const found = solveSeparable(solver, withPrice(base, 0, price), smooth, { ...options, start, warm });
-    if (found === undefined) return undefined;
+    if (found === undefined) break;
     start = found.answer.point.x;
     warm = found.answer.state;
     iterations += found.answer.iterations;
     const excess = normLength(base, norm, start) / norm.radius - 1;
-    if (Math.abs(excess) <= HELD) return withFirstNorm(base, smooth, { found, price, iterations });
-    if (excess > 0) low = price;
-    else high = price;
-    // Lengths fall about as the price grows.
-    const wanted = price * (1 + excess);
-    price = wanted > low && wanted < high && k % 4 < 2 ? wanted : high < Infinity ? (low + high) / 2 : 4 * price;
-    if (price === low || price === high || !Number.isFinite(price)) return undefined;
+    since++;
+    if (best === undefined || Math.abs(excess) < Math.abs(best.excess)) {
+      best = { found, price, iterations, excess };
+      since = 0;
+    }
+    if (Math.abs(excess) <= HELD || (Math.abs(best.excess) <= NEAR && since > PATIENCE)) break;
+    const next = bracket.next(price, excess);
+    if (next === undefined) break;
+    price = next;
   }
-  return undefined;
+  return best === undefined || Math.abs(best.excess) > NEAR
+    ? undefined
+    : withFirstNorm(base, smooth, { ...best, iterations });
+}
+
+/** Growth of a price that is too low. */
+const GROWTH = 4;
+
+/** Prices between one that leaves too long a norm and one that makes it too short. */
+function createBracket(): { next(price: number, excess: number): number | undefined } {
+  let low = { price: 0, excess: Number.POSITIVE_INFINITY };
+  let high = { price: Number.POSITIVE_INFINITY, excess: Number.NEGATIVE_INFINITY };
+  let last = 0;
+  return {
+    /** Secants; an end that stays counts for half, so that both move. */
+    next(price, excess) {
+      const side = Math.sign(excess);
+      if (side > 0) low = { price, excess };
+      else high = { price, excess };
+      if (side === last && side > 0) high = { ...high, excess: high.excess / 2 };
+      if (side === last && side < 0) low = { ...low, excess: low.excess / 2 };
+      last = side;
+      let wanted: number;
+      if (high.price === Number.POSITIVE_INFINITY) wanted = GROWTH * price;
+      else if (low.price === 0) wanted = price / GROWTH;
+      else wanted = low.price + ((high.price - low.price) * low.excess) / (low.excess - high.excess);
+      const isInside = wanted > low.price && wanted < high.price && wanted > Number.MIN_VALUE;
+      return isInside && Number.isFinite(wanted) ? wanted : undefined;
+    },
+  };
 }
 
 interface Priced {

@@ -1,0 +1,108 @@
+import { daysCalendar } from '#domain/calendars/days-calendar.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
+import { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import { growthOf } from '#domain/market/growth.js';
+import { growthTerms } from '#domain/market/growth-terms.js';
+import type { MarketData } from '#domain/market/market-data.js';
+import { alignMarket } from '#domain/market/session-market.js';
+import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
+import { crossSectionsOf } from '#domain/rules/decide.js';
+import { wasmEngine } from '#kernels/engines/wasm.js';
+import { counterRandom } from '#kernels/random/counter-random.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { quarterlyDividends } from '../quarterly-dividends.js';
+
+/**
+ * A model of seven styles of 3,000 names over ten years of daily returns, exposures each month: returns, datapoints, regressions,
+ * covariance and its eigenvalues. Processor time of the first estimate and of the second. Goal: 10 s. Names on the command line.
+ */
+const SESSIONS = 2521;
+const YEAR = 252;
+const SECTORS = 11;
+const GOAL_MS = 10_000;
+
+const engine = wasmEngine();
+const sizes = process.argv
+  .slice(2)
+  .map(Number)
+  .filter((size) => size > 0);
+for (const names of sizes.length > 0 ? sizes : [500, 3000]) {
+  const market = styledMarket(names);
+  const times = [timed(market), timed(market)];
+  console.log(
+    `styles, ${names} names x ${SESSIONS - 1} returns: first ${times[0]!.ms.toFixed(0)} ms, then ${times[1]!.ms.toFixed(0)} ms${names === 3000 ? `, goal ${GOAL_MS} ms` : ''}; ${times[1]!.factors} factors, mean R² ${times[1]!.rSquared.toFixed(3)}`,
+  );
+}
+
+function timed(market: MarketData): { readonly ms: number; readonly factors: number; readonly rSquared: number } {
+  const begin = process.cpuUsage();
+  const sm = alignMarket({ market, calendar: daysCalendar(market.dates), calendars: openCalendars() });
+  const treatment = TreatmentSpec.parse({});
+  const window = {
+    sm,
+    growth: growthOf(sm, growthTerms(treatment, '', 'total')),
+    datapoints: crossSectionsOf({ market: sm, treatment, currency: '' }),
+    from: 0,
+    to: sm.sessions.length - 1,
+  };
+  const request = RiskModelRequest.parse({ estimator: 'styles' });
+  const asked = Int32Array.from(market.identifiers.keys());
+  const { factors } = engine.scope(() => {
+    const { factors: found } = estimateRiskModel(engine, window, asked, request);
+    return { factors: found! }; // A model of styles has them.
+  });
+  const { user, system } = process.cpuUsage(begin);
+  return {
+    ms: (user + system) / 1000,
+    factors: factors.model.factors.length,
+    rSquared: factors.fit.rSquared,
+  };
+}
+
+/** Random walks with sectors, shares, volumes, dividends and yearly accounts. */
+function styledMarket(names: number): MarketData {
+  const random = counterRandom({ seed: 9, stream: 3 });
+  const identifiers = Array.from({ length: names }, (_, i) => `N${String(i).padStart(5, '0')}`);
+  const dates = Int32Array.from({ length: SESSIONS }, (_, t) => 10_000 + t + 2 * Math.floor(t / 5));
+  const size = names * SESSIONS;
+  const [close, shares, volume] = [new Float64Array(size), new Float64Array(size), new Float64Array(size)];
+  const beta = Float64Array.from(identifiers, () => 0.5 + random.uniform());
+  const issued = Float64Array.from(identifiers, () => Math.round(1e6 * Math.exp(4 * random.uniform())));
+  for (let t = 0; t < SESSIONS; t++) {
+    const market = 0.01 * random.normal();
+    const sectors = Float64Array.from({ length: SECTORS }, () => 0.005 * random.normal());
+    for (let i = 0; i < names; i++) {
+      const at = t * names + i;
+      const move = 0.0003 + beta[i]! * market + sectors[i % SECTORS]! + 0.04 * (random.uniform() - 0.5);
+      close[at] = t === 0 ? 20 + 100 * random.uniform() : Math.max(1, close[at - names]! * (1 + move));
+      shares[at] = issued[i]!;
+      volume[at] = issued[i]! * 0.01 * (0.5 + random.uniform());
+    }
+  }
+  return {
+    datasetId: 'bench',
+    contentHash: '',
+    adjustment: 'none',
+    identifiers,
+    dates,
+    fields: new Map([
+      ['CLOSE', close],
+      ['SHARES_OUTSTANDING', shares],
+      ['VOLUME', volume],
+    ]),
+    reference: {
+      columns: ['SECTOR', 'BOOK_TO_PRICE', 'EARNINGS_YIELD', 'RETURN_ON_EQUITY'],
+      rows: new Map(
+        identifiers.map((identifier, i) => [
+          identifier,
+          Array.from({ length: Math.ceil(SESSIONS / YEAR) }, (_, year) => ({
+            validFrom: year === 0 ? null : dates[year * YEAR]!,
+            values: [`S${i % SECTORS}`, random.uniform(), 0.1 * random.normal(), 0.2 * random.normal()],
+          })),
+        ]),
+      ),
+    },
+    actions: quarterlyDividends(identifiers, dates),
+    universes: [],
+  };
+}

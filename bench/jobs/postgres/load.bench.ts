@@ -1,20 +1,19 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
-import { systemClock } from '#jobs/clock.js';
-import { nodeLimits } from '#jobs/node-limits.js';
-import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
-import type { ClaimOrder, JobQueue } from '#jobs/queue.js';
-import { openDatabase } from '#store/postgres/database.js';
-import { openPostgresDocuments } from '#store/postgres/document-store.js';
 import { migrateDatabase } from '#store/postgres/open-documents.js';
 import { startPostgresql } from '../../../test/postgresql/postgresql-server.js';
 import { spread } from '../../percentiles.js';
+import type { LoadNews, LoadOrder, Submissions, Timed } from './load-nodes.js';
 import { serverProcess } from './server-process.js';
 
 /**
  * A cluster under load: workers with one connection each that sleep through their jobs, two fronts that submit at a
- * constant rate, old rows in the table. PostgreSQL's processor time and write-ahead log a job, submissions, and the time
- * from a submission to its start. In full: LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for
- * 10,000 jobs a minute, starts within 500 ms (p99).
+ * constant rate, in several processes, old rows in the table. PostgreSQL's processor time and write-ahead log a job,
+ * submissions, and the time from a submission to its start; of all, and once it has run for some seconds. In full:
+ * LOAD_SECONDS=600 LOAD_OLD_JOBS=1000000. Goals: at most 60 % of a core for 10,000 jobs a minute, starts within 500 ms
+ * (p99).
  */
 const SECONDS = Number(process.env['LOAD_SECONDS'] ?? 15);
 const JOBS_PER_MINUTE = Number(process.env['LOAD_JOBS_PER_MINUTE'] ?? 10_000);
@@ -22,12 +21,14 @@ const WORKERS = Number(process.env['LOAD_WORKERS'] ?? 300);
 const OLD = Number(process.env['LOAD_OLD_JOBS'] ?? 100_000);
 /** As long as half of the workers are busy with at the full rate. */
 const WORK_MS = Number(process.env['LOAD_WORK_MS'] ?? 500);
+const PROCESSES = Number(process.env['LOAD_PROCESSES'] ?? 4);
 const FRONTS = 2;
-const OPENED_AT_ONCE = 20;
-const SCHEMA = '"divisor"';
+/** Until nodes know how many they are. */
+const SETTLE_MS = 8000;
+const IDLE_MS = 5000;
+const BEGINNING_MS = 5000;
 
-const log = { info: () => {}, warn: () => {}, error: console.error };
-const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
+const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const server = await startPostgresql({ settings: ['-c', 'fsync=on', '-c', `max_connections=${WORKERS + 50}`] });
 await migrateDatabase({ url: server.url });
 const client = new Client(server.url);
@@ -37,131 +38,97 @@ await client.query(
     SELECT 'old:' || n, 'backtest', 'heavy', '', 'succeeded', -n, 1, 1, 0, 0 FROM generate_series(1, ${OLD}) AS n`,
 );
 await client.query('VACUUM ANALYZE divisor.jobs');
+await client.query('CHECKPOINT');
 const usage = await serverProcess(client);
 
-interface OpenNode {
-  readonly queue: JobQueue;
-  close(): Promise<void>;
+interface LoadProcess {
+  readonly child: ChildProcess;
+  ended: number;
 }
 
-async function openNode(
-  node: string,
-  places: { heavy: number; light: number },
-  connectionsMax: number,
-): Promise<OpenNode> {
-  const database = openDatabase({ url: server.url, connectionsMax });
-  const documents = await openPostgresDocuments({ database });
-  const about = { role: 'worker', version: 'bench', places, memory_bytes: 1e12, market: null, lacks: [] };
-  const describe = () => about;
-  const queue = createPostgresQueue({
-    database,
-    documents,
-    schema: SCHEMA,
-    node,
-    clock: systemClock,
-    limits,
-    log,
-    describe,
+/** Resolves with the next word of a process of this type. */
+function word<T extends LoadNews['type']>(child: ChildProcess, type: T): Promise<Extract<LoadNews, { type: T }>> {
+  return new Promise((resolve, reject) => {
+    child.once('exit', () => reject(new Error('a process of the load has ended')));
+    child.on('message', (news: LoadNews) => news.type === type && resolve(news as Extract<LoadNews, { type: T }>));
   });
-  return {
-    queue,
-    async close() {
-      await queue.close();
-      await documents.close();
-      await database.close();
-    },
-  };
 }
 
-const submittedMs = new Map<string, number>();
-const starts: number[] = [];
-let ended = 0;
-
-async function openWorker(name: string): Promise<OpenNode> {
-  const node = await openNode(name, { heavy: 1, light: 0 }, 1);
-  let isBusy = false;
-  const order: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };
-
-  async function work(): Promise<void> {
-    if (isBusy) return;
-    isBusy = true;
-    for (let claim = await node.queue.claim(order); claim !== undefined; claim = await node.queue.claim(order)) {
-      starts.push(performance.now() - submittedMs.get(claim.lease.jobId)!);
-      await new Promise((resolve) => setTimeout(resolve, WORK_MS));
-      await node.queue.complete(claim.lease, { type: 'succeed', result: { value: null }, message: '' });
-      ended++;
-    }
-    isBusy = false;
-  }
-
-  await node.queue.join({
-    onWork: () => void work(),
-    progressOf: () => undefined,
-    room: () => ({ lanes: isBusy ? [] : ['heavy'], freeBytes: 1e12 }),
-  });
-  return node;
-}
-
-const nodes: OpenNode[] = [];
-for (let i = 0; i < WORKERS; i += OPENED_AT_ONCE) {
-  const names = Array.from({ length: Math.min(OPENED_AT_ONCE, WORKERS - i) }, (_, k) => `worker-${i + k}`);
-  nodes.push(...(await Promise.all(names.map(openWorker))));
-}
-const fronts = await Promise.all(
-  Array.from({ length: FRONTS }, (_, i) => openNode(`front-${i}`, { heavy: 0, light: 1 }, 10)),
+const program = fileURLToPath(new URL('./load-nodes.js', import.meta.url));
+const processes = await Promise.all(
+  Array.from({ length: PROCESSES }, async (_, i): Promise<LoadProcess> => {
+    const workers = Math.floor(((i + 1) * WORKERS) / PROCESSES) - Math.floor((i * WORKERS) / PROCESSES);
+    const order: LoadOrder = { url: server.url, name: `process-${i}`, workers, workMs: WORK_MS, hasFront: i < FRONTS };
+    const child = fork(program, [JSON.stringify(order)]);
+    const own = { child, ended: 0 };
+    child.on('message', (news: LoadNews) => news.type === 'ended' && (own.ended = news.count));
+    await word(child, 'ready');
+    return own;
+  }),
 );
-for (const { queue } of fronts)
-  await queue.join({ onWork: () => {}, progressOf: () => undefined, room: () => ({ lanes: [], freeBytes: 0 }) });
 
-const submissions: number[] = [];
-async function submit(i: number): Promise<void> {
-  const jobId = `backtest:${i}`;
-  const start = performance.now();
-  submittedMs.set(jobId, start);
-  const job = {
-    kind: 'backtest',
-    inputHash: jobId,
-    payload: {},
-    request: null,
-    estimatedBytes: 1,
-    message: undefined,
-  } as const;
-  await fronts[i % FRONTS]!.queue.submit({ ...job, jobId, origin: null });
-  submissions.push(performance.now() - start);
+/** Processor time of the nodes, ms. */
+function nodesMs(): number {
+  const ticks = processes.map(({ child }) => {
+    const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+    return Number(fields[11]) + Number(fields[12]);
+  });
+  return ticks.reduce((sum, own) => sum + own, 0) * 10;
 }
 
-/** Submits at a constant rate; one that is late is not waited for. */
-async function load(): Promise<number> {
-  const count = Math.round((JOBS_PER_MINUTE * SECONDS) / 60);
-  const start = performance.now();
-  const all: Promise<void>[] = [];
-  for (let i = 0; i < count; i++) {
-    const wait = start + (i * 60_000) / JOBS_PER_MINUTE - performance.now();
-    if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
-    all.push(submit(i));
-  }
-  await Promise.all(all);
-  const isDone = (): boolean => ended >= count;
-  while (!isDone()) await new Promise((resolve) => setTimeout(resolve, 50));
-  return count;
+const count = Math.round((JOBS_PER_MINUTE * SECONDS) / 60);
+const fronts = processes.slice(0, FRONTS).map(({ child }) => child);
+
+async function submitAll(): Promise<void> {
+  const apartMs = (FRONTS * 60_000) / JOBS_PER_MINUTE;
+  await Promise.all(
+    fronts.map((child, first) => {
+      const submissions: Submissions = { first, step: FRONTS, count: Math.ceil((count - first) / FRONTS), apartMs };
+      child.send(submissions);
+      return word(child, 'submitted');
+    }),
+  );
 }
 
-const idle = await usage.during(() => new Promise((resolve) => setTimeout(resolve, 5000)));
+async function load(): Promise<void> {
+  await submitAll();
+  const isDone = (): boolean => processes.reduce((sum, { ended }) => sum + ended, 0) >= count;
+  while (!isDone()) await sleep(50);
+}
+
+await sleep(SETTLE_MS);
+const idle = await usage.during(() => sleep(IDLE_MS));
 console.log(`${WORKERS} workers and ${FRONTS} fronts idle   ${idle.share} of a core`);
-let count = 0;
-const cpuBefore = process.cpuUsage();
-const busy = await usage.during(async () => void (count = await load()));
-const { user, system } = process.cpuUsage(cpuBefore);
+const [nodesBefore, startMs] = [nodesMs(), performance.timeOrigin + performance.now()];
+const [busy, steady] = await Promise.all([
+  usage.during(load),
+  sleep(BEGINNING_MS).then(() => usage.during(() => sleep(Math.max(1, SECONDS - BEGINNING_MS / 1000) * 1000))),
+]);
+const nodesShare = (100 * (nodesMs() - nodesBefore)) / busy.wallMs;
+const reports = await Promise.all(
+  processes.map(({ child }) => {
+    const told = word(child, 'report');
+    child.send('report');
+    return told;
+  }),
+);
 const perMinute = Math.round((count * 60_000) / busy.wallMs);
 console.log(`${count} jobs, ${OLD} old rows   ${perMinute} a minute of ${JOBS_PER_MINUTE} asked for`);
 console.log(
   `PostgreSQL   ${busy.share} of a core, ${(busy.ms / count).toFixed(2)} ms and ${(busy.bytes / count / 1024).toFixed(1)} KiB of WAL a job`,
 );
-// One process has all nodes: near one core it is the limit of what is measured here, not the database.
-console.log(`all nodes    ${((user + system) / 10 / busy.wallMs).toFixed(0)} % of a core`);
-console.log(`submission   ${spread(submissions)}`);
-console.log(`start        ${spread(starts)}`);
+const steadyJobs = (steady.wallMs * JOBS_PER_MINUTE) / 60_000;
+console.log(
+  `  after ${BEGINNING_MS / 1000} s   ${steady.share} of a core, ${(steady.ms / steadyJobs).toFixed(2)} ms and ${(steady.bytes / steadyJobs / 1024).toFixed(1)} KiB of WAL a job asked for`,
+);
+console.log(`all nodes    ${nodesShare.toFixed(0)} % of a core in ${PROCESSES} processes`);
+for (const of of ['submissions', 'starts'] as const) {
+  const all = reports.flatMap((report): readonly Timed[] => report[of]);
+  const later = all.filter(([at]) => at >= startMs + BEGINNING_MS);
+  console.log(`${of.padEnd(13)}${spread(all.map(([, ms]) => ms))}`);
+  console.log(`  after ${BEGINNING_MS / 1000} s  ${spread(later.map(([, ms]) => ms))}`);
+}
 
-for (const node of [...nodes, ...fronts]) await node.close();
+for (const { child } of processes) child.kill();
 await client.end();
 await server.stop();

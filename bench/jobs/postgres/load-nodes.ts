@@ -1,0 +1,112 @@
+import { systemClock } from '#jobs/clock.js';
+import { nodeLimits } from '#jobs/node-limits.js';
+import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
+import type { ClaimOrder, JobQueue } from '#jobs/queue.js';
+import { openDatabase } from '#store/postgres/database.js';
+import { openPostgresDocuments } from '#store/postgres/document-store.js';
+import { preparation } from '#store/postgres/preparation.js';
+
+/** What a process of the load bench is told when it begins. */
+export interface LoadOrder {
+  readonly url: string;
+  readonly name: string;
+  readonly workers: number;
+  readonly workMs: number;
+  /** Whether it has a front too. */
+  readonly hasFront: boolean;
+}
+
+/** Jobs that a front submits, so many ms apart. */
+export interface Submissions {
+  readonly first: number;
+  readonly step: number;
+  readonly count: number;
+  readonly apartMs: number;
+}
+
+/** When something began, ms since 1970, and how long it took. */
+export type Timed = readonly [atMs: number, ms: number];
+
+export type LoadNews =
+  | { readonly type: 'ready' | 'submitted' }
+  | { readonly type: 'ended'; readonly count: number }
+  | { readonly type: 'report'; readonly starts: readonly Timed[]; readonly submissions: readonly Timed[] };
+
+const SCHEMA = '"divisor"';
+const OPENED_AT_ONCE = 20;
+const TOLD_MS = 200;
+
+const log = { info: () => {}, warn: () => {}, error: console.error };
+const limits = { ...nodeLimits({ workers: 1, memoryBytes: 1e12 }), queueMax: 1e6, endedMax: 1e9 };
+const order = JSON.parse(process.argv[2]!) as LoadOrder; // From the bench.
+const tell = (news: LoadNews): void => void process.send!(news);
+const nowMs = (): number => performance.timeOrigin + performance.now();
+const starts: Timed[] = [];
+const submissions: Timed[] = [];
+let ended = 0;
+
+async function openQueue(node: string, places: { heavy: number; light: number }, role: string): Promise<JobQueue> {
+  const connectionsMax = role === 'worker' ? 1 : 10;
+  const database = openDatabase({ url: order.url, connectionsMax, prepare: preparation(SCHEMA) });
+  const documents = await openPostgresDocuments({ database, ...(role === 'worker' && { readMs: 2500 }) });
+  const about = { role, version: 'bench', places, memory_bytes: 1e12, market: null, lacks: [] };
+  const clock = systemClock;
+  return createPostgresQueue({ database, documents, schema: SCHEMA, node, clock, limits, log, describe: () => about });
+}
+
+async function openWorker(name: string): Promise<void> {
+  const queue = await openQueue(name, { heavy: 1, light: 0 }, 'worker');
+  let isBusy = false;
+  const next: ClaimOrder = { lane: 'heavy', exceptOwners: new Set(), freeBytes: 1e12, take: () => true };
+
+  async function work(): Promise<void> {
+    if (isBusy) return;
+    isBusy = true;
+    for (let claim = await queue.claim(next); claim !== undefined; claim = await queue.claim(next)) {
+      const { at } = claim.input!.payload as { readonly at: number }; // As `submit` wrote it.
+      starts.push([at, nowMs() - at]);
+      await new Promise((resolve) => setTimeout(resolve, order.workMs));
+      await queue.complete(claim.lease, { type: 'succeed', result: { value: null }, message: '' });
+      ended++;
+    }
+    isBusy = false;
+  }
+
+  const room = () => ({ lanes: isBusy ? [] : (['heavy'] as const), freeBytes: 1e12 });
+  await queue.join({ onWork: () => void work(), progressOf: () => undefined, room });
+}
+
+async function submit(queue: JobQueue, i: number): Promise<void> {
+  const at = nowMs();
+  const job = { kind: 'backtest', request: null, estimatedBytes: 1, message: undefined, origin: null } as const;
+  await queue.submit({ ...job, jobId: `backtest:${i}`, inputHash: `${i}`, payload: { at } });
+  submissions.push([at, nowMs() - at]);
+}
+
+/** At a constant rate; one that is late is not waited for. */
+async function submitAll(queue: JobQueue, { first, step, count, apartMs }: Submissions): Promise<void> {
+  const start = performance.now();
+  const all: Promise<void>[] = [];
+  for (let i = 0; i < count; i++) {
+    const wait = start + i * apartMs - performance.now();
+    if (wait > 1) await new Promise((resolve) => setTimeout(resolve, wait));
+    all.push(submit(queue, first + i * step));
+  }
+  await Promise.all(all);
+  tell({ type: 'submitted' });
+}
+
+for (let i = 0; i < order.workers; i += OPENED_AT_ONCE) {
+  const count = Math.min(OPENED_AT_ONCE, order.workers - i);
+  await Promise.all(Array.from({ length: count }, (_, k) => openWorker(`${order.name}-${i + k}`)));
+}
+const front = order.hasFront ? await openQueue(`${order.name}-front`, { heavy: 0, light: 1 }, 'serve') : undefined;
+await front?.join({ onWork: () => {}, progressOf: () => undefined, room: () => ({ lanes: [], freeBytes: 0 }) });
+
+process.on('message', (asked: Submissions | 'report') => {
+  if (asked === 'report') tell({ type: 'report', starts, submissions });
+  else void submitAll(front!, asked);
+});
+process.on('disconnect', () => process.exit());
+setInterval(() => tell({ type: 'ended', count: ended }), TOLD_MS);
+tell({ type: 'ready' });

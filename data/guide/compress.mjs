@@ -1,7 +1,8 @@
 // Makes the documentation at build: dist/documentation holds each page and the contract in every coding, named by its etag,
 // and says which of them are the contract and its reference. A page whose bytes have not changed is not compressed again.
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import { documentationHandlers } from '../../dist/src/http/routes/documentation.js';
 import { documentationSources } from '../../dist/src/cli/documentation-files.js';
 
@@ -22,6 +23,7 @@ const replies = [
 ];
 
 const identities = new Set([contract.etag, reference.etag]);
+const [brotliOf, gzipOf] = [promisify(brotliCompress), promisify(gzip)];
 const brotli = (bytes) => {
   const params = {
     [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
@@ -29,9 +31,9 @@ const brotli = (bytes) => {
     [constants.BROTLI_PARAM_LGWIN]: 22,
     [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
   };
-  return brotliCompressSync(bytes, { params });
+  return brotliOf(bytes, { params });
 };
-const codings = { br: brotli, gzip: (bytes) => gzipSync(bytes, { level: 9 }), identity: (bytes) => bytes };
+const codings = { br: brotli, gzip: (bytes) => gzipOf(bytes, { level: 9 }), identity: (bytes) => bytes };
 
 /** Named by its content: what is there is what would be made. */
 const files = replies.flatMap(({ bytes, etag }) =>
@@ -41,7 +43,12 @@ const files = replies.flatMap(({ bytes, etag }) =>
 );
 const names = new Set(files.map(({ name }) => name));
 for (const name of readdirSync(folder)) if (!names.has(name)) rmSync(new URL(name, folder));
-for (const { name, make } of files) if (!existsSync(new URL(name, folder))) writeWhole(name, make());
+// Side by side, on every core.
+await Promise.all(
+  files
+    .filter(({ name }) => !existsSync(new URL(name, folder)))
+    .map(async ({ name, make }) => writeWhole(name, await make())),
+);
 writeWhole('built.json', JSON.stringify({ contract: contract.etag, reference: reference.etag }));
 
 /** A build that is ended half-way leaves no half a file behind. */

@@ -2,6 +2,7 @@ import type { DividendPointsView } from '#contract/analytics/dividend-points.js'
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay } from '#domain/days.js';
 import { dividendsPaid, dividendsToCome } from '#domain/dividends/dividend-fractions.js';
+import type { Finding } from '#domain/findings.js';
 import { exchangeRates } from '#domain/market/exchange-rates.js';
 import type { SessionMarket } from '#domain/market/session-market.js';
 import { knownName } from '#domain/rebalance-pack/known-name.js';
@@ -97,8 +98,14 @@ export function runScenarios(columns: RunColumns, sm: SessionMarket, asked: read
     try {
       return { name, found: scenarioOf(market, scenario, { by: PROXIES, path: name }) };
     } catch (failure) {
-      if (failure instanceof Refusal) return { name, found: { missing: failure.message } };
+      if (failure instanceof Refusal) return { name, found: { missing: reasonOf(failure) } };
       throw failure;
     }
   });
+}
+
+/** What a refusal found, or its message where it lists nothing. */
+function reasonOf({ message, detail }: Refusal): string {
+  const findings = (detail?.['findings'] ?? []) as readonly Finding[]; // Of every refusal that has them.
+  return findings.length === 0 ? message : findings.map((finding) => finding.message).join(' ');
 }

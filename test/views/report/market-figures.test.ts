@@ -127,6 +127,7 @@ test('a report prints scenarios by hand, and why one has no result', () => {
     scenarios: [
       { name: 'Doubling', window: { start: '2024-01-05', end: '2024-01-10' } },
       { name: 'A falls', shocks: { A: -0.3 } },
+      { name: 'Nothing', shocks: { NOPE: -0.1 } },
       { name: 'Long ago', window: { start: '2010-01-04', end: '2010-02-01' } },
     ],
   };
@@ -134,7 +135,9 @@ test('a report prints scenarios by hand, and why one has no result', () => {
   // A third of the portfolio is A, from 10 to 24; B paid before. Between the two rises nothing moves.
   expect(text).toMatch(/^Doubling 2024-01-04 2024-01-10 46\.67% 0\.00% \(2024-01-08\) 100\.00%$/m);
   expect(text).toMatch(/^A falls -10\.00% 100\.00%$/m);
-  expect(text.replaceAll('\n', ' ')).toContain('Long ago: The scenario Long ago');
+  const line = text.replaceAll('\n', ' ');
+  expect(line).toContain('Nothing: NOPE is no name held');
+  expect(line).toContain('Long ago: The scenario Long ago');
   expect(() => parse([{ ...block, scenarios: null }])).toThrow('required');
 });
 

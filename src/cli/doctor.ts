@@ -1,5 +1,4 @@
 import { access, constants, readdir, readFile, stat, statfs } from 'node:fs/promises';
-import { createHash, randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { dirname } from 'node:path';
@@ -9,13 +8,13 @@ import { memoryBudget } from '#jobs/memory-budget.js';
 import { openCalendars } from '#market/serving/calendar-files.js';
 import { openDuckDb } from '#market/sources/duckdb.js';
 import { isLoopbackName } from '#http/authentication.js';
-import { openArtifactDigests } from '#store/artifact-digest.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
+import { probePlace } from '#store/place/claim-place.js';
 import { HOME_FORMAT, homeFolders, readFormat, type HomeFolders } from '#store/home/home.js';
 import { holderOf } from '#store/home/home-lock.js';
 import { partialDatesIn } from '#services/datasets/partial-dates.js';
 import { homeReport } from './home-report.js';
-import { openArtifactsOf } from './moving/open-place.js';
+import { recordedPlace } from './moving/open-place.js';
 import { artifactsOf } from './places.js';
 import { seenDocuments, type SeenDocument } from './seen-documents.js';
 import { readSettings, settingsHelp, type Settings } from './settings.js';
@@ -244,24 +243,13 @@ const LOOKS: Readonly<Record<string, Look>> = {
 
 const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** Writes an artifact, reads it and removes it. @returns how long that took, in ms */
+/** Writes something where results are, reads it and removes it. @returns how long that took, in ms */
 async function probeArtifacts(settings: Settings): Promise<number> {
   const place = artifactsOf(settings)!; // The settings have one.
-  const shared = await openArtifactsOf(settings);
-  try {
-    if (shared.files?.kind !== 'shared') throw new Error('The place of results cannot be opened');
-    const { artifacts } = shared.files;
-    const start = performance.now();
-    const bytes = randomBytes(1024);
-    const written = await artifacts.write(bytes, createHash('sha256').update(bytes).digest('hex'));
-    const found = await (await openArtifactDigests(place))(written.name);
-    await artifacts.remove([written.name]);
-    if (found.sha256 !== written.sha256)
-      throw new Error('The place of results gives back other bytes than it was given');
-    return Math.ceil(performance.now() - start);
-  } finally {
-    await shared.close();
-  }
+  await recordedPlace(settings);
+  const start = performance.now();
+  await probePlace(place);
+  return Math.ceil(performance.now() - start);
 }
 
 const mebibytes = (bytes: number): string => Math.floor(bytes / MIB).toLocaleString('en-US');

@@ -9,6 +9,7 @@ import { assertMigrated } from '#store/postgres/migrate.js';
 import { withClient } from '#store/postgres/open-documents.js';
 import { homeReport } from './home-report.js';
 import { readHomeCommand } from './home-command.js';
+import { recordedPlace } from './moving/open-place.js';
 import { artifactsOf } from './places.js';
 import type { Settings } from './settings.js';
 import { right } from './terminal.js';
@@ -68,6 +69,7 @@ async function elsewhere(settings: Settings): Promise<VerifyOptions> {
   if (database === undefined) return {};
   await withClient(database, assertMigrated);
   const place = artifactsOf(settings);
+  if (place !== undefined) await recordedPlace(settings);
   return {
     openDocuments: () => openPostgresReader(database),
     ...(place && { digestArtifact: await openArtifactDigests(place) }),

@@ -1,6 +1,6 @@
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
-import type { ArtifactDestination } from '#store/port.js';
-import type { ComputePool, TaskRun, ThreadPool } from './compute-pool.js';
+import type { ArtifactDestination, ArtifactHealth } from '#store/port.js';
+import { TaskStopped, WorkerLost, type ComputePool, type TaskRun, type ThreadPool } from './compute-pool.js';
 import type { PortableTaskName, TaskInput, TaskName, TaskOutput, ThreadInput } from './tasks.js';
 import type { KnownFiles } from './tasks/files.js';
 import type {
@@ -22,6 +22,8 @@ export interface TaskResources {
   readonly destination: ArtifactDestination;
   /** @throws Refusal NO_DATA_SOURCE when the node does not have the market */
   market(identity: MarketIdentity): Promise<MarketHandle>;
+  /** What a failure of a task comes to on files that may be away. */
+  readonly health?: ArtifactHealth | undefined;
 }
 
 /** The input of a task but for its outputs, which are the same for all tasks. */
@@ -157,10 +159,14 @@ export function createNodePool(pool: ThreadPool, resources: TaskResources): Comp
   return {
     run({ input, ...order }) {
       let run: TaskRun<TaskOutput<typeof order.task>> | undefined;
-      const output = resolveTask(order.task, input, resources).then((resolved) => {
-        run = pool.run({ ...order, input: resolved });
-        return run.output;
-      });
+      const output = resolveTask(order.task, input, resources)
+        .then((resolved) => {
+          run = pool.run({ ...order, input: resolved });
+          return run.output;
+        })
+        .catch(async (thrown: unknown) => {
+          throw await explained(thrown, resources);
+        });
       return {
         output,
         progress: () => run?.progress() ?? { fraction: 0, message: undefined },
@@ -170,4 +176,10 @@ export function createNodePool(pool: ThreadPool, resources: TaskResources): Comp
     load: pool.load,
     close: pool.close,
   };
+}
+
+/** A task that was stopped or lost its thread has not failed on its files. */
+async function explained(thrown: unknown, { health }: TaskResources): Promise<unknown> {
+  if (health === undefined || thrown instanceof TaskStopped || thrown instanceof WorkerLost) return thrown;
+  return health.explain(thrown);
 }

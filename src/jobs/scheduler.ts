@@ -71,7 +71,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   function mayAsk(lane: Lane): boolean {
-    return isOpen && !asking[lane] && places.isFree(lane);
+    return isOpen && !asking[lane] && artifacts.health?.fault() === undefined && places.isFree(lane);
   }
 
   /** @returns whether a job was taken at once, so that the next may be asked for */
@@ -150,7 +150,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   async function settle(entry: Running): Promise<void> {
     const { attempt } = entry;
     try {
-      const completion = await completionOf(attempt);
+      const completion = await completionOf(attempt, artifacts);
       if (completion === undefined) return void (await end(entry, { type: 'release' }));
       const { result, message = 'Done.', effect } = completion;
       if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) })))
@@ -242,11 +242,18 @@ async function discard({ written }: RunningAttempt, artifacts: ArtifactStore): P
 }
 
 /** An attempt whose store went away is no failure of the job, which is made again. @returns undefined then */
-async function completionOf(attempt: RunningAttempt): Promise<Completion | undefined> {
+async function completionOf(
+  attempt: RunningAttempt,
+  { health }: Pick<ArtifactStore, 'health'>,
+): Promise<Completion | undefined> {
   try {
     return await attempt.completion;
   } catch (thrown) {
-    if (attempt.isEnded || !(thrown instanceof Refusal) || thrown.code !== 'STORE_UNAVAILABLE') throw thrown;
+    if (attempt.isEnded || thrown instanceof TaskStopped || thrown instanceof WorkerLost) throw thrown;
+    const cause = isUnavailable(thrown) || health === undefined ? thrown : await health.explain(thrown);
+    if (!isUnavailable(cause)) throw cause;
     return undefined; // What it has written is nobody's, and is removed with the other garbage.
   }
 }
+
+const isUnavailable = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';

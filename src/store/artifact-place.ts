@@ -30,7 +30,7 @@ export interface ArtifactSettings {
 /** Region that services of others take for granted. */
 const REGION = 'us-east-1';
 
-/** @throws StartRefusal 78 when the URL is neither, or the credentials of a bucket are missing */
+/** @throws StartRefusal 78 when the URL is neither, or the credentials of a bucket are missing or its endpoint is no URL */
 export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPlace {
   if (/^file:\/\/\/[^?#]/.test(url)) return { kind: 'folder', folder: fileURLToPath(url) };
   const [, bucket, prefix] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([\w!.*'()/-]*))?$/.exec(url) ?? [];
@@ -40,6 +40,8 @@ export function artifactPlace({ url, cache, aws }: ArtifactSettings): ArtifactPl
   if (accessKeyId === undefined || secretAccessKey === undefined)
     throw refused('Artifacts in a bucket need AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.');
   const endpoint = withoutLastSlashes(aws.endpoint ?? `https://s3.${region}.amazonaws.com`);
+  if (!/^https?:\/\/[^?#@\s]+$/.test(endpoint) || !URL.canParse(endpoint))
+    throw refused('AWS_ENDPOINT_URL_S3 is not a URL like https://objects.example:9000.');
   const folders = (prefix ?? '').split('/').filter((part) => part !== '');
   return {
     kind: 's3',
@@ -62,4 +64,11 @@ function withoutLastSlashes(url: string): string {
   let end = url.length;
   while (url[end - 1] === '/') end -= 1;
   return url.slice(0, end);
+}
+
+/** What an operator knows a place by. */
+export function describePlace(place: ArtifactPlace): string {
+  return place.kind === 'folder'
+    ? `file://${place.folder}`
+    : `s3://${place.access.bucket}/${place.access.prefix} at ${place.access.endpoint}`;
 }

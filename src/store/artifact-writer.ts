@@ -1,12 +1,14 @@
 import { createFolderWriter } from './files/folder-writer.js';
 import { watchFreeSpace } from './files/free-space.js';
+import { guardFolder } from './place/folder-guard.js';
 import type { ArtifactDestination, ArtifactWriter } from './port.js';
 
 /** Opens what writes artifacts to a destination, in any thread or process that can reach it. */
 export function openArtifactWriter(destination: ArtifactDestination): ArtifactWriter {
   if (destination.kind === 'folder') {
-    const { folder, lowWaterMark } = destination;
-    return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark));
+    const { folder, lowWaterMark, storeId } = destination;
+    const guard = storeId === undefined ? undefined : guardFolder(folder, storeId);
+    return createFolderWriter(folder, watchFreeSpace(folder, lowWaterMark), guard);
   }
   return {
     async write(contents) {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactPlace } from './artifact-place.js';
 import type { ArtifactStore, DocumentEngine, DocumentStore } from './port.js';
@@ -8,6 +8,9 @@ import { adoptDocuments, createVersionedStore, versionedTransaction } from './hi
 import type { Home } from './home/home.js';
 import type { DatabaseDocuments, DatabaseEngineOptions, DatabasePlace } from './postgres/open-documents.js';
 import { openDocumentStore } from './lmdb/document-store.js';
+import { claimPlace } from './place/claim-place.js';
+import { watchPlace, type PlaceWatch } from './place/watch-place.js';
+import { watchedArtifacts } from './place/watched-artifacts.js';
 import { EXIT_CONFIGURATION, StartRefusal } from './start-refusal.js';
 
 /** Everything the service remembers, wired together: documents own artifacts, both stop at the same low-water mark. */
@@ -43,7 +46,8 @@ const GARBAGE_LOOK_MS = 3_600_000;
 
 /**
  * Opens documents and artifacts of a home and removes what the last process left behind.
- * @throws StartRefusal 78 when the documents are damaged
+ * @throws StartRefusal 78 when the documents are damaged or the place of the artifacts is not that of the database, 75
+ *   when it cannot be reached
  */
 export async function openStore({
   home,
@@ -54,7 +58,6 @@ export async function openStore({
 }: StoreOptions): Promise<Store> {
   await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
   const freeSpace = watchFreeSpace(home.path, lowWaterMark);
-  const artifacts = await openArtifactsAt(place, { home, freeSpace, lowWaterMark });
   const removals = new Map<NodeJS.Timeout, readonly string[]>();
   const options = {
     onFailure,
@@ -70,7 +73,16 @@ export async function openStore({
   const shared = database && (await openShared({ ...options, place: { ...database, isShared: place !== undefined } }));
   const documents: DocumentEngine =
     shared ?? (await openDocumentStore({ ...options, folder: home.documents, backups: home.backups, freeSpace }));
+  let artifacts: ArtifactStore;
+  let watch: PlaceWatch | undefined;
   try {
+    if (place === undefined) artifacts = await openArtifacts(home.artifacts, freeSpace);
+    else {
+      const storeId = await claimPlace(documents, place);
+      const shared = await openSharedArtifacts(place, storeId, { folder: home.path, freeSpace, lowWaterMark });
+      watch = await watchPlace(place, storeId);
+      artifacts = watchedArtifacts(shared, watch);
+    }
     if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());
     await adoptDocuments(documents);
   } catch (thrown) {
@@ -93,6 +105,7 @@ export async function openStore({
     shared: shared && withVersions(shared),
     async close() {
       clearInterval(collecting);
+      watch?.close();
       await documents.close();
       for (const [timer, names] of removals) {
         clearTimeout(timer);
@@ -109,28 +122,20 @@ const withVersions = (shared: DatabaseDocuments): DatabaseDocuments => ({
     shared.jobTransaction((tx) => change(versionedTransaction(tx, { now: Date.now, options })), options),
 });
 
-interface ArtifactsInput {
-  readonly home: Home;
-  readonly freeSpace: FreeSpace;
-  readonly lowWaterMark: LowWaterMark | undefined;
+interface VolumeInput {
+  /** On the volume of the copies of objects. */
+  readonly folder: string;
+  readonly freeSpace?: FreeSpace;
+  readonly lowWaterMark?: LowWaterMark | undefined;
 }
 
-async function openArtifactsAt(place: ArtifactPlace | undefined, input: ArtifactsInput): Promise<ArtifactStore> {
-  const { home, freeSpace, lowWaterMark } = input;
-  if (place === undefined) return openArtifacts(home.artifacts, freeSpace);
-  return openSharedArtifacts(place, home.path, { freeSpace, lowWaterMark });
-}
-
-/** The artifacts that machines share. @param folder on the volume of the copies of objects */
+/** The artifacts that machines share. @param storeId of the store that the place is, where its database names one */
 export async function openSharedArtifacts(
   place: ArtifactPlace,
-  folder: string,
-  { freeSpace = watchFreeSpace(folder), lowWaterMark }: Partial<Omit<ArtifactsInput, 'home'>> = {},
+  storeId: string | undefined,
+  { folder, freeSpace = watchFreeSpace(folder), lowWaterMark }: VolumeInput,
 ): Promise<ArtifactStore> {
-  if (place.kind === 'folder') {
-    await mkdir(place.folder, { recursive: true });
-    return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark));
-  }
+  if (place.kind === 'folder') return openArtifacts(place.folder, watchFreeSpace(place.folder, lowWaterMark), storeId);
   // Loaded by those alone who use it.
   const { openObjectArtifacts } = await import('./s3/object-store.js');
   return openObjectArtifacts({ ...place, freeSpace });

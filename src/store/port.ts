@@ -32,6 +32,7 @@ export const DOCUMENT_KINDS = [
   'audit',
   'audit-head',
   'audit-seal',
+  'artifact-store',
 ] as const;
 export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 
@@ -216,7 +217,13 @@ export function lengthOf({ bytes, inset }: ArtifactRef): number {
  * `openArtifactWriter` takes.
  */
 export type ArtifactDestination =
-  | { readonly kind: 'folder'; readonly folder: string; readonly lowWaterMark: LowWaterMark }
+  | {
+      readonly kind: 'folder';
+      readonly folder: string;
+      readonly lowWaterMark: LowWaterMark;
+      /** Of a folder that machines share: it is asked for before anything counts as written. */
+      readonly storeId?: string;
+    }
   | {
       readonly kind: 's3';
       readonly access: S3Access;
@@ -245,7 +252,20 @@ export interface SweepOptions {
   readonly olderThanMs?: number;
 }
 
+/** How a place fares that may be away while the process is well. Each look is bounded, and none is made by who asks. */
+export interface ArtifactHealth {
+  /** Why artifacts cannot be had now, in a sentence; undefined when they can. */
+  fault(): string | undefined;
+  /**
+   * What a failure of work on artifacts comes to: bytes that are missing from a place that is away are not lost.
+   * @returns Refusal STORE_UNAVAILABLE then, else the failure
+   */
+  explain(thrown: unknown): Promise<unknown>;
+}
+
 export interface ArtifactStore {
+  /** Of a place that machines share. */
+  readonly health?: ArtifactHealth;
   /** Where its artifacts are written by others: under names that it has made. */
   readonly destination: ArtifactDestination;
   /**

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasPostgresql, openTestDatabase } from '../postgresql/shared-postgresql.js';
+import { runService } from '../services/running-service.js';
 import { temporaryFolders } from '../store/temporary-folder.js';
 import { INDEX, MARKET } from './even-index.js';
 import { finishedHere, serving, servingHere, working, type Run } from './process.js';
@@ -95,4 +96,38 @@ describe.skipIf(!hasPostgresql)('several processes on one database', () => {
     expect(await shown(a!.url, b!.url)).toEqual(expected);
     expect(await end(a!, b!, worker!)).toEqual([0, 0, 0]);
   }, 240_000);
+
+  test('a folder that is away refuses and delays, loses no job and takes nothing at its mount point', async () => {
+    const front = await runService(['--workers', '1'], environment);
+    const rows = { index: [0], columns: ['identifier', 'date', 'CLOSE'], data: [['A', '2024-01-02', 10]] };
+    const imported = { store_id: 'own', name: 'own', tables: { market: rows } };
+    const refused = { status: 503, code: 'STORE_UNAVAILABLE' };
+    try {
+      await front.resumed();
+      await front.ask('PUT', '/indices/LATER', { ...INDEX, id: 'LATER' });
+      await rename(shared, `${shared}-away`);
+      expect(await front.refusal('GET', '/analytics/EVEN/levels')).toMatchObject(refused);
+      expect(await front.refusal('GET', '/health/ready')).toMatchObject({
+        ...refused,
+        message: /check artifacts fails/,
+      });
+      expect((await front.ask('GET', '/health')).status).toBe(200);
+      await mkdir(shared); // What is left of a share that is not mounted.
+      expect(await front.refusal('POST', '/data/import', imported)).toMatchObject(refused);
+      const { body: job } = await front.ask<{ job_id: string }>('POST', '/analytics/LATER/backtest', {});
+      expect(await readdir(shared)).toEqual([]);
+      await rm(shared, { recursive: true });
+      await rename(`${shared}-away`, shared);
+      expect(await front.finished(job.job_id)).toMatchObject({ status: 'succeeded', attempt: 1 });
+      expect((await front.ask('GET', '/analytics/EVEN/levels')).status).toBe(200);
+      expect((await front.ask('GET', '/health/ready')).status).toBe(200);
+    } finally {
+      await front.close();
+    }
+    const typo = { ...environment, DIVISOR_ARTIFACTS: `file://${shared}-typo` };
+    await expect(runService([], typo)).rejects.toMatchObject({
+      exitStatus: 78,
+      message: /--artifacts .*the store [\w-]{36}/,
+    });
+  }, 120_000);
 });

@@ -90,7 +90,13 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   const calendars = openCalendars();
   const metrics = openMetrics({ version, home, store, work: () => ({ jobs, pool }) });
   let warmUp: WarmUp | undefined;
-  const checks = () => [disk.check, numerics, awaitedMarket(market.markets), readMarket(market.markets)];
+  const checks = () => [
+    disk.check,
+    ...placeOfResults(store.artifacts),
+    numerics,
+    awaitedMarket(market.markets),
+    readMarket(market.markets),
+  ];
   const { pool, jobs } = openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
     role,
@@ -189,6 +195,7 @@ function openWork(input: WorkInput): {
     file: (reference) => fileOf(store.artifacts, reference),
     market: async (identity) => handleOf(identity),
     destination: store.artifacts.destination,
+    health: store.artifacts.health,
   });
   const limits = nodeLimits({
     workers,
@@ -265,6 +272,13 @@ function openWarmUp({ settings, log, store, markets, pool }: WarmUpInput): WarmU
     clock: systemClock,
     onFault: (fault) => log.warn({ err: fault }, 'a worker thread could not be made ready'),
   });
+}
+
+/** The place of the results that several machines share. */
+function placeOfResults({ health }: Pick<ArtifactStore, 'health'>): Check[] {
+  if (health === undefined) return [];
+  const note = () => 'The place of the results is there and is that of the database.';
+  return [{ name: 'artifacts', unready: 'STORE_UNAVAILABLE', look: health.fault, note }];
 }
 
 /** The active data store was read. The service is ready without: it says in every refusal what could not be read. */

@@ -47,7 +47,7 @@ export async function backupCluster(options: ClusterBackupOptions): Promise<Clus
     for (let round = 1; ; round++) {
       await rm(draft, { recursive: true, force: true });
       const createdAt = formatTimestamp(Date.now());
-      const { documents, damaged } = await copyRound(options, homeFolders(draft), shared.files!);
+      const { documents, damaged } = await copyRound(options, homeFolders(draft), shared.files);
       if (damaged.length > 0 && round < ROUNDS_MAX) continue;
       const files = await filesBelow(draft);
       const manifest = { home_format: HOME_FORMAT, engine_version: options.engineVersion, created_at: createdAt };

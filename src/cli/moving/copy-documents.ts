@@ -28,13 +28,16 @@ export interface DocumentCopy {
   readonly onKind?: (kind: DocumentKind) => void;
 }
 
+/** A database has its place for artifacts before it has anything else. */
+const COPIED_KINDS = DOCUMENT_KINDS.filter((kind) => kind !== 'artifact-store');
+
 /** Documents on their way at a time: their commits go to disk together. */
 const AT_ONCE = 64;
 
 /** Copies every document with its time, and what it refers to; each is read again and compared by its hash. */
 export async function copyDocuments(copy: DocumentCopy): Promise<CopiedKind[]> {
   const copied: CopiedKind[] = [];
-  for (const kind of DOCUMENT_KINDS) {
+  for (const kind of COPIED_KINDS) {
     copy.onKind?.(kind);
     // What several processes serve is no matter of one home, which reads its active store.
     if (kind === 'market' && !('database' in copy.target)) continue;
@@ -46,7 +49,7 @@ export async function copyDocuments(copy: DocumentCopy): Promise<CopiedKind[]> {
 
 /** @throws StartRefusal 78 */
 export async function assertEmpty(documents: DocumentSource): Promise<void> {
-  for (const kind of DOCUMENT_KINDS) {
+  for (const kind of COPIED_KINDS) {
     const { length } = await documents.ids(kind);
     if (length > 0)
       throw new StartRefusal(EXIT_CONFIGURATION, `The target holds documents already: ${length} of kind ${kind}.`);

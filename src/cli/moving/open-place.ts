@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { openHome, type HomeFolders } from '#store/home/home.js';
 import { openDocumentStore } from '#store/lmdb/document-store.js';
 import { openSharedArtifacts } from '#store/open-store.js';
+import { assertPlace, claimPlace } from '#store/place/claim-place.js';
 import { openDatabaseDocuments } from '#store/postgres/open-documents.js';
+import { openSnapshot } from '#store/postgres/snapshot.js';
 import { artifactsOf } from '../places.js';
 import type { Settings } from '../settings.js';
 import type { DocumentTarget } from './copy-documents.js';
@@ -31,35 +33,57 @@ const engineOptions = (clock: CopyClock) => ({
   },
 });
 
-/** @throws StartRefusal 75 while a service works on it */
+/** @throws StartRefusal 75 while a service works on it, 78 when its place for artifacts is another one */
 export async function openDatabasePlace(settings: Settings, clock: CopyClock): Promise<OpenPlace> {
-  const shared = await openArtifactsOf(settings);
+  const place = { url: settings.database!, migrate: true };
+  const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
   try {
-    const place = { url: settings.database!, migrate: true };
-    const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
+    clock.ms = Date.now();
+    const artifacts = artifactsOf(settings);
+    const shared = artifacts && (await openFiles(settings, await claimPlace(documents, artifacts)));
     return {
       documents,
-      files: shared.files,
+      files: shared?.files,
       async close() {
         await documents.close();
-        await shared.close();
+        await shared?.close();
       },
     };
   } catch (thrown) {
-    await shared.close();
+    await documents.close();
     throw thrown;
   }
 }
 
-/** The artifacts of the settings; objects are copied to a folder that goes afterwards. */
-export async function openArtifactsOf(
-  settings: Settings,
-): Promise<{ readonly files: FilePlace | undefined; close(): Promise<void> }> {
-  if (settings.artifacts === undefined) return { files: undefined, close: async () => {} };
+/**
+ * The artifacts of the settings, which are those of the database.
+ * @throws StartRefusal 75 when they cannot be reached, 78 when the place is another one
+ */
+export async function openArtifactsOf(settings: Settings): Promise<OpenFiles> {
+  return openFiles(settings, await recordedPlace(settings));
+}
+
+/** @returns the id of the store of the settings, if the database names one; throws as `assertPlace` */
+export async function recordedPlace(settings: Settings): Promise<string | undefined> {
+  const snapshot = await openSnapshot(settings.database!);
+  try {
+    return await assertPlace(snapshot, artifactsOf(settings)!);
+  } finally {
+    await snapshot.close();
+  }
+}
+
+interface OpenFiles {
+  readonly files: FilePlace;
+  close(): Promise<void>;
+}
+
+/** Objects are copied to a folder that goes afterwards. */
+async function openFiles(settings: Settings, storeId: string | undefined): Promise<OpenFiles> {
   const cache = await mkdtemp(join(tmpdir(), 'divisor-copy-'));
   const close = () => rm(cache, { recursive: true, force: true });
   try {
-    const artifacts = await openSharedArtifacts(artifactsOf({ ...settings, cache })!, cache);
+    const artifacts = await openSharedArtifacts(artifactsOf({ ...settings, cache })!, storeId, { folder: cache });
     return { files: { kind: 'shared', artifacts }, close };
   } catch (thrown) {
     await close();

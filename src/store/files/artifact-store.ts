@@ -1,13 +1,15 @@
 import { createHash, type Hash } from 'node:crypto';
 import { closeSync, fstatSync, openSync, read as readCallback } from 'node:fs';
-import { link, mkdir, open, readdir, rename, stat } from 'node:fs/promises';
+import { access, link, mkdir, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Refusal } from '#domain/refusal.js';
 import { newArtifactName } from './artifact-owners.js';
-import type { ArtifactInset, ArtifactRef, ArtifactStore } from '../port.js';
+import type { ArtifactInset, ArtifactLink, ArtifactRef, ArtifactStore } from '../port.js';
 import { copyFlushed, sha256OfFile, type FileDigest } from './file-digest.js';
-import { flushFolder } from './flush-folder.js';
+import { guardFolder, ownFolder } from '../place/folder-guard.js';
+import { MARKER } from '../place/store-id.js';
+import { flushFolder, writeFlushed } from './flush-folder.js';
 import { draftOf, removeFiles } from './folder-writer.js';
 import { watchFreeSpace, type FreeSpace } from './free-space.js';
 
@@ -18,15 +20,26 @@ const CHUNK_BYTES = 256 * 1024;
 
 type Range = { readonly start: number; readonly end: number };
 
-/** Artifacts as files of one folder. A file appears under its name only when all of it is on disk. */
+/**
+ * Artifacts as files of one folder. A file appears under its name only when all of it is on disk.
+ * @param storeId of a folder that machines share, which is there and may go
+ */
 export async function openArtifacts(
   folder: string,
   freeSpace: FreeSpace = watchFreeSpace(folder),
+  storeId?: string,
 ): Promise<ArtifactStore> {
-  await mkdir(folder, { recursive: true });
+  if (storeId === undefined) await mkdir(folder, { recursive: true });
+  const guard = storeId === undefined ? ownFolder : guardFolder(folder, storeId);
   const path = (name: string): string => join(folder, name);
 
-  const remove = (names: readonly string[]): Promise<void> => removeFiles(folder, names);
+  /** Files of a shared folder that a worker of this process writes itself. */
+  const claimed = new Set<string>();
+
+  async function remove(names: readonly string[]): Promise<void> {
+    for (const name of names) claimed.delete(name);
+    await removeFiles(folder, names);
+  }
 
   async function linkOne(ref: ArtifactRef, name: string): Promise<void> {
     closeSync(openChecked(path(ref.name), ref));
@@ -38,44 +51,50 @@ export async function openArtifacts(
     }
   }
 
-  return {
-    destination: { kind: 'folder', folder, lowWaterMark: freeSpace.mark },
-    async write(bytes, sha256) {
-      await freeSpace.admit(bytes.length);
-      const name = newArtifactName();
-      const draft = draftOf(path(name));
-      await writeFlushed(draft, bytes);
-      await rename(draft, path(name));
+  async function copyIn(file: string, size: number): Promise<ArtifactRef> {
+    await freeSpace.admit(size);
+    const name = newArtifactName();
+    try {
+      const copied = await copyWhole(file, path(name));
       await flushFolder(folder);
-      return { name, bytes: bytes.length, sha256 };
-    },
-    async writeFile(file) {
-      await freeSpace.admit((await stat(file)).size);
-      const name = newArtifactName();
-      try {
-        const copied = await copyWhole(file, path(name));
+      return { name, ...copied };
+    } catch (thrown) {
+      await remove([name]).catch(() => {}); // It goes with the garbage.
+      throw thrown;
+    }
+  }
+
+  async function linkAll(files: readonly ArtifactLink[], isAgain: boolean): Promise<readonly ArtifactRef[]> {
+    const names = files.map(({ name }) => name);
+    if (isAgain) await remove(names);
+    try {
+      for (const { ref, name } of files) await linkOne(ref, name);
+    } catch (thrown) {
+      await remove(names).catch(() => {}); // They go with the garbage.
+      throw thrown;
+    }
+    await flushFolder(folder);
+    return files.map(({ ref, name }) => ({ ...ref, name }));
+  }
+
+  return {
+    destination: { kind: 'folder', folder, lowWaterMark: freeSpace.mark, ...(storeId && { storeId }) },
+    write: (bytes, sha256) =>
+      guard.work(async () => {
+        await freeSpace.admit(bytes.length);
+        const name = newArtifactName();
+        const draft = draftOf(path(name));
+        await writeFlushed(draft, bytes);
+        await rename(draft, path(name));
         await flushFolder(folder);
-        return { name, ...copied };
-      } catch (thrown) {
-        await remove([name]);
-        throw thrown;
-      }
+        return { name, bytes: bytes.length, sha256 };
+      }),
+    async writeFile(file) {
+      const { size } = await stat(file);
+      return guard.work(() => copyIn(file, size));
     },
     newName: newArtifactName,
-    async link(files) {
-      const linked: ArtifactRef[] = [];
-      try {
-        for (const { ref, name } of files) {
-          await linkOne(ref, name);
-          linked.push({ ...ref, name });
-        }
-      } catch (thrown) {
-        await remove(linked.map(({ name }) => name));
-        throw thrown;
-      }
-      await flushFolder(folder);
-      return linked;
-    },
+    link: (files) => guard.work((isAgain) => linkAll(files, isAgain)),
     async stream(ref, range) {
       const file = openChecked(path(ref.name), ref);
       if (range) return streamFrom([{ file, ...range }]);
@@ -115,16 +134,21 @@ export async function openArtifacts(
         return false; // What cannot be read is not intact, whatever the reason.
       }
     },
-    file: async (ref) => path(ref.name),
+    async file({ name }) {
+      if (storeId !== undefined && !claimed.has(name)) await assertThere(path(name), name);
+      return path(name);
+    },
     async claim(bytes) {
       await freeSpace.admit(bytes);
-      return newArtifactName();
+      const name = newArtifactName();
+      if (storeId !== undefined) claimed.add(name);
+      return name;
     },
     remove,
     async sweep(referenced, { olderThanMs } = {}) {
       const names = await namesIn(folder, olderThanMs);
       const owned = await referenced();
-      const unreferenced = names.filter((name) => !owned.has(name));
+      const unreferenced = names.filter((name) => name !== MARKER && !owned.has(name));
       await remove(unreferenced);
       return unreferenced.length;
     },
@@ -144,21 +168,19 @@ async function namesIn(folder: string, olderThanMs: number | undefined): Promise
   return old;
 }
 
-async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {
-  const handle = await open(file, 'wx', 0o600);
-  try {
-    await handle.writeFile(bytes);
-    await handle.datasync();
-  } finally {
-    await handle.close();
-  }
-}
-
 /** @throws as the file system does; a copy that is not whole lies under no name of an artifact */
 async function copyWhole(from: string, to: string): Promise<FileDigest> {
   const copied = await copyFlushed(from, draftOf(to));
   await rename(draftOf(to), to);
   return copied;
+}
+
+async function assertThere(path: string, name: string): Promise<void> {
+  try {
+    await access(path);
+  } catch (cause) {
+    throw absent(name, cause);
+  }
 }
 
 /** An open file keeps its bytes after its name is removed, so that its readers can finish. */
@@ -246,9 +268,10 @@ async function fill(file: number, bytes: Uint8Array, start: number): Promise<voi
   }
 }
 
-function unreadable(ref: ArtifactRef | ArtifactInset, cause?: unknown): Refusal {
-  return new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${ref.name} are missing or damaged.`, null, { cause });
-}
+const unreadable = ({ name }: ArtifactRef | ArtifactInset, cause?: unknown): Refusal => absent(name, cause);
+
+const absent = (name: string, cause: unknown): Refusal =>
+  new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${name} are missing or damaged.`, null, { cause });
 
 function isAbsent(thrown: unknown): boolean {
   return thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT';

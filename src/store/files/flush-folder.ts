@@ -9,3 +9,14 @@ export async function flushFolder(folder: string): Promise<void> {
     await handle.close();
   }
 }
+
+/** A new file, on disk when it resolves. */
+export async function writeFlushed(file: string, bytes: Uint8Array): Promise<void> {
+  const handle = await open(file, 'wx', 0o600);
+  try {
+    await handle.writeFile(bytes);
+    await handle.datasync();
+  } finally {
+    await handle.close();
+  }
+}

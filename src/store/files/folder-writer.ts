@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, rename, unlink, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ArtifactContent, ArtifactRef, ArtifactWriter } from '../port.js';
+import { ownFolder, type FolderGuard } from '../place/folder-guard.js';
 import { flushFolder } from './flush-folder.js';
 import type { FreeSpace } from './free-space.js';
 
@@ -15,26 +16,35 @@ const DRAFT = '.new';
 export const draftOf = (path: string): string => `${path}${DRAFT}`;
 
 /** Writes artifacts as files of a folder. A file appears under its name only when all of it is on disk. */
-export function createFolderWriter(folder: string, freeSpace: FreeSpace): ArtifactWriter {
+export function createFolderWriter(
+  folder: string,
+  freeSpace: FreeSpace,
+  guard: FolderGuard = ownFolder,
+): ArtifactWriter {
+  async function write(contents: readonly ArtifactContent[]): Promise<readonly ArtifactRef[]> {
+    await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
+    const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content)));
+    try {
+      const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+      if (failure !== undefined) throw failure.reason;
+      await flushFolder(folder);
+    } catch (thrown) {
+      await removeFiles(folder, namesOf(contents)).catch(() => {}); // They go with the garbage.
+      throw thrown;
+    }
+    return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  }
+
   return {
-    async write(contents) {
-      await freeSpace.admit(contents.reduce((sum, { bytes }) => sum + bytes.length, 0));
-      const outcomes = await Promise.allSettled(contents.map((content) => writeFile(folder, content)));
-      try {
-        const failure = outcomes.find((outcome) => outcome.status === 'rejected');
-        if (failure !== undefined) throw failure.reason;
-        await flushFolder(folder);
-      } catch (thrown) {
-        await removeFiles(
-          folder,
-          contents.map(({ name }) => name),
-        );
-        throw thrown;
-      }
-      return outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
-    },
+    write: (contents) =>
+      guard.work(async (isAgain) => {
+        if (isAgain) await removeFiles(folder, namesOf(contents));
+        return write(contents);
+      }),
   };
 }
+
+const namesOf = (contents: readonly ArtifactContent[]): string[] => contents.map(({ name }) => name);
 
 async function writeFile(folder: string, { name, bytes }: ArtifactContent): Promise<ArtifactRef> {
   const path = join(folder, name);

@@ -3,6 +3,7 @@ import { webcrypto } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AwsClient } from 'aws4fetch';
 import { Refusal } from '#domain/refusal.js';
+import { PlaceFault } from '../place/place-fault.js';
 import type { S3Access } from './s3-access.js';
 
 /** An object as a listing shows it. */
@@ -28,7 +29,7 @@ export interface OpenObject {
 
 /**
  * Objects of a bucket below one prefix. Failures that may pass are tried again.
- * Each call: @throws Refusal STORE_UNAVAILABLE
+ * Each call: @throws Refusal STORE_UNAVAILABLE; a PlaceFault for what only another setting mends
  */
 export interface S3Client {
   /** Writes an object; the service compares it with its SHA-256. @param sha256 of the bytes, hex */
@@ -53,8 +54,18 @@ const PAUSE_MS_MAX = 2000;
 /** A request without an answer for so long is given up. */
 const ANSWER_MS = 60_000;
 const SHA256 = 'x-amz-meta-sha256';
+const NO_BUCKET = 'NoSuchBucket';
 
-export function createS3Client(access: S3Access): S3Client {
+/** How long failures are borne. */
+export interface S3Patience {
+  readonly patienceMs?: number;
+  readonly answerMs?: number;
+}
+
+export function createS3Client(
+  access: S3Access,
+  { patienceMs = PATIENCE_MS, answerMs = ANSWER_MS }: S3Patience = {},
+): S3Client {
   const { endpoint, region, bucket, prefix, accessKeyId, secretAccessKey, sessionToken } = access;
   const aws = new AwsClient({
     accessKeyId,
@@ -69,26 +80,30 @@ export function createS3Client(access: S3Access): S3Client {
 
   /** One request, again while it fails in a way that may pass. @param known statuses that the caller understands */
   async function ask(url: string, init: RequestInit, known: readonly number[] = []): Promise<Response> {
-    const until = performance.now() + PATIENCE_MS;
+    const until = performance.now() + patienceMs;
     for (let pause = PAUSE_MS; ; pause = Math.min(2 * pause, PAUSE_MS_MAX)) {
       const { answer, cause } = await attempt(url, init);
       if (answer !== undefined) {
-        if (answer.ok || known.includes(answer.status)) return answer;
-        const text = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
+        if (answer.ok) return answer;
+        const code = (await answer.text()).match(/<Code>(\w{1,64})<\/Code>/)?.[1] ?? '';
+        // A bucket that is missing says nothing of its objects.
+        if (code === NO_BUCKET) throw new PlaceFault(`The object store ${endpoint} has no bucket ${bucket}.`);
+        if (known.includes(answer.status)) return answer;
         if (!mayPass(answer.status))
-          throw unavailable(`The object store refused a request with ${`${answer.status} ${text}`.trim()}.`);
+          throw new PlaceFault(`The object store refused a request with ${`${answer.status} ${code}`.trim()}.`);
       }
       const distrust = distrustOf(cause);
       if (distrust !== undefined)
-        throw unavailable(`The certificate of the object store is refused: ${distrust}.`, cause);
-      if (performance.now() > until) throw unavailable('The object store cannot be reached.', cause);
-      await sleep(pause, undefined, { ref: false });
+        throw new PlaceFault(`The certificate of the object store is refused: ${distrust}.`, cause);
+      if (performance.now() > until)
+        throw unavailable(`The object store cannot be reached at ${endpoint}${reasonOf(answer, cause)}.`, cause);
+      await sleep(pause);
     }
   }
 
   async function attempt(url: string, init: RequestInit): Promise<Attempt> {
     try {
-      return { answer: await aws.fetch(url, { ...init, signal: AbortSignal.timeout(ANSWER_MS) }) };
+      return { answer: await aws.fetch(url, { ...init, signal: AbortSignal.timeout(answerMs) }) };
     } catch (cause) {
       return { cause };
     }
@@ -185,6 +200,13 @@ async function checked(bytes: Uint8Array<ArrayBuffer>): Promise<Record<string, s
 function distrustOf(cause: unknown): string | undefined {
   const { code } = ((cause as Error | undefined)?.cause ?? {}) as NodeJS.ErrnoException;
   return code !== undefined && /CERT|UNABLE_TO_/.test(code) ? code : undefined;
+}
+
+/** Why there was no answer that helps, in a few words. */
+function reasonOf(answer: Response | undefined, cause: unknown): string {
+  if (answer !== undefined) return `: it answers ${answer.status}`;
+  const { code, name } = ((cause as Error | undefined)?.cause ?? cause ?? {}) as NodeJS.ErrnoException;
+  return code === undefined && name === undefined ? '' : `: ${code ?? name}`;
 }
 
 /** Answers of a service that is overloaded, starts or stops; a body that was damaged on its way is sent again. */

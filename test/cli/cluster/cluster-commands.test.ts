@@ -93,6 +93,11 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect(outputs[0]!.out).toContain('Results can be written, read and removed');
     for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
     expect((await finishedHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
+    const nowhere = await finishedHere(['doctor', '--port', '0', ...places], {
+      ...access,
+      AWS_ENDPOINT_URL_S3: 'nowhere',
+    });
+    expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 is not a URL')]).toEqual([1, true]);
   });
 
   test('backup copies what services write, and restore puts it into another database or a home', async () => {

@@ -5,9 +5,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openArtifactWriter } from '#store/artifact-writer.js';
 import { watchFreeSpace } from '#store/files/free-space.js';
 import type { ArtifactDestination, ArtifactStore } from '#store/port.js';
+import { newArtifactName } from '#store/files/artifact-owners.js';
+import { claimPlace } from '#store/place/claim-place.js';
+import type { S3Access } from '#store/s3/s3-access.js';
 import { openObjectArtifacts } from '#store/s3/object-store.js';
 import { openObjectCache } from '#store/s3/object-cache.js';
 import { createS3Client } from '#store/s3/s3-client.js';
+import { createMemoryEngine } from '../memory-engine.js';
 import { temporaryFolders } from '../temporary-folder.js';
 import { startS3, type S3Service } from './s3-service.js';
 
@@ -138,6 +142,28 @@ test('an object store that is away for a while delays a write, and one that refu
   const refused = await stranger.get('nothing').catch((thrown: unknown) => thrown);
   expect(refused).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   expect(String(refused)).not.toContain('another');
+});
+
+test('a missing object is damage, and a missing bucket a setting to mend; a place is one of its database', async () => {
+  const { access } = service;
+  const cache = { folder: await newFolder(), bytesMax: MIB };
+  const elsewhere = { ...access, bucket: 'another' };
+  expect(await createS3Client(access).get(newArtifactName())).toBeUndefined();
+  await expect(createS3Client(elsewhere).get(newArtifactName())).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+    message: `The object store ${access.endpoint} has no bucket another.`,
+  });
+  const documents = createMemoryEngine().open();
+  const at = (place: S3Access) => ({ kind: 's3', access: place, cache }) as const;
+  const own = { ...access, prefix: `${access.prefix}own/` };
+  await expect(claimPlace(documents, at(elsewhere))).rejects.toMatchObject({ exitStatus: 78, message: /no bucket/ });
+  const id = await claimPlace(documents, at(own));
+  expect(await claimPlace(documents, at(own))).toBe(id);
+  const other = { ...access, prefix: `${access.prefix}other/` };
+  await expect(claimPlace(documents, at(other))).rejects.toMatchObject({ exitStatus: 78, message: new RegExp(id) });
+  const artifacts = await openObjectArtifacts({ access: own, cache, freeSpace: watchFreeSpace(cache.folder) });
+  expect(await artifacts.sweep(async () => new Set())).toBe(0); // The marker is nobody's garbage.
+  expect(await claimPlace(documents, at(own))).toBe(id);
 });
 
 test('garbage is what nobody refers to and is old; second names are objects of their own', async () => {

@@ -1,0 +1,94 @@
+import { Buffer } from 'node:buffer';
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ArtifactPlace } from '../artifact-place.js';
+import { newArtifactName } from '../files/artifact-owners.js';
+import { flushFolder, writeFlushed } from '../files/flush-folder.js';
+import { removeFiles } from '../files/folder-writer.js';
+import type { S3Patience } from '../s3/s3-client.js';
+import { codeOf, PlaceFault } from './place-fault.js';
+import { MARKER, markerText, storeIdIn } from './store-id.js';
+
+/** The identity of a place for artifacts, and what else a start asks of it. */
+export interface PlaceMarker {
+  /** Id of the store that the place is; undefined where it says nothing. */
+  read(): Promise<string | undefined>;
+  /** Makes the place that store, and a folder that is not there. */
+  write(storeId: string): Promise<void>;
+  /** Whether an artifact is there. */
+  has(name: string): Promise<boolean>;
+  /** Writes something, reads it and removes it. */
+  probe(): Promise<void>;
+}
+
+/** @param patience how long an object store is waited for */
+export async function openMarker(place: ArtifactPlace, patience: S3Patience): Promise<PlaceMarker> {
+  if (place.kind === 'folder') return folderMarker(place.folder);
+  const { createS3Client } = await import('../s3/s3-client.js'); // Loaded by those alone who use it.
+  const client = createS3Client(place.access, patience);
+  const put = (name: string, text: string) =>
+    client.put(name, Buffer.from(text), createHash('sha256').update(text).digest('hex'));
+  const read = async (name: string): Promise<string | undefined> => {
+    const object = await client.get(name);
+    return object && new Response(object.body).text();
+  };
+  return {
+    async read() {
+      const text = await read(MARKER);
+      return text === undefined ? undefined : storeIdIn(text);
+    },
+    write: (storeId) => put(MARKER, markerText(storeId)),
+    async has(name) {
+      const object = await client.get(name);
+      await object?.body.cancel();
+      return object !== undefined;
+    },
+    probe: () => probed({ put, read, remove: client.remove }),
+  };
+}
+
+function folderMarker(folder: string): PlaceMarker {
+  const path = (name: string): string => join(folder, name);
+  const read = (name: string): Promise<string | undefined> => readFile(path(name), 'utf8').catch(unlessAbsent);
+  return {
+    async read() {
+      const text = await read(MARKER);
+      return text === undefined ? undefined : storeIdIn(text);
+    },
+    async write(storeId) {
+      await mkdir(folder, { recursive: true });
+      const draft = path(`${MARKER}.${randomBytes(8).toString('hex')}`);
+      await writeFlushed(draft, Buffer.from(markerText(storeId)));
+      await rename(draft, path(MARKER));
+      await flushFolder(folder);
+    },
+    has: async (name) => (await stat(path(name)).catch(unlessAbsent)) !== undefined,
+    probe: () =>
+      probed({
+        put: (name, text) => writeFlushed(path(name), Buffer.from(text)),
+        read,
+        remove: (name) => removeFiles(folder, [name]),
+      }),
+  };
+}
+
+interface ProbedPlace {
+  put(name: string, text: string): Promise<void>;
+  read(name: string): Promise<string | undefined>;
+  remove(name: string): Promise<void>;
+}
+
+async function probed({ put, read, remove }: ProbedPlace): Promise<void> {
+  const name = newArtifactName(); // One that is left behind goes with the garbage.
+  const text = randomBytes(512).toString('hex');
+  await put(name, text);
+  const found = await read(name);
+  await remove(name);
+  if (found !== text) throw new PlaceFault('The place of the results gives back other bytes than it was given.');
+}
+
+/** @returns undefined */
+function unlessAbsent(thrown: unknown): undefined {
+  if (codeOf(thrown) !== 'ENOENT') throw thrown;
+}

@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Refusal } from '#domain/refusal.js';
+import { describePlace, type ArtifactPlace } from '../artifact-place.js';
+import type { ArtifactHealth } from '../port.js';
+import { openMarker, type PlaceMarker } from './marker.js';
+import { codeOf } from './place-fault.js';
+
+/** Looks at a place from time to time, so that nobody who asks waits for it. */
+export interface PlaceWatch extends ArtifactHealth {
+  close(): void;
+}
+
+/** Between two looks, while all is well and while it is not. */
+const LOOK_MS = 5000;
+const FAULT_LOOK_MS = 1000;
+/** A look without an answer for so long is a fault, and the next one waits for its end. */
+const ANSWER_MS = 5000;
+
+/** @param storeId that the place has to be */
+export async function watchPlace(place: ArtifactPlace, storeId: string): Promise<PlaceWatch> {
+  const marker = await openMarker(place, { patienceMs: 0, answerMs: ANSWER_MS });
+  let fault: string | undefined;
+  /** Something failed since the place could last be written. */
+  let isSuspect = false;
+  let looking: Promise<string | undefined> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let isClosed = false;
+
+  function look(): Promise<void> {
+    looking ??= faultOf(place, storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
+    const late = sleep(ANSWER_MS, `${said(place)} does not answer.`, { ref: false });
+    return Promise.race([looking, late]).then((found) => {
+      fault = found;
+      if (found === undefined) isSuspect = false;
+    });
+  }
+
+  function lookLater(): void {
+    clearTimeout(timer);
+    if (isClosed) return;
+    timer = setTimeout(() => void look().finally(lookLater), isSuspect || fault ? FAULT_LOOK_MS : LOOK_MS);
+    timer.unref();
+  }
+
+  lookLater();
+  return {
+    fault: () => fault,
+    async explain(thrown) {
+      if (thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE') {
+        isSuspect = true;
+        fault ??= thrown.message;
+        lookLater();
+        return thrown;
+      }
+      if (thrown instanceof Refusal && thrown.code !== 'DOCUMENT_UNREADABLE') return thrown;
+      await look();
+      lookLater();
+      return fault === undefined ? thrown : new Refusal('STORE_UNAVAILABLE', fault, null, { cause: thrown });
+    },
+    close() {
+      isClosed = true;
+      clearTimeout(timer);
+    },
+  };
+}
+
+interface Look {
+  readonly marker: PlaceMarker;
+  /** Whether to write something as well. */
+  readonly isProbed: boolean;
+}
+
+/** What is wrong with a place now. Never rejects. */
+async function faultOf(place: ArtifactPlace, storeId: string, { marker, isProbed }: Look): Promise<string | undefined> {
+  try {
+    const found = await marker.read();
+    if (found === undefined) return `${said(place)} is away: there is no marker of the store ${storeId}.`;
+    if (found !== storeId) return `${said(place)} is the store ${found}; the database names the store ${storeId}.`;
+    if (isProbed) await marker.probe();
+    return undefined;
+  } catch (thrown) {
+    return thrown instanceof Refusal ? thrown.message : `${said(place)} cannot be used: ${codeOf(thrown) ?? thrown}.`;
+  }
+}
+
+const said = (place: ArtifactPlace): string => `The place of the results, ${describePlace(place)},`;

@@ -1,0 +1,58 @@
+import { Refusal } from '#domain/refusal.js';
+import type { ArtifactHealth, ArtifactStore } from '../port.js';
+import { isAway } from './place-fault.js';
+
+/**
+ * Artifacts of a place that may be away: what is missing then is refused as STORE_UNAVAILABLE and not as damage. While it
+ * is known to be away writes are refused at once, reads have what this machine has copies of, and removals are left to
+ * the sweep of what nobody refers to.
+ */
+export function watchedArtifacts(artifacts: ArtifactStore, health: ArtifactHealth): ArtifactStore {
+  function assertWell(): void {
+    const fault = health.fault();
+    if (fault !== undefined) throw new Refusal('STORE_UNAVAILABLE', fault);
+  }
+
+  async function explained<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (thrown) {
+      throw await health.explain(thrown);
+    }
+  }
+
+  async function written<T>(work: () => Promise<T>): Promise<T> {
+    assertWell();
+    return explained(work);
+  }
+
+  return {
+    health,
+    destination: artifacts.destination,
+    newName: artifacts.newName,
+    write: (bytes, sha256) => written(() => artifacts.write(bytes, sha256)),
+    writeFile: (path) => written(() => artifacts.writeFile(path)),
+    link: (files) => written(() => artifacts.link(files)),
+    stream: (ref, range) => explained(() => artifacts.stream(ref, range)),
+    read: (ref, range) => explained(() => artifacts.read(ref, range)),
+    file: (ref) => explained(() => artifacts.file(ref)),
+    claim: (bytes) => written(() => artifacts.claim(bytes)),
+    async isIntact(ref) {
+      if (await artifacts.isIntact(ref)) return true;
+      const missing = new Refusal('DOCUMENT_UNREADABLE', `The stored bytes ${ref.name} are missing or damaged.`);
+      const cause = await health.explain(missing);
+      if (cause === missing) return false;
+      throw cause;
+    },
+    async remove(names) {
+      if (health.fault() !== undefined) return;
+      await artifacts.remove(names).catch((thrown: unknown) => {
+        if (!isAway(thrown)) throw thrown;
+      });
+    },
+    async sweep(referenced, options) {
+      assertWell();
+      return artifacts.sweep(referenced, options);
+    },
+  };
+}

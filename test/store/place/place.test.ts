@@ -1,0 +1,124 @@
+import { access, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { afterEach, expect, test } from 'vitest';
+import { openArtifactWriter } from '#store/artifact-writer.js';
+import { newArtifactName } from '#store/files/artifact-owners.js';
+import { openArtifacts } from '#store/files/artifact-store.js';
+import { watchFreeSpace } from '#store/files/free-space.js';
+import { assertPlace, claimPlace } from '#store/place/claim-place.js';
+import { watchPlace, type PlaceWatch } from '#store/place/watch-place.js';
+import { watchedArtifacts } from '#store/place/watched-artifacts.js';
+import { createMemoryEngine } from '../memory-engine.js';
+import { temporaryFolders } from '../temporary-folder.js';
+
+const newFolder = temporaryFolders();
+const MARKER = 'divisor-store.json';
+const CONTENT = new TextEncoder().encode('results');
+const SHA256 = createHash('sha256').update(CONTENT).digest('hex');
+
+const at = (folder: string) => ({ kind: 'folder', folder }) as const;
+const markOf = async (folder: string): Promise<string> =>
+  (JSON.parse(await readFile(join(folder, MARKER), 'utf8')) as { store_id: string }).store_id;
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+let watch: PlaceWatch | undefined;
+afterEach(() => watch?.close());
+
+/** A folder that a database has taken, as a process sees it. */
+async function taken() {
+  const folder = join(await newFolder(), 'mount');
+  const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
+  watch = await watchPlace(at(folder), storeId);
+  const artifacts = watchedArtifacts(await openArtifacts(folder, watchFreeSpace(folder), storeId), watch);
+  return { folder, storeId, artifacts, watch };
+}
+
+test('a database takes the place of its first process, and no other one afterwards', async () => {
+  const [one, other] = [createMemoryEngine().open(), createMemoryEngine().open()];
+  const [mine, theirs] = [join(await newFolder(), 'mine'), join(await newFolder(), 'theirs')];
+  expect(await assertPlace(one, at(mine))).toBeUndefined();
+  const [id, otherId] = [await claimPlace(one, at(mine)), await claimPlace(other, at(theirs))];
+  expect([await markOf(mine), await markOf(theirs)]).toEqual([id, otherId]);
+  expect(await claimPlace(one, at(mine))).toBe(id);
+  expect(await readdir(mine)).toEqual([MARKER]); // What was written to try it is gone.
+  for (const refused of [claimPlace(one, at(theirs)), assertPlace(one, at(theirs))])
+    await expect(refused).rejects.toMatchObject({
+      exitStatus: 78,
+      message: `The place of the results, --artifacts file://${theirs}, is the store ${otherId}; the database names the store ${id}.`,
+    });
+  const absent = join(await newFolder(), 'typo');
+  await expect(claimPlace(one, at(absent))).rejects.toMatchObject({ exitStatus: 78, message: /no divisor-store.json/ });
+  expect(await isThere(absent)).toBe(false);
+  await expect(claimPlace(createMemoryEngine().open(), at(mine))).rejects.toMatchObject({ exitStatus: 78 });
+});
+
+test('processes that start at once take one place, and a start goes on with a claim that a crash cut off', async () => {
+  const engine = createMemoryEngine();
+  const folder = join(await newFolder(), 'shared');
+  const ids = await Promise.all([1, 2, 3].map(async () => claimPlace(engine.open(), at(folder))));
+  expect(new Set(ids)).toEqual(new Set([await markOf(folder)]));
+  const cut = createMemoryEngine().open();
+  const recorded = { store_id: 'of-before', is_marked: false };
+  await cut.transaction(async (tx) => void (await tx.put('artifact-store', 'shared', recorded)));
+  const left = join(await newFolder(), 'left');
+  expect(await claimPlace(cut, at(left))).toBe('of-before');
+  expect(await markOf(left)).toBe('of-before');
+});
+
+test('a database of before there were markers adopts a place that has its results, and no other', async () => {
+  const documents = createMemoryEngine().open();
+  const artifact = { name: newArtifactName(), bytes: 7, sha256: SHA256 };
+  await documents.transaction(async (tx) => void (await tx.put('run', 'r', { artifact })));
+  const [empty, own] = [await newFolder(), await newFolder()];
+  await writeFile(join(own, artifact.name), CONTENT);
+  await expect(claimPlace(documents, at(empty))).rejects.toMatchObject({ exitStatus: 78, message: /none of the 1 / });
+  expect(await readdir(empty)).toEqual([]);
+  expect(await claimPlace(documents, at(own))).toBe(await markOf(own));
+});
+
+test('a write waits for a folder that is away, and leaves nothing at its empty mount point', async () => {
+  const { folder, artifacts } = await taken();
+  const name = artifacts.newName();
+  await rename(folder, `${folder}-away`);
+  await mkdir(folder);
+  const destination = JSON.parse(JSON.stringify(artifacts.destination)) as typeof artifacts.destination;
+  const writing = openArtifactWriter(destination).write([{ name, bytes: CONTENT }]);
+  await expect(artifacts.read({ name, bytes: 7, sha256: SHA256 })).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  expect(await readdir(folder)).toEqual([]);
+  await rm(folder, { recursive: true });
+  await rename(`${folder}-away`, folder);
+  expect(await writing).toEqual([{ name, bytes: 7, sha256: SHA256 }]);
+  expect((await readdir(folder)).toSorted()).toEqual([name, MARKER].toSorted());
+});
+
+test('what is missing is damage where the place is there, and an outage where it is away', async () => {
+  const { folder, artifacts, watch: health } = await taken();
+  const [ref, lost] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
+  await rm(join(folder, lost.name));
+  const codes = async (): Promise<unknown[]> => {
+    const reads = [() => artifacts.read(lost), () => artifacts.file(lost), () => artifacts.stream(lost)];
+    return Promise.all(reads.map((read) => read().then(String, ({ code }: { readonly code: string }) => code)));
+  };
+  expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'DOCUMENT_UNREADABLE'));
+  expect([await artifacts.isIntact(ref), await artifacts.isIntact(lost), health.fault()]).toEqual([
+    true,
+    false,
+    undefined,
+  ]);
+  await rename(folder, `${folder}-away`);
+  expect(await codes()).toEqual(Array.from({ length: 3 }, () => 'STORE_UNAVAILABLE'));
+  expect(health.fault()).toContain(folder);
+  await expect(artifacts.isIntact(ref)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await expect(artifacts.write(CONTENT, SHA256)).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
+  await artifacts.remove([ref.name]);
+  await rename(`${folder}-away`, folder);
+  await expect.poll(() => health.fault(), { timeout: 10_000 }).toBeUndefined();
+  expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
+  await artifacts.sweep(async () => new Set());
+  expect(await readdir(folder)).toEqual([MARKER]);
+});

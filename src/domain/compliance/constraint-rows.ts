@@ -41,7 +41,7 @@ export function limitRowsOf(rows: readonly ConstraintRow[], watched: WatchedCont
   return rows.flatMap((row, position) => {
     const entry = findConstraintClass(row.type);
     if (entry === undefined) throw new Error(`constraint class ${row.type} was not validated`);
-    const params = entry.params.parse(row.params);
+    const params = (entry.watched ?? entry.params).parse(row.params);
     const name = `${row.type}[${row.id === '' ? position : row.id}]`;
     try {
       return entry.toRows(params, context).flatMap((expanded) =>

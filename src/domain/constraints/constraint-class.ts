@@ -44,6 +44,8 @@ export interface ConstraintClass<P extends z.ZodObject = z.ZodObject> extends Ca
   /** Set where its rows measure scenarios, with the parameters that say which. */
   readonly readsScenarios?: true;
   readonly params: P;
+  /** The same of a row that is watched and not solved for, where its bounds are wider. */
+  readonly watched?: P;
   /** Rows of the program; an expanding class gives one per member. */
   toRows(params: z.output<P>, context: RowContext): ProgramRow[];
 }

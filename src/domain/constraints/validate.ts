@@ -11,15 +11,18 @@ export interface ConstraintCheck {
   readonly path: string;
   /** Constituents of the index, when known: naming another is a warning. */
   readonly identifiers?: ReadonlySet<string>;
+  /** Whether the rows are watched and not solved for. */
+  readonly areWatched?: boolean;
 }
 
 /** Everything that is wrong with a list of constraint rows, in served order. */
-export function validateConstraints(rows: readonly ConstraintRow[], { path, identifiers }: ConstraintCheck): Finding[] {
-  const findings = rows.flatMap((row, position) => validateRow(row, `${path}[${position}]`, identifiers));
+export function validateConstraints(rows: readonly ConstraintRow[], check: ConstraintCheck): Finding[] {
+  const { path } = check;
+  const findings = rows.flatMap((row, position) => validateRow(row, { ...check, path: `${path}[${position}]` }));
   return orderFindings([...findings, ...repeatedIds(rows, path)]);
 }
 
-function validateRow(row: ConstraintRow, path: string, identifiers: ReadonlySet<string> | undefined): Finding[] {
+function validateRow(row: ConstraintRow, { path, identifiers, areWatched = false }: ConstraintCheck): Finding[] {
   const entry = findConstraintClass(row.type);
   const row_id = row.id === '' ? null : row.id;
   if (entry === undefined) {
@@ -29,7 +32,8 @@ function validateRow(row: ConstraintRow, path: string, identifiers: ReadonlySet<
       { severity: 'error', code: 'UNKNOWN_TYPE', message, path: `${path}.type`, row_id, accepted, value: row.type },
     ];
   }
-  const { findings } = checkParams(entry.params, row.params, { path: `${path}.params`, rowId: row_id });
+  const params = areWatched ? (entry.watched ?? entry.params) : entry.params;
+  const { findings } = checkParams(params, row.params, { path: `${path}.params`, rowId: row_id });
   return identifiers === undefined ? findings : [...findings, ...strangers(row, entry, { path, identifiers })];
 }
 

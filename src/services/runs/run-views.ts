@@ -251,7 +251,7 @@ export function createRunViews(dependencies: RunViewsDependencies): RunViews {
     async watchedLimits(name, { rows, start = null, end = null, format, table }, signal) {
       const run = await requireRun(documents, name);
       assertOrder({ start, end });
-      assertNoErrors('body', validateConstraints(rows, { path: 'rows' }));
+      assertNoErrors('body', validateConstraints(rows, { path: 'rows', areWatched: true }));
       const served = rows.some(({ params }) => 'field' in params) ? await states.requireMarket(run) : null;
       if (served !== null)
         assertNoErrors('body', constraintFieldFindings(rows, served.market, { path: 'rows', severity: 'error' }));

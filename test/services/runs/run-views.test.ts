@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createDivisorClient, type DivisorClient, type IndexDocumentBody } from '#clients/typescript/divisor.js';
+import { validateConstraints } from '#domain/constraints/validate.js';
 import { runService, type RunningService } from '../running-service.js';
 
 let service: RunningService;
@@ -202,6 +203,14 @@ test('rows of the optimiser are watched with datapoints of their session; others
   expect(view.state.dates).toEqual(exposures.dates);
   view.state.headroom.forEach((value, k) => expect(value).toBeCloseTo(Math.min(0.3 - weights[k]!, weights[k]!), 12));
   expect(view.rows.map(({ row }) => row)).toEqual([`GroupBounds[s]:lower:${group}`, `GroupBounds[s]:upper:${group}`]);
+  // An overlay can hold more than 1; what is solved for cannot.
+  const levered = { id: 'l', type: 'WeightSum', params: { lower: 1.5, upper: 2 } };
+  const { state } = await client.call('watchLimits', { params, body: { rows: [levered] } });
+  state.headroom.forEach((value) => expect(value).toBeCloseTo(-0.5, 12));
+  expect(validateConstraints([levered], { path: 'rows' }).map(({ code }) => code)).toEqual([
+    'OUT_OF_RANGE',
+    'OUT_OF_RANGE',
+  ]);
   const turnover = { id: 't', type: 'Turnover', params: { limit: 0.1 } };
   const unknown = { id: 'u', type: 'GroupBounds', params: { field: 'NOTHING', upper: 1 } };
   for (const [rows, path] of [

@@ -41,7 +41,7 @@ function validateRow(row: ConstraintRow, { path, identifiers, areWatched = false
 function strangers(
   row: ConstraintRow,
   { params }: ConstraintClass,
-  { path, identifiers }: Required<ConstraintCheck>,
+  { path, identifiers }: Required<Pick<ConstraintCheck, 'path' | 'identifiers'>>,
 ): Finding[] {
   return assetsNamed(params, row.params, `${path}.params`)
     .filter(({ identifier }) => !identifiers.has(identifier))

@@ -16,7 +16,7 @@ interface OnMarket {
 
 /** Series of rates, and exchange rates, that a market lacks for an overlay; what it has too late is a warning. */
 export function overlayOnMarket(document: OverlayDocument, on: OnMarket): Finding[] {
-  const missing = [...missingSeries(document, on), ...missingPairs(document, on)];
+  const missing = [...missingSeries(document, on), ...otherCurrencies(document, on), ...missingPairs(document, on)];
   if (on.severity === 'error') return missing;
   const base = Math.max(dayFrom(document.base_date), on.market.dates[0] ?? 0);
   return [...missing, ...lateFindings(document, on, base), ...unquoted(document, on)];
@@ -38,6 +38,28 @@ function missingSeries({ id: overlayId, overlay }: OverlayDocument, { market, se
       if (beyond === undefined) return [];
       return [{ severity, code: 'OUT_OF_RANGE', path, message: beyondRates(beyond), value: beyond.value }];
     });
+}
+
+/**
+ * Rates that say to be of another currency than the one they are used for. That of another one that the overlay has a
+ * rate for is refused where it is computed: the two are swapped. Any other may be meant, as for a pegged currency.
+ */
+function otherCurrencies(document: OverlayDocument, { market, indexOf, severity }: OnMarket): Finding[] {
+  const beneath = indexOf(sourcesOf(document)[0]!)?.currency ?? null;
+  const used = overlayTypeOf(document.overlay)
+    .series(document.overlay)
+    .flatMap(({ path, series: id, currency }) => {
+      const needed = currency === null ? beneath : (currency ?? null);
+      return needed === null ? [] : [{ path, id, needed: majorUnit(needed) }];
+    });
+  return used.flatMap(({ path, id, needed }): Finding[] => {
+    const said = market.series?.get(id)?.currency ?? null;
+    if (said === null || majorUnit(said) === needed) return [];
+    const isSwapped = used.some((other) => other.needed === majorUnit(said));
+    if (severity === 'error' && !isSwapped) return [];
+    const message = `overlay.${path} is to be the rate of ${needed}, and the series ${id} is in ${said}${isSwapped ? ', which has a field of its own: are the rates swapped?' : '.'}`;
+    return [{ severity, code: 'CURRENCIES_DIFFER', path: `overlay.${path}`, message, value: id }];
+  });
 }
 
 /**

@@ -69,6 +69,8 @@ export const OVERLAY_PART_HELP = OVERLAY_PART_NAMES.map((name) => `${name} (${OV
 export interface SeriesUse {
   readonly path: string;
   readonly series: string;
+  /** Currency that the rate is of, null for that of the index beneath; absent where a rate of another may be meant. */
+  readonly currency?: string | null;
 }
 
 /** One kind of overlay: everything the service knows of it. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { dayFrom } from '#domain/days.js';
 import { IndexDocument } from '#domain/documents/index-document.js';
+import { marketFindings } from '#domain/documents/index-on-market.js';
 import { lateRates } from '#domain/documents/late-rates.js';
 import { validateIndex } from '#domain/documents/validate-index.js';
 import type { MarketData } from '#domain/market/market-data.js';
@@ -268,4 +269,31 @@ test.each([
   const text = riskControl.sentences(spec).join(' ');
   expect(text).toContain('at a leverage of 15% divided by its volatility');
   expect(text).toContain(words);
+});
+
+test('a rate that says to be of the other currency is told at its field, and refused where the overlay is computed', () => {
+  const saying = (domestic: string | null, foreign: string | null): MarketData => {
+    const said = { DOMESTIC: domestic, FOREIGN: foreign };
+    const series = [...market.series!].map(([id, held]): [string, PriceSeries] => [
+      id,
+      id in said ? { ...held, currency: said[id as keyof typeof said] } : held,
+    ]);
+    return { ...market, series: new Map(series) };
+  };
+  const differs = (path: string) => ['warning', 'CURRENCIES_DIFFER', `overlay.${path}`];
+  const both = [differs('rates.domestic'), differs('rates.foreign')];
+  const document = IndexDocument.parse({ ...overlayOn(hedge, inPounds), ...inPounds });
+  const refused = (on: MarketData) =>
+    marketFindings(document, on, { severity: 'error', indexOf: (id) => documents[id] }).map(({ path }) => path);
+  // The index beneath is in dollars, the overlay in pounds.
+  expect(told(hedge, inPounds, saying('USD', 'GBP'))).toEqual(both);
+  expect(refused(saying('USD', 'GBP'))).toEqual(['overlay.rates.domestic', 'overlay.rates.foreign']);
+  expect(told(hedge, inPounds, saying('GBX', 'USD'))).toEqual([]);
+  expect(told(hedge, inPounds, saying(null, 'EUR'))).toEqual([differs('rates.foreign')]);
+  expect(refused(saying(null, 'EUR'))).toEqual([]);
+  expect(told(byCurrency(dollars), inPounds, saying('GBP', 'GBP'))).toEqual([differs('currencies[0].rate')]);
+  const [swapped] = found(hedge, inPounds, saying('USD', 'GBP'));
+  expect(swapped!.message).toBe(
+    'overlay.rates.domestic is to be the rate of GBP, and the series DOMESTIC is in USD, which has a field of its own: are the rates swapped?',
+  );
 });

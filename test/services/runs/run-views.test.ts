@@ -203,7 +203,6 @@ test('rows of the optimiser are watched with datapoints of their session; others
   expect(view.state.dates).toEqual(exposures.dates);
   view.state.headroom.forEach((value, k) => expect(value).toBeCloseTo(Math.min(0.3 - weights[k]!, weights[k]!), 12));
   expect(view.rows.map(({ row }) => row)).toEqual([`GroupBounds[s]:lower:${group}`, `GroupBounds[s]:upper:${group}`]);
-  // An overlay can hold more than 1; what is solved for cannot.
   const levered = { id: 'l', type: 'WeightSum', params: { lower: 1.5, upper: 2 } };
   const { state } = await client.call('watchLimits', { params, body: { rows: [levered] } });
   state.headroom.forEach((value) => expect(value).toBeCloseTo(-0.5, 12));

@@ -61,10 +61,10 @@ export const currencyHedged = overlayType({
   example: { type: 'currency_hedged', to: 'EUR', ratio: 1, rates: { domestic: 'ESTR', foreign: 'SOFR' } },
   currency: ({ to }) => to,
   weighed: ({ currencies = [] }) => currencies.map(({ currency }) => currency),
-  series: ({ rates, currencies = [] }) => [
-    { path: 'rates.domestic', series: rates.domestic },
-    ...(rates.foreign === undefined ? [] : [{ path: 'rates.foreign', series: rates.foreign }]),
-    ...currencies.map(({ rate }, k) => ({ path: `currencies[${k}].rate`, series: rate })),
+  series: ({ to, rates, currencies = [] }) => [
+    { path: 'rates.domestic', series: rates.domestic, currency: to },
+    ...(rates.foreign === undefined ? [] : [{ path: 'rates.foreign', series: rates.foreign, currency: null }]),
+    ...currencies.map(({ rate, currency }, k) => ({ path: `currencies[${k}].rate`, series: rate, currency })),
   ],
   sentences: ({ to, ratio: whole, rates, currencies, adjust, basis: days }) => [
     currencies === undefined

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { REBALANCE_CAUSES } from '#domain/backtest/rebalance-causes.js';
+import { LIMIT_RULE_NAMES } from '#domain/compliance/rules.js';
 import { EVENT_KINDS, type EventKind } from '#domain/schedule/index-events.js';
 import { Id, IsoDate } from '#domain/shape.js';
 import { CALENDAR_MEDIA } from './media-formats.js';
@@ -42,6 +43,9 @@ export const EventsView = z
             cause: z.enum(REBALANCE_CAUSES).nullable().meta({
               description:
                 'What calls for the rebalance: the schedule, or a breach of its rule that the newest run knows of; null for others.',
+            }),
+            rule: z.enum(LIMIT_RULE_NAMES).nullable().meta({
+              description: 'The rule whose breach calls for the rebalance; null for others.',
             }),
             summary: z.string().meta({ description: 'The event in words.' }),
           })

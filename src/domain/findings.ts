@@ -103,6 +103,7 @@ export const FINDING_CODES = [
   'WINDOW_CUT',
   'STALE_FILL',
   'NOT_ANNOUNCED',
+  'TOO_FEW_NAMES',
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 

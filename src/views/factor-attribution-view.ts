@@ -2,9 +2,15 @@ import type { FactorAttributionView } from '#contract/analytics/attribution.js';
 import { returnsOf } from '#domain/analytics/series.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
 import { formatDay, formatDayTimestamp } from '#domain/days.js';
+import type { Finding } from '#domain/findings.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import { factorAttribution, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
+import {
+  factorAttribution,
+  type AttributionModel,
+  type FactorAttribution,
+} from '#domain/risk/factors/factor-attribution.js';
 import { lastAtMost } from '#domain/search.js';
+import type { Served } from './preview.js';
 import { readWindow, windowWithin, type AskedWindow } from './run-window.js';
 
 /**
@@ -16,7 +22,7 @@ export function factorAttributionView(
   run: RunColumns,
   market: Required<ReturnWindow>,
   { start, end, model }: AskedWindow & { readonly model: AttributionModel },
-): FactorAttributionView {
+): Served<FactorAttributionView> {
   const { header } = run;
   const days = run.i32('days');
   const { from, to } = windowWithin(days, { start, end });
@@ -51,5 +57,14 @@ export function factorAttributionView(
     requested_end: end ?? formatDay(days.at(-1)!),
     start: formatDayTimestamp(days[from + 1]!),
     end: formatDayTimestamp(days[to]!),
+    findings: tooFew(attribution),
   };
+}
+
+/** Why the return of some months is other than that of factors. */
+function tooFew({ months, unexplained }: FactorAttribution): Finding[] {
+  if (unexplained.length === 0) return [];
+  const fewest = unexplained.reduce((least, each) => (each.names < least.names ? each : least));
+  const message = `In ${unexplained.length} of ${months} months too few names of the store have a return on every session to be regressed on the factors: their return is in other. In the least of them ${fewest.names} have, of ${fewest.needed} needed.`;
+  return [{ severity: 'warning', code: 'TOO_FEW_NAMES', path: 'model', message, count: unexplained.length }];
 }

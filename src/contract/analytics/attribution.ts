@@ -77,6 +77,9 @@ export const FactorAttributionView = z
     requested_end: z.string().nullable(),
     start: z.string(),
     end: z.string(),
+    findings: z.array(Finding).meta({
+      description: 'Months in which the store has too few names for a regression: their return is in `other`.',
+    }),
   })
   .meta({ id: 'FactorAttributionView' });
 export type FactorAttributionView = Stateless<z.infer<typeof FactorAttributionView>>;

@@ -48,13 +48,16 @@ function tableLines(tables: Readonly<Record<string, ExportTable>>): string {
 }
 
 const FILE_MEDIA = [EXPORT_FORMATS.csv.media, EXPORT_FORMATS.arrow.media, EXPORT_FORMATS.xlsx.media] as const;
-const ofFiles = { description: 'Of CSV, Arrow and Excel.' };
+/** @param usual the table of a file where none is named */
+const ofFiles = (usual: string) => ({
+  description: `Of CSV, Arrow and Excel, and refused with JSON; \`${usual}\` unless given.`,
+});
 
 const limitsAsFile = `As CSV, Arrow or Excel, one \`table\`:\n\n${tableLines(LIMIT_TABLES)}`;
-const limitTable = z.enum(LIMIT_TABLE_NAMES).default('state').meta(ofFiles);
+const limitTable = z.enum(LIMIT_TABLE_NAMES).optional().meta(ofFiles('state'));
 const limitsSuccess = { status: 200, description: 'The limits.', schema: LimitsView, media: FILE_MEDIA } as const;
 
-const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).default('scenarios').meta(ofFiles);
+const scenarioTable = z.enum(SCENARIO_TABLE_NAMES).optional().meta(ofFiles('scenarios'));
 
 export const runViewRoutes = routes({
   listSummaries: {
@@ -118,13 +121,13 @@ export const runViewRoutes = routes({
       ...whichRun,
       from: IsoDate.optional().meta({ description: 'First ex-date wanted; the first of the run by default.' }),
       to: IsoDate.optional().meta({ description: 'Last ex-date wanted.' }),
-      table: z.enum(['actions', 'constituents']).default('actions').meta({
+      table: z.enum(['actions', 'constituents']).optional().meta({
         description:
-          'Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.',
+          'Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.',
       }),
     }),
     success: { status: 200, description: 'The actions.', schema: ActionsView, media: ['text/csv'] },
-    errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
+    errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE'],
   },
   getDividendPoints: {
     ...common,
@@ -173,7 +176,8 @@ export const runViewRoutes = routes({
         .meta({ description: 'Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.' }),
       benchmark: BenchmarkName.optional(),
       table: z.enum(EXPOSURE_TABLE_NAMES).optional().meta({
-        description: 'Of CSV and Arrow; `fields` where any are asked for, else `groups`, unless given.',
+        description:
+          'Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.',
       }),
       ...window,
     }),
@@ -219,7 +223,7 @@ export const runViewRoutes = routes({
       ...window,
     }),
     success: limitsSuccess,
-    errors: [...errors, 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
+    errors: [...errors, 'VALIDATION_FAILED', 'STORE_MISMATCH', 'NO_DATA_SOURCE', 'INVALID_RANGE', 'NO_DATA_IN_RANGE'],
   },
   watchLimits: {
     ...common,

@@ -1,3 +1,4 @@
+import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from '../backtest/rebalance-causes.js';
 import type { Calendar } from '../calendars/calendar.js';
 import { civilOf, dayOf, weekdayOf, type Day } from '../days.js';
@@ -25,16 +26,18 @@ export interface RebalanceEvent {
   /** Effective date of the rebalance. */
   readonly effective: Day;
   readonly cause: RebalanceCause;
+  /** The rule whose breach it is; null for others. */
+  readonly rule: LimitRuleName | null;
   /** MIC of its calendar. */
   readonly calendar: string;
 }
 
 /** Announcements and effective dates of an index in a window, ascending. */
 export function rebalanceEvents({ from, to }: EventWindow, schedule: IndexSchedule): RebalanceEvent[] {
-  const events = indexDates(schedule).flatMap(({ date, decision, isAnnounced, cause, calendar }): RebalanceEvent[] => [
+  const events = indexDates(schedule).flatMap(({ date, decision, isAnnounced, ...why }): RebalanceEvent[] => [
     // What is announced in the window may take effect behind it.
-    ...(isAnnounced ? [{ day: decision, kind: 'announcement' as const, effective: date, cause, calendar }] : []),
-    { day: date, kind: 'effective', effective: date, cause, calendar },
+    ...(isAnnounced ? [{ day: decision, kind: 'announcement' as const, effective: date, ...why }] : []),
+    { day: date, kind: 'effective', effective: date, ...why },
   ]);
   const found = events.filter(({ day }) => day >= from && day <= to);
   const keyOf = ({ day, kind, effective }: RebalanceEvent) => `${day} ${kind} ${effective}`;

@@ -1,4 +1,5 @@
 import type { Calendar } from '../calendars/calendar.js';
+import type { LimitRuleName } from '../compliance/rules.js';
 import type { RebalanceCause } from '../backtest/rebalance-causes.js';
 import type { Day } from '../days.js';
 import type { RebalanceSpec } from '../documents/rebalance-spec.js';
@@ -10,6 +11,8 @@ export interface CalledRebalance {
   readonly decision: Day;
   /** Session at whose close it takes effect; beyond the data of the run the one that the calendar has for it. */
   readonly effective: Day;
+  /** The rule that was broken, as far as it is known. */
+  readonly rule?: LimitRuleName;
 }
 
 /** The first that is announced on a day: decided on it or before, effective on it or after. */
@@ -40,6 +43,8 @@ export interface IndexDate {
   /** Whether it is announced: not where it is decided on its own session, or joins the date before it. */
   readonly isAnnounced: boolean;
   readonly cause: RebalanceCause;
+  /** The rule whose breach it is; null for others. */
+  readonly rule: LimitRuleName | null;
   /** MIC of the calendar. */
   readonly calendar: string;
 }
@@ -48,22 +53,24 @@ export interface IndexDate {
 export function indexDates({ baseDay, cadences, called }: IndexSchedule): IndexDate[] {
   const dates = cadences.flatMap(({ rebalance, calendar }) => {
     const { code, coverage } = calendar;
+    const scheduled = { cause: 'schedule', rule: null, calendar: code } as const;
     return rebalanceDates({ rebalance, calendar, baseDay, from: coverage.from, to: coverage.to }).flatMap(
       ({ date, decision, session, also = [] }): IndexDate[] => [
-        { date, decision, isAnnounced: decision < session, cause: 'schedule', calendar: code },
-        ...also.map((day) => ({ date: day, decision, isAnnounced: false, cause: 'schedule' as const, calendar: code })),
+        { date, decision, isAnnounced: decision < session, ...scheduled },
+        ...also.map((day) => ({ date: day, decision, isAnnounced: false, ...scheduled })),
       ],
     );
   });
   const [first] = cadences;
   if (first !== undefined)
-    for (const { decision, effective } of called)
+    for (const { decision, effective, rule = null } of called)
       if (effective > baseDay)
         dates.push({
           date: effective,
           decision,
           isAnnounced: decision < effective,
           cause: 'breach',
+          rule,
           calendar: first.calendar.code,
         });
   if (cadences.length === 1 && called.length === 0) return dates;

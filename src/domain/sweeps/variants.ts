@@ -82,7 +82,7 @@ export function applyPatch(
     strategy: base.strategy ?? {},
   });
   const misplaced = Object.entries(patch).flatMap(([text, value]) => setFindings(parts, { text, value, path }));
-  const document = check(parts['document'] as Record<string, unknown>); // an object: pointers lead into it
+  const document = check(withItsCurrency(parts['document'] as Record<string, unknown>, patch)); // an object: pointers lead into it
   const request = checkShape(SweepTerms, parts['request']);
   const usesStrategy = base.strategy !== null || Object.keys(patch).some((text) => text.startsWith('/strategy/'));
   const strategy = usesStrategy ? checkShape(SweepStrategy, parts['strategy']) : { value: null, findings: [] };
@@ -121,6 +121,14 @@ export function applyPatch(
     },
     findings: [],
   };
+}
+
+/** An overlay whose terms are changed, and its currency is not, has the one that they lead into, as one that is sent. */
+function withItsCurrency(document: Record<string, unknown>, patch: Patch): Record<string, unknown> {
+  const pointers = Object.keys(patch);
+  const isChanged = pointers.some((text) => text.startsWith('/document/overlay'));
+  if (!isChanged || pointers.includes('/document/currency')) return document;
+  return Object.fromEntries(Object.entries(document).filter(([member]) => member !== 'currency'));
 }
 
 interface Setting {

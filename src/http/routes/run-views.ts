@@ -1,5 +1,6 @@
 import type { runViewRoutes } from '#contract/analytics/run-view-routes.js';
 import { EXPORT_FORMATS, type ExportFormat } from '#domain/exports/formats.js';
+import { refuseWithFindings } from '#domain/refusal.js';
 import type { AnswerBytes } from '#jobs/tasks/files.js';
 import type { RunViews } from '#services/runs/run-views.js';
 import { CSV_CONTENT_TYPE, CSV_TYPE } from '#views/csv-table.js';
@@ -20,6 +21,7 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
       viewReply(await views.rebalance(askedRun({ params, query }), params.date, signal)),
     async getIndexActions({ params, query, media, signal }) {
       const isCsv = media === CSV_TYPE;
+      assertFile(query.table, isCsv ? 'csv' : 'json', ['csv']);
       const asked = { start: query.from, end: query.to, format: isCsv ? 'csv' : 'json', table: query.table } as const;
       const view = await views.actions(askedRun({ params, query }), asked, signal);
       return isCsv ? { bytes: view.bytes, type: CSV_CONTENT_TYPE } : viewReply(view);
@@ -28,26 +30,47 @@ export function runViewHandlers(views: RunViews): Handlers<typeof runViewRoutes>
       viewReply(await views.dividendPoints(askedRun({ params, query }), query, signal)),
     async getExposures({ params, query, media, signal }) {
       const format = exposuresFormat(media);
+      assertFile(query.table, format, ['csv', 'arrow']);
       const { bytes } = await views.exposures(askedRun({ params, query }), { ...query, format }, signal);
       return format === 'json' ? { bytes } : { bytes, type: contentTypeOf(format) };
     },
     async getLimits({ params, query, media, signal }) {
-      const format = exportFormat(media);
-      const view = await views.limits(askedRun({ params, query }), { ...query, format }, signal);
-      return fileReply(view, { name: `${params.index_id}-limits-${query.table}`, format });
+      const { format, table } = fileOf(query.table ?? null, media, 'state');
+      const view = await views.limits(askedRun({ params, query }), { ...query, format, table }, signal);
+      return fileReply(view, { name: `${params.index_id}-limits-${table}`, format });
     },
     async runScenarios({ params, query, media, body, signal }) {
-      const [format, { table }] = [exportFormat(media), query];
+      const { format, table } = fileOf(query.table ?? null, media, 'scenarios');
       const view = await views.scenarios(askedRun({ params, query }), { request: body(), format, table }, signal);
       return fileReply(view, { name: `${params.index_id}-scenarios-${table}`, format });
     },
     async watchLimits({ params, query, media, body, signal }) {
-      const format = exportFormat(media);
-      const asked = { ...query, rows: body().rows, format };
+      const { format, table } = fileOf(query.table ?? null, media, 'state');
+      const asked = { ...query, rows: body().rows, format, table };
       const view = await views.watchedLimits(askedRun({ params, query }), asked, signal);
-      return fileReply(view, { name: `${params.index_id}-limits-${query.table}`, format: asked.format });
+      return fileReply(view, { name: `${params.index_id}-limits-${table}`, format });
     },
   };
+}
+
+/** Format and table of a file, where one is asked for. @param usual its table unless one is named */
+function fileOf<T extends string>(
+  table: T | null,
+  media: string,
+  usual: T,
+): { readonly format: ExportFormat; readonly table: T } {
+  const format = exportFormat(media);
+  assertFile(table ?? undefined, format, ['csv', 'arrow', 'xlsx']);
+  return { format, table: table ?? usual };
+}
+
+/** A table is what a file has: JSON is the whole answer. @throws Refusal VALIDATION_FAILED */
+function assertFile(table: string | undefined, format: string, formats: readonly string[]): void {
+  if (table === undefined || format !== 'json') return;
+  const message = `table ${table} is of a file: format is required beside it, ${formats.join(' or ')}; JSON is the whole answer.`;
+  throw refuseWithFindings('query', [
+    { severity: 'error', code: 'REQUIRED', path: 'format', message, accepted: formats },
+  ]);
 }
 
 /** A view, or a table of it as a file. @param name of the file, without its extension */

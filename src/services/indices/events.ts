@@ -101,16 +101,19 @@ function windowOf(
 }
 
 function eventsOf({ id, name }: IndexDocument, window: EventWindow, schedule: IndexSchedule) {
-  return rebalanceEvents(window, schedule).map(({ day, kind, effective, cause, calendar }): Event => ({
-    date: formatDay(day),
-    kind,
-    index_id: id,
-    calendar,
-    effective: formatDay(effective),
-    cause,
-    summary:
-      kind === 'effective' ? `${name}: rebalance effective` : `${name}: composition of ${formatDay(effective)} decided`,
-  }));
+  return rebalanceEvents(window, schedule).map(({ day, kind, effective, cause, rule, calendar }): Event => {
+    const what = kind === 'effective' ? 'rebalance effective' : `composition of ${formatDay(effective)} decided`;
+    return {
+      date: formatDay(day),
+      kind,
+      index_id: id,
+      calendar,
+      effective: formatDay(effective),
+      cause,
+      rule,
+      summary: `${name}: ${what}${rule === null ? '' : ` after a breach of ${rule}`}`,
+    };
+  });
 }
 
 function exchangeEvents(code: string, window: EventWindow, calendars: Calendars): Event[] {
@@ -123,6 +126,7 @@ function exchangeEvents(code: string, window: EventWindow, calendars: Calendars)
     calendar: code,
     effective: null,
     cause: null,
+    rule: null,
     summary: `${code}: ${summary}`,
   });
   return [

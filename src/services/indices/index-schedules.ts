@@ -33,11 +33,13 @@ export function createIndexSchedules({ calendars, indexOf, runOf }: IndexSchedul
 
   /** Called for by an index whose breaches do so; of one that was never run itself as the run above it has them. */
   async function calledOf(document: IndexDocument, topId: string): Promise<readonly CalledRebalance[]> {
-    if (breachRuleOf(document.pipeline?.treatment) === null) return [];
+    const rule = breachRuleOf(document.pipeline?.treatment);
+    if (rule === null) return [];
     const run = (await runOf(document.id)) ?? (await runOf(topId));
     return (run?.called ?? []).map(({ decision, effective }) => ({
       decision: dayFrom(decision),
       effective: dayFrom(effective),
+      rule,
     }));
   }
 

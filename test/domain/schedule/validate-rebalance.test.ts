@@ -22,9 +22,30 @@ describe('the check of a cadence', () => {
     expect(pathsOf({ frequency: 'annual', anchor: 'day_of_month' })).toEqual(['MISSING_PARAMETER rebalance.day']);
   });
 
-  test('asks nothing of an anchor that the frequency does not read', () => {
+  test('asks nothing of an anchor that the frequency does not read, and says so', () => {
     for (const frequency of ['none', 'daily', 'weekly'] as const)
-      expect(pathsOf({ frequency, anchor: 'day_of_month' })).toEqual([]);
+      expect(pathsOf({ frequency, anchor: 'day_of_month' })).toEqual(['NO_EFFECT rebalance.anchor']);
+  });
+
+  test('tells what the frequency or the anchor does not read', () => {
+    const messagesOf = (spec: Partial<RebalanceSpec>) =>
+      validateRebalance(RebalanceSpec.parse(spec), 'rebalance').map(
+        ({ severity, message }) => `${severity}: ${message}`,
+      );
+    expect(messagesOf({ frequency: 'weekly', weekday: 2, months: [3], roll: 'preceding' })).toEqual([
+      'warning: rebalance.months has no effect beside frequency weekly.',
+    ]);
+    expect(
+      messagesOf({ frequency: 'quarterly', anchor: 'third_friday', weekday: 2, nth: 1, effective_lag: 2 }),
+    ).toEqual([
+      'warning: rebalance.weekday has no effect beside anchor third_friday.',
+      'warning: rebalance.nth has no effect beside anchor third_friday.',
+    ]);
+    expect(pathsOf({ frequency: 'daily', day: 3, roll: 'unadjusted' })).toEqual([
+      'NO_EFFECT rebalance.day',
+      'NO_EFFECT rebalance.roll',
+    ]);
+    expect(pathsOf({ frequency: 'monthly', anchor: 'nth_weekday', weekday: 2, nth: 1, months: [1, 7] })).toEqual([]);
   });
 
   test('misses the dates of a custom cadence', () => {

@@ -1,9 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { IndexDocument } from '#domain/documents/index-document.js';
-import { readIndex } from '#domain/documents/validate-index.js';
+import { readIndex, validateIndex } from '#domain/documents/validate-index.js';
 import { parsePointer, setAt } from '#domain/sweeps/json-pointer.js';
 import { SweepRequest } from '#domain/sweeps/sweep-request.js';
-import { applyPatch, patchesOf, sizeFindings, variantCount, type Patch } from '#domain/sweeps/variants.js';
+import {
+  applyPatch,
+  patchesOf,
+  sizeFindings,
+  variantCount,
+  type DocumentCheck,
+  type Patch,
+} from '#domain/sweeps/variants.js';
+import { CALENDARS } from '../rules/rule-market.js';
 
 describe('JSON pointers', () => {
   /** The examples of RFC 6901, section 5. */
@@ -44,20 +52,21 @@ describe('JSON pointers', () => {
   });
 });
 
+const document = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'XNYS',
+  base_date: '2020-01-02',
+  universe: { kind: 'all' },
+  pipeline: { weighting: { type: 'EqualWeight' } },
+});
+const base = {
+  document,
+  request: { start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 },
+  strategy: null,
+};
+
 describe('variants', () => {
-  const document = IndexDocument.parse({
-    id: 'X',
-    name: 'X',
-    calendar: 'XNYS',
-    base_date: '2020-01-02',
-    universe: { kind: 'all' },
-    pipeline: { weighting: { type: 'EqualWeight' } },
-  });
-  const base = {
-    document,
-    request: { start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 0 },
-    strategy: null,
-  };
   const check = (body: unknown) => ({ document: readIndex(body), findings: [] });
   const apply = (patch: Patch) => applyPatch(base, patch, { path: 'patches[0]', check });
 
@@ -181,4 +190,26 @@ describe('variants', () => {
     expect(issues({ patches: [{}], grid: {} })).toEqual(['index_id', 'grid']);
     expect(issues({ index_id: 'X', patches: [{}], partitions: 7 })).toEqual(['partitions']);
   });
+});
+
+test('an overlay has the currency that its changed terms lead into, unless that is changed itself', () => {
+  const overlay = IndexDocument.parse({
+    id: 'O',
+    name: 'O',
+    calendar: 'TEST',
+    base_date: '2020-01-02',
+    currency: 'EUR',
+    kind: 'overlay',
+    source_index_id: 'X',
+    overlay: { type: 'currency', to: 'EUR' },
+  });
+  const overlays = { ...base, document: overlay };
+  const asSent: DocumentCheck = (body) => validateIndex(body, { calendars: CALENDARS.list(), indexOf: () => document });
+  const currencyOf = (patch: Patch) => applyPatch(overlays, patch, { path: '', check: asSent });
+  const into = (to: string) => currencyOf({ '/document/overlay/to': to });
+  for (const to of ['GBP', 'EUR', 'JPY'])
+    expect(into(to)).toMatchObject({ findings: [], variant: { document: { currency: to, overlay: { to } } } });
+  expect(currencyOf({ '/document/overlay/to': 'GBP', '/document/currency': 'EUR' }).findings).toContainEqual(
+    expect.objectContaining({ code: 'NOT_IN_CHOICES', path: '/document.currency' }),
+  );
 });

@@ -185,8 +185,11 @@ test('a rebalance that a breach called for is announced from its session on, in 
   const expected = [`W ${decided} announcement ${effective}`, `W ${effective} effective ${effective}`];
   expect(await announced({ from: decided!, to: effective })).toEqual(expected);
   const { events } = await client.call('listEvents', { query: { from: INDEX.base_date, to: effective } });
-  for (const { date, cause } of events.filter(({ kind }) => kind === 'effective'))
+  for (const { date, cause, rule, summary } of events.filter(({ kind }) => kind === 'effective')) {
     expect(cause).toBe(rebalances.find((rebalance) => rebalance.date === date)!.cause);
+    expect(rule === null).toBe(cause === 'schedule');
+    expect(summary.endsWith(rule === null ? 'effective' : `effective after a breach of ${rule}`)).toBe(true);
+  }
   expect(events.filter(({ index_id: id }) => id === null).every(({ cause }) => cause === null)).toBe(true);
   const schedule = (asof: string) => client.call('getSchedule', { params, query: { asof } });
   const [before, on] = await Promise.all([isoDay(rowOf(decided!) - 1), decided!].map(schedule));
@@ -218,4 +221,23 @@ test('a rebalance that a breach called for is announced from its session on, in 
   expect(await announced({ from: decided!, to: effective })).toEqual(
     expected.flatMap((event) => [event, event.replace('W ', 'W2 ')]),
   );
+});
+
+test('a table is of a file: beside JSON it is refused with what it needs, and as CSV it is honoured', async () => {
+  for (const [path, table, formats] of [
+    ['/indices/W/actions', 'constituents', ['csv']],
+    ['/analytics/W/exposures', 'concentration', ['csv', 'arrow']],
+    ['/analytics/W/limits', 'breaches', ['csv', 'arrow', 'xlsx']],
+  ] as const) {
+    const refused = await fetch(`${services[0]!.url()}${path}?table=${table}`);
+    expect(refused.status).toBe(422);
+    expect(await refused.json()).toMatchObject({
+      error: {
+        code: 'VALIDATION_FAILED',
+        detail: { findings: [{ code: 'REQUIRED', path: 'format', accepted: formats }] },
+      },
+    });
+    expect((await fetch(`${services[0]!.url()}${path}?table=${table}&format=csv`)).status).toBe(200);
+    expect((await fetch(services[0]!.url() + path)).status).toBe(200);
+  }
 });

@@ -432,7 +432,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
-        :param table: Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
+        :param table: Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
         :param format: Instead of `Accept`.
         """
         return cast("c.ActionsView", self._transport.json("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}))
@@ -444,7 +444,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param from_: First ex-date wanted; the first of the run by default.
         :param to: Last ex-date wanted.
-        :param table: Of CSV: the actions, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
+        :param table: Of CSV, and refused with JSON: the actions, as unless given, or the whole index behind each coming one by itself, once for every choice that it leaves, weight and shares of each name before and after.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("GET", f"/indices/{word(index_id)}/actions", query={"run_id": run_id, "from": from_, "to": to, "table": table, "format": format}, accept=media)
@@ -467,7 +467,7 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: Of CSV and Arrow; `fields` where any are asked for, else `groups`, unless given.
+        :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -484,7 +484,7 @@ class Operations:
         :param interval: Every date, or the last of each week or month.
         :param fields: Numeric datapoints, such as DIVIDEND_YIELD, BETA and MARKET_CAP.
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
-        :param table: Of CSV and Arrow; `fields` where any are asked for, else `groups`, unless given.
+        :param table: Of CSV and Arrow, and refused with JSON; `fields` where any are asked for, else `groups`, unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -497,7 +497,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow and Excel.
+        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -511,7 +511,7 @@ class Operations:
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
         :param rule: Unless given the one that calls for rebalances of the index, UCITS_5_10_40 where none does. UCITS_5_10_40: No issuer above 10 %; the issuers above 5 % together at most 40 %. UCITS_20_35: For funds that replicate an index: no issuer above 20 %, but one may have up to 35 %. RIC_25_5_50: No issuer above 25 %; the issuers above 5 % together at most 50 %. SEC_75_5_10: Positions of at most 5 % add up to at least 75 %. Votes of an issuer (the 10 %) are not watched.
         :param by: Reference column that says the issuer; IDENTIFIER for the names themselves.
-        :param table: Of CSV, Arrow and Excel.
+        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -522,7 +522,7 @@ class Operations:
         """Rows of the optimiser watched on every session of a run.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param table: Of CSV, Arrow and Excel.
+        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -534,7 +534,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param table: Of CSV, Arrow and Excel.
+        :param table: Of CSV, Arrow and Excel, and refused with JSON; `state` unless given.
         :param start: First day wanted; the first of the run by default.
         :param end: Last day wanted; the last of the run by default.
         :param format: Instead of `Accept`.
@@ -545,7 +545,7 @@ class Operations:
         """The composition of a run in past windows and under shocks: return by name and group; nothing is stored.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param table: Of CSV, Arrow and Excel.
+        :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
         return cast("c.ScenariosView", self._transport.json("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}))
@@ -555,7 +555,7 @@ class Operations:
 
         :param media: What is wanted instead of JSON.
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
-        :param table: Of CSV, Arrow and Excel.
+        :param table: Of CSV, Arrow and Excel, and refused with JSON; `scenarios` unless given.
         :param format: Instead of `Accept`.
         """
         return self._transport.content("POST", f"/analytics/{word(index_id)}/scenarios", body=body, query={"run_id": run_id, "table": table, "format": format}, accept=media)

@@ -2,6 +2,7 @@ import type { FactorAttributionView } from '#clients/typescript/divisor.js';
 import { Choice } from '../../components/choice.js';
 import { Section } from '../../components/page.js';
 import { signed } from '../../components/signed.js';
+import { Findings } from '../../components/findings.js';
 import { Table } from '../../components/table/table.js';
 import { numeric, type Column } from '../../components/table/columns.js';
 import { Answered } from '../../components/wait.js';
@@ -66,6 +67,7 @@ function Factors({ view }: { readonly view: FactorAttributionView }) {
   ];
   return (
     <>
+      <Findings findings={view.findings} />
       <Table
         label="attribution by factor"
         name="by-factor"

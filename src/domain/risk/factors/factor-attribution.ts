@@ -37,6 +37,17 @@ export interface FactorAttribution extends Pick<Attribution, 'totalReturn' | 're
   readonly other: number;
   /** Mean share of the gross weight that is in a regression. */
   readonly coveredWeight: number;
+  /** Months, and those of them without a regression. */
+  readonly months: number;
+  readonly unexplained: readonly TooFew[];
+}
+
+/** A month in which too few names of the market have returns to be regressed on the factors. */
+export interface TooFew {
+  /** Names with a return on each of its sessions. */
+  readonly names: number;
+  /** Names needed at least. */
+  readonly needed: number;
 }
 
 /** The regressions of one calendar month. */
@@ -69,7 +80,7 @@ interface Earned {
  * @cost of the regressions: S N (sectors + styles)
  */
 export function factorAttribution(input: FactorAttributionInput): FactorAttribution {
-  const earned = earnedByPeriod(input);
+  const { earned, months, unexplained } = earnedByPeriod(input);
   const factors = factorsOf(earned);
   const K = factors.length;
   const rowOf = (values: ReadonlyMap<string, number>, ...rest: readonly number[]): Float64Array =>
@@ -98,6 +109,8 @@ export function factorAttribution(input: FactorAttributionInput): FactorAttribut
     totalReturn,
     residual,
     reconciles,
+    months,
+    unexplained,
   };
 }
 
@@ -109,27 +122,34 @@ function factorsOf(earned: readonly Earned[]): string[] {
   return [...(hasMarket ? [MARKET] : []), ...[...found].toSorted(compareText), ...styles];
 }
 
-function earnedByPeriod(input: FactorAttributionInput): Earned[] {
+function earnedByPeriod(input: FactorAttributionInput) {
   const { sessions: days } = input.window.sm;
-  let month: Month | null = null;
+  const unexplained: TooFew[] = [];
+  let months = 0;
+  let month: Month | TooFew | undefined;
   let of = -1;
-  return Array.from(input.sessions, (session, period) => {
+  const earned = Array.from(input.sessions, (session, period) => {
     const key = monthOf(days[session]!);
-    if (key !== of) month = regressedMonth(input, session);
+    if (month === undefined || key !== of) {
+      month = regressedMonth(input, session);
+      months++;
+      if ('needed' in month) unexplained.push(month);
+    }
     of = key;
     return earnedOver(input, month, { period, session });
   });
+  return { earned, months, unexplained };
 }
 
 const NOTHING: ReadonlyMap<string, number> = new Map();
 
 function earnedOver(
   { columns, weightsBefore }: FactorAttributionInput,
-  month: Month | null,
+  month: Month | TooFew,
   { period, session }: { readonly period: number; readonly session: number },
 ): Earned {
   const weights = weightsBefore(period);
-  if (month === null) return { exposures: NOTHING, contributions: NOTHING, specific: 0, covered: 0 };
+  if ('needed' in month) return { exposures: NOTHING, contributions: NOTHING, specific: 0, covered: 0 };
   const K = month.factors.length;
   const n = month.exposures.length / K;
   const at = session - month.first;
@@ -155,8 +175,8 @@ function earnedOver(
   };
 }
 
-/** The regressions of the month that a session is in; null where too few names have returns. */
-function regressedMonth({ window, model }: FactorAttributionInput, session: number): Month | null {
+/** The regressions of the month that a session is in, where enough names have returns. */
+function regressedMonth({ window, model }: FactorAttributionInput, session: number): Month | TooFew {
   const { sm, growth, datapoints } = window;
   const [first, last] = monthAround(window, session);
   const history = barHistory(sm, growth);
@@ -169,7 +189,7 @@ function regressedMonth({ window, model }: FactorAttributionInput, session: numb
   const styleNames = model === 'styles' ? stylesIn(cross) : [];
   const { labels, sectorAt } = labelled(Array.from(columns, (column) => sectorOf({ sm, to: known }, column)));
   const factors = factorNames(labels, styleNames);
-  if (n <= factors.length) return null;
+  if (n <= factors.length) return { names: n, needed: factors.length + 1 };
   const styles = model === 'styles' ? styleExposures(cross, styleNames, columns) : new Float64Array(0);
   const weights = model === 'styles' ? weightsAt(cross, columns) : new Float64Array(n).fill(1);
   const sessions = last - first + 1;

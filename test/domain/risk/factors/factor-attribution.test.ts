@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { monthOf } from '#domain/days.js';
 import { factorAttribution, type AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import { golden, N, names, styleMarket, styleWindow, T } from './style-market.js';
 
@@ -85,4 +86,25 @@ test('a name without a regression is other, and counts as not covered', () => {
   expect(absent.other).toBeCloseTo(held[0]! * returnOf(310, 0), 12);
   const gross = sum(held.map(Math.abs));
   expect(absent.coveredWeight).toBeCloseTo(1 - Math.abs(held[0]!) / gross, 12);
+});
+
+test('months in which too few names have returns are told with the names there and needed, and their return is other', () => {
+  const three = close.map((value, k) => (k % N < 3 ? value : NaN));
+  const few = styleWindow({ ...market, fields: new Map([...market.fields, ['CLOSE', three]]) }, [0, T - 1]);
+  const ends = Array.from({ length: 60 }, (_, p) => 300 + p);
+  const { unexplained, months, other, totalReturn, coveredWeight } = factorAttribution({
+    window: few,
+    model: 'market_sector',
+    sessions: Int32Array.from(ends, (t) => first + t),
+    columns: Int32Array.of(0, 1, 2),
+    returns: Float64Array.from(ends, (t) => (returnOf(t, 0) + returnOf(t, 1) + returnOf(t, 2)) / 3),
+    days: Int32Array.from(ends, (t) => window.sm.sessions[first + t]!),
+    weightsBefore: () => new Float64Array(3).fill(1 / 3),
+  });
+  const held = new Set(ends.map((t) => monthOf(window.sm.sessions[first + t]!)));
+  expect(months).toBe(held.size);
+  // The market and three sectors are four factors: four names would leave nothing to tell them by.
+  expect(unexplained).toEqual(Array.from(held, () => ({ names: 3, needed: 5 })));
+  expect(other).toBeCloseTo(totalReturn, 12);
+  expect(coveredWeight).toBe(0);
 });

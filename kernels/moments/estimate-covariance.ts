@@ -1,4 +1,5 @@
 import type { Engine } from '../engines/engine.js';
+import { factorEigenvalues, type EigenvalueRange } from './factor-eigenvalues.js';
 import { denseCovariance, lowRankCovariance, type LowRankCovariance, type Shrinkage } from './low-rank-covariance.js';
 import { structuredCovariance, type StructuredRequest } from './estimators/structured-covariance.js';
 import { repairCovariance } from './repair-covariance.js';
@@ -96,31 +97,40 @@ export function estimateStructured(
   return looked(engine, out, { assets, range: rangeOf(engine, out, assets), repair: true, tell });
 }
 
+/** Loadings and specific variances of a covariance. */
+export interface FactoredCovariance {
+  /** [assets x factors] */
+  readonly loadings: Float64Array;
+  /** [assets] */
+  readonly specific: Float64Array;
+}
+
 /**
- * Looks at the eigenvalues of a covariance that was made elsewhere.
+ * Looks at the eigenvalues of a covariance that factors make.
  *
  * @param engine   Engine that computes.
  * @param matrix   [assets x assets] row-major, exactly symmetric; not changed.
- * @param assets   Order, at least 1.
+ * @param parts    What it is made of: loadings loadings' + diag(specific).
  * @param tell     Called as each stage begins; may throw to stop.
  * @returns        Diagnostics of the matrix.
- * @throws         Error when the matrix is not finite.
- * @cost           4/3 assets^3.
+ * @throws         Error when the loadings are not finite.
+ * @cost           Of `factorEigenvalues`, and a pass over the matrix.
  * @source         Definition.
  */
-export function diagnosedCovariance(
+export function diagnosedFactors(
   engine: Engine,
   matrix: Float64Array,
-  assets: number,
+  { loadings, specific }: FactoredCovariance,
   tell: (stage: EstimateStage) => void = () => {},
 ): Omit<CovarianceDiagnostics, 'intensity'> {
   tell('eigenvalues');
-  return looked(engine, matrix, { assets, range: rangeOf(engine, matrix, assets), repair: false, tell });
+  const range = factorEigenvalues(engine, loadings, specific);
+  return looked(engine, matrix, { assets: specific.length, range, repair: false, tell });
 }
 
 interface Look {
   readonly assets: number;
-  readonly range: Range;
+  readonly range: EigenvalueRange;
   readonly repair: boolean;
   readonly tell: (stage: EstimateStage) => void;
 }
@@ -147,20 +157,15 @@ function looked(
   };
 }
 
-interface Range {
-  readonly smallest: number;
-  readonly largest: number;
-}
-
-function isSemidefinite({ smallest, largest }: Range): boolean {
+function isSemidefinite({ smallest, largest }: EigenvalueRange): boolean {
   return smallest >= SEMIDEFINITE * Math.max(1, largest);
 }
 
-function conditionOf({ smallest, largest }: Range, assets: number): number {
+function conditionOf({ smallest, largest }: EigenvalueRange, assets: number): number {
   return smallest <= SINGULAR * assets * largest ? CONDITION_MAX : largest / smallest;
 }
 
-function rangeOf(engine: Engine, matrix: Float64Array, n: number): Range {
+function rangeOf(engine: Engine, matrix: Float64Array, n: number): EigenvalueRange {
   return engine.scope(() => {
     const values = engine.allocate(n);
     if (!engine.symmetricEigenvalues(matrix, n, values))
@@ -181,7 +186,7 @@ function byRows({ observations, assets, intensity, target }: LowRankCovariance):
 function rangeByRows(
   engine: Engine,
   { panel, observations, assets, intensity, target, scale }: LowRankCovariance,
-): Range {
+): EigenvalueRange {
   return engine.scope(() => {
     const products = engine.allocate(observations * observations);
     engine.gemm({ rows: observations, inner: assets, columns: observations, transposeB: true }, panel, panel, products);

@@ -1,6 +1,6 @@
 import type { Engine } from '#kernels/engines/engine.js';
 import {
-  diagnosedCovariance,
+  diagnosedFactors,
   estimateCovariance,
   estimateStructured,
   type CovarianceDiagnostics,
@@ -11,7 +11,7 @@ import type { RiskModelRequest } from '../documents/risk-model-document.js';
 import { LIMITS } from '../limits.js';
 import { Refusal } from '../refusal.js';
 import { isFactorEstimator } from './factor-model.js';
-import { estimateFactors, factorCovariance, type EstimatedFactors } from './factors/estimate-factors.js';
+import { estimateFactors, factorCovariance, loadingsOf, type EstimatedFactors } from './factors/estimate-factors.js';
 import { assertEstimable, coverageOf, readReturns, type Coverage, type ReturnWindow } from './return-panel.js';
 
 /**
@@ -77,7 +77,9 @@ export function estimateRiskModel(
       tell('product');
       factorCovariance(engine, estimated.model, covariance);
       assertFinite(covariance);
-      return { intensity: null, ...diagnosedCovariance(engine, covariance, n, tell) };
+      const { model } = estimated;
+      const parts = { loadings: loadingsOf(model), specific: model.specific };
+      return { intensity: null, ...diagnosedFactors(engine, covariance, parts, tell) };
     }
     const onStage = (stage: EstimateStage) => {
       if (stage === 'eigenvalues') assertFinite(covariance);

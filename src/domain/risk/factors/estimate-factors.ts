@@ -129,9 +129,12 @@ function styledSpans({ sm, datapoints, to }: ReturnWindow, columns: Int32Array, 
 
 /** Whether every style has data. */
 function isWhole(styles: Float64Array, count: number): boolean {
-  return Array.from({ length: count }, (_, k) => k).every((k) =>
-    hasSpread(styles.filter((__, at) => at % count === k)),
-  );
+  for (let k = 0; k < count; k++) {
+    let at = k;
+    while (at < styles.length && styles[at] === 0) at += count;
+    if (at >= styles.length) return false;
+  }
+  return true;
 }
 
 /** Rows of a panel in calendar months, ascending, and the last session before each month. */

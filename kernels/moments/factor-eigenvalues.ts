@@ -1,0 +1,79 @@
+import { assert } from '../assert.js';
+import type { Engine } from '../engines/engine.js';
+
+export interface EigenvalueRange {
+  readonly smallest: number;
+  readonly largest: number;
+}
+
+/** Halvings of a range: all digits of a double. */
+const HALVINGS = 60;
+
+/** Width of a range, relative to its end, that is rounding. */
+const ROUNDING = 1e-15;
+
+/**
+ * Smallest and largest eigenvalue of loadings loadings' + diag(specific). How many eigenvalues lie below a value follows
+ * from a matrix of the order of the factors; ranges that hold the two are halved.
+ *
+ * @param engine    Engine that multiplies.
+ * @param loadings  [n x k] row-major.
+ * @param specific  [n], n at least 1.
+ * @returns         The two, to rounding of the largest.
+ * @throws          KernelFault on a shape mismatch.
+ * @cost            About 100 products of n k^2 / 2.
+ * @source          Sylvester's law of inertia; Golub (1973), Some modified matrix eigenvalue problems, SIAM Review 15(2).
+ */
+export function factorEigenvalues(engine: Engine, loadings: Float64Array, specific: Float64Array): EigenvalueRange {
+  const n = specific.length;
+  assert(n >= 1, 'specific: no names');
+  const k = loadings.length / n;
+  assert(Number.isInteger(k), `loadings: ${loadings.length} values over ${n} names`);
+  const own = specific.toSorted();
+  let sum = 0;
+  for (const value of loadings) sum += value * value;
+  const [least, most] = [own[0]!, own[n - 1]!];
+  const below = (value: number) => countBelow(engine, loadings, specific, value);
+  return {
+    // Each factor lifts one eigenvalue above the specific variance that it was.
+    smallest: halved(least, k < n ? own[k]! : most + sum, (value) => below(value) >= 1),
+    largest: halved(most, most + sum, (value) => below(value) === n),
+  };
+}
+
+/** The least value from which on a statement holds, which it does at the end. */
+function halved(from: number, to: number, holds: (value: number) => boolean): number {
+  let [low, high] = [from, to];
+  for (let step = 0; step < HALVINGS && high - low > ROUNDING * Math.abs(high); step++) {
+    const middle = low + (high - low) / 2;
+    if (holds(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+/** Eigenvalues below a value: specific variances below it less the negative eigenvalues of I + L' (D - value)^-1 L. */
+function countBelow(engine: Engine, loadings: Float64Array, specific: Float64Array, value: number): number {
+  const n = specific.length;
+  const k = loadings.length / n;
+  let count = 0;
+  for (let i = 0; i < n; i++) if (specific[i]! < value) count++;
+  return engine.scope(() => {
+    const parts = engine.room(n * k);
+    const inner = engine.room(k * k);
+    for (let i = 0; i < n; i++) {
+      const weight = 1 / (specific[i]! - value || Number.EPSILON * (Math.abs(value) || 1));
+      for (let f = 0; f < k; f++) parts[i * k + f] = weight * loadings[i * k + f]!;
+    }
+    engine.gemm({ rows: k, inner: n, columns: k, transposeA: true }, loadings, parts, inner);
+    for (let f = 0; f < k; f++) {
+      inner[f * k + f]! += 1;
+      // Products in either order differ in their last digit.
+      for (let g = 0; g < f; g++) inner[f * k + g] = inner[g * k + f]!;
+    }
+    const values = engine.room(k);
+    if (!engine.symmetricEigenvalues(inner, k, values))
+      throw new Error('the loadings have entries that are not finite');
+    return count - values.reduce((total, own) => total + (own < 0 ? 1 : 0), 0);
+  });
+}

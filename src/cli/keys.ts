@@ -15,7 +15,8 @@ export const KEYS_HELP = `divisor keys create --name NAME [--scopes read,write,.
 divisor keys list [PLACE]
 divisor keys revoke KEYID [PLACE]
 
-Makes, lists and ends the API keys of a home, also while a service runs on it; either counts from the next request on.
+Makes, lists and ends the API keys of a home, also while a service runs on it; either counts within a second,
+on a worker's port within three.
 A key is printed once, when it is made. The first key of a home makes every request need one.
 
   --name       What or whom the key is for, at most 64 characters.

@@ -45,7 +45,7 @@ export async function nodes(argv: readonly string[], environment: NodeJS.Process
     entry.role,
     entry.version,
     entry.started_at.slice(0, 19),
-    `${entry.silent_seconds.toFixed(1)} s`,
+    `${entry.silent_seconds.toFixed(1)} s${entry.is_lost ? ' lost' : ''}`,
     String(entry.places.heavy),
     String(entry.places.light),
     memoryOf(entry),

@@ -12,6 +12,8 @@ export interface Metrics {
   threadLost(cause: ThreadLoss): void;
   /** An attempt ended that had been given up. */
   staleFinish(): void;
+  /** The attempt of a silent node was given up. */
+  takenOver(): void;
   /** Everything measured, in the exposition format. */
   expose(): Promise<{ readonly text: string; readonly type: string }>;
 }
@@ -79,11 +81,7 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
     'state',
     async () => ({ ...(await jobs()) }),
   );
-  const stale = new Counter({
-    name: 'divisor_stale_finishes_total',
-    help: 'Ends of attempts that had been given up; they changed nothing.',
-    registers,
-  });
+  const { stale, taken } = attemptCounters(registers);
   addLaneGauges(gauge, lanes);
   gauge('divisor_pool_tasks', 'Computations that wait for a thread or have one, by lane.', 'lane', () =>
     Object.fromEntries(LANES.map((lane) => [lane, tasks(lane)])),
@@ -102,7 +100,20 @@ export function createMetrics({ version, jobs, lanes, tasks, homeBytes, freeByte
     },
     threadLost: (cause) => lost.inc({ cause }),
     staleFinish: () => stale.inc(),
+    takenOver: () => taken.inc(),
     expose: async () => ({ text: await registry.metrics(), type: registry.contentType }),
+  };
+}
+
+/** Attempts that came apart from their nodes. */
+function attemptCounters(registers: Registry[]) {
+  const counter = (name: string, help: string) => new Counter({ name, help, registers });
+  return {
+    stale: counter('divisor_stale_finishes_total', 'Ends of attempts that had been given up; they changed nothing.'),
+    taken: counter(
+      'divisor_taken_over_attempts_total',
+      'Attempts of silent nodes that this process has given up; their jobs were queued again, or failed.',
+    ),
   };
 }
 
@@ -139,15 +150,19 @@ function addLaneGauges(gauge: ReturnType<typeof gaugesOf>, lanes: MetricsSources
   );
   gauge(
     'divisor_lane_busy_ratio',
-    'Running jobs over the places of all nodes, by lane; heavy and huge jobs share theirs.',
+    'Places that jobs and parts of sweeps take, over those of all nodes, by lane; heavy and huge jobs share theirs.',
     'lane',
     async () => {
       const { heavy, huge, light } = await lanes();
-      return { heavy: busyRatio(heavy, huge.running), huge: busyRatio(huge), light: busyRatio(light) };
+      return {
+        heavy: busyRatio(heavy, huge.running + (huge.helping ?? 0)),
+        huge: busyRatio(huge),
+        light: busyRatio(light),
+      };
     },
   );
 }
 
 /** @param others jobs of another class on the same places */
-const busyRatio = ({ running, places }: LaneLoad, others = 0): number =>
-  places === 0 ? 0 : (running + others) / places;
+const busyRatio = ({ running, helping = 0, places }: LaneLoad, others = 0): number =>
+  places === 0 ? 0 : (running + helping + others) / places;

@@ -83,6 +83,8 @@ export interface LaneLoad {
   readonly waiting: number;
   readonly running: number;
   readonly places: number;
+  /** Places at which parts of jobs are computed that run on other nodes; absent where there are none. */
+  readonly helping?: number;
   /** Time that the oldest job has waited; null where none waits. */
   readonly oldestSeconds: number | null;
 }

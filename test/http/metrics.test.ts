@@ -90,6 +90,8 @@ test('the process tells its memory, its processor time and the delay of its even
     'process_cpu_seconds_total',
     'nodejs_eventloop_lag_p99_seconds',
     'nodejs_heap_size_used_bytes',
+    'divisor_stale_finishes_total',
+    'divisor_taken_over_attempts_total',
   ]) {
     expect(text, name).toMatch(new RegExp(`^${name}(\\{.*\\})? [\\d.e+-]+$`, 'm'));
   }

@@ -109,6 +109,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     },
     onEnded: metrics.jobEnded,
     onStale: metrics.staleFinish,
+    onTakenOver: metrics.takenOver,
     market: () => market.markets.served()?.identity.contentHash ?? null,
     lacks: () => checks().flatMap(({ name, look }) => (look() === undefined ? [] : [name])),
   });
@@ -169,6 +170,7 @@ interface WorkInput {
   readonly onThreadLost: (cause: ThreadLoss) => void;
   readonly onEnded: (job: EndedJob) => void;
   readonly onStale: () => void;
+  readonly onTakenOver: () => void;
   /** Content of the market that is served; null without one. */
   readonly market: () => string | null;
   /** What its health lacks. */
@@ -217,6 +219,7 @@ function openWork(input: WorkInput): {
           log,
           onEnded,
           onStale: input.onStale,
+          onTakenOver: input.onTakenOver,
           describe: () => ({
             role,
             version: engineVersion(),

@@ -1,6 +1,6 @@
-import type { AttemptKey } from '../attempt-key.js';
 import type { Clock } from '../clock.js';
 import type { Room } from '../queue.js';
+import type { RunningJob } from './job-rows.js';
 import type { Presence } from './presence.js';
 
 export interface LookingDependencies {
@@ -12,7 +12,7 @@ export interface LookingDependencies {
   readonly room: () => Room | undefined;
   readonly onWork: () => void;
   /** Gives up an attempt whose node is silent. */
-  readonly crash: (attempt: AttemptKey, cause: string) => Promise<void>;
+  readonly crash: (attempt: RunningJob, cause: string) => Promise<void>;
   readonly onFailure: (thrown: unknown) => void;
 }
 
@@ -28,7 +28,7 @@ export function keepLooking(dependencies: LookingDependencies): void {
     dependencies.onFailure(thrown);
   }
 
-  async function takeOver(silent: readonly AttemptKey[]): Promise<void> {
+  async function takeOver(silent: readonly RunningJob[]): Promise<void> {
     const cause = `no sign of life for ${leaseMs / 1000} seconds`;
     for (const key of silent) await crash(key, cause);
   }

@@ -32,6 +32,8 @@ export interface NodeEntry extends NodeState {
   readonly started_at: string;
   /** Seconds since its last heartbeat. */
   readonly silent_seconds: number;
+  /** Whether that is too long: its jobs go to others. */
+  readonly is_lost: boolean;
   /** Jobs that it runs. */
   readonly jobs: readonly string[];
   /** Jobs of other nodes that it computes parts of. */
@@ -47,6 +49,8 @@ export type LargestMemory = Readonly<Record<Lane, number | null>>;
 export interface NodeRows {
   /** @cost of all nodes: what each says is text */
   largest(): Promise<LargestMemory>;
+  /** Notes that the process of a node begins, also where the one before has not ended in order. */
+  begin(node: string): Promise<void>;
   /** Forgets a node that ends in order. */
   leave(node: string): Promise<void>;
   /** By name; those that fell silent within a day among them. */
@@ -65,6 +69,9 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
   const nodes = `${schema}.nodes`;
   const jobs = `${schema}.jobs`;
   const live = isLiveNode;
+  /** Parts that nodes compute for others. */
+  const helped = `${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
+    WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()`;
 
   const sum = (lane: Lane, where = ''): string =>
     `coalesce(sum(${placesOf(lane)}) FILTER (WHERE ${live} ${where}), 0)::int`;
@@ -77,6 +84,9 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       const sql = `SELECT ${largest('heavy')}, ${largest('light')} FROM ${nodes} WHERE ${live}`;
       const [row] = await database.query<LargestMemory>(sql, []);
       return row!; // One row always.
+    },
+    async begin(node) {
+      await database.query(`UPDATE ${nodes} SET started_at = clock_timestamp() WHERE node = $1`, [node]);
     },
     async leave(node) {
       await database.query(`DELETE FROM ${nodes} WHERE node = $1`, [node]);
@@ -91,10 +101,9 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
             SELECT node, job_id, estimated_bytes, false AS is_part FROM ${jobs} WHERE status = 'running'
             UNION
             SELECT p.node, job_id, j.estimated_bytes, true
-              FROM ${schema}.parts AS p JOIN ${jobs} AS j USING (job_id, sequence, attempt)
-              WHERE j.status = 'running' AND p.output IS NULL AND p.lease_until > clock_timestamp()
+              FROM ${helped}
           )
-          SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, state,
+          SELECT node, started_at::text, extract(epoch FROM clock_timestamp() - seen_at)::float AS silent_seconds, NOT (${live}) AS is_lost, state,
             (SELECT coalesce(sum(estimated_bytes), 0) FROM running AS r WHERE r.node = n.node)::float8 AS reserved,
             array(SELECT job_id FROM running AS r WHERE r.node = n.node AND NOT is_part ORDER BY 1) AS jobs,
             array(SELECT job_id FROM running AS r WHERE r.node = n.node AND is_part ORDER BY 1) AS helps
@@ -112,18 +121,22 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         readonly name: JobClass;
         readonly waiting: number;
         readonly running: number;
+        readonly helping: number;
         readonly oldest: number;
       };
       // Each half has an index of its own.
       const live = ['pending', 'running'].map(
-        (status) => `SELECT ${CLASS} AS name, status, queued_at FROM ${jobs} WHERE status = '${status}'`,
+        (status) => `SELECT ${CLASS} AS name, status, queued_at, node, job_id FROM ${jobs} WHERE status = '${status}'`,
       );
+      // A node computes parts of one job at one place.
+      const helping = `SELECT DISTINCT ${CLASS} AS name, 'helping', NULL::timestamptz, p.node, job_id FROM ${helped}`;
       const [rows, [places]] = await Promise.all([
         database.query<Row>(
           `SELECT name, count(*) FILTER (WHERE status = 'pending')::int AS waiting,
               count(*) FILTER (WHERE status = 'running')::int AS running,
+              count(*) FILTER (WHERE status = 'helping')::int AS helping,
               extract(epoch FROM clock_timestamp() - min(queued_at) FILTER (WHERE status = 'pending'))::float8 AS oldest
-            FROM (${live.join(' UNION ALL ')}) AS live GROUP BY name`,
+            FROM (${[...live, helping].join(' UNION ALL ')}) AS live GROUP BY name`,
           [],
         ),
         database.query<Record<JobClass, number>>(
@@ -132,8 +145,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
         ),
       ]);
       const loadOf = (name: JobClass): LaneLoad => {
-        const { waiting = 0, running = 0, oldest = null } = rows.find((row) => row.name === name) ?? {};
-        return { waiting, running, places: places![name], oldestSeconds: oldest }; // One row always.
+        const { waiting = 0, running = 0, helping = 0, oldest = null } = rows.find((row) => row.name === name) ?? {};
+        return { waiting, running, helping, places: places![name], oldestSeconds: oldest }; // One row always.
       };
       return { heavy: loadOf('heavy'), huge: loadOf('huge'), light: loadOf('light') };
     },

@@ -62,6 +62,8 @@ export interface SharedQueueDependencies {
   readonly onEnded?: (job: EndedJob) => void;
   /** Called for the finish of an attempt that had been given up: it has changed nothing. */
   readonly onStale?: () => void;
+  /** Called for an attempt of a silent node that this process has given up. */
+  readonly onTakenOver?: () => void;
   /** Calls for every job that is cancelled somewhere; heartbeats alone say so unless given. */
   readonly cancellations?: Notices;
 }
@@ -93,7 +95,8 @@ export function createPostgresQueue(dependencies: PostgresQueueDependencies): Jo
 
 /** The queue of any number of processes, over statements on its rows and transactions of its documents. */
 export function createSharedQueue(dependencies: SharedQueueDependencies): JobQueue {
-  const { documents, rows, presence, parts, clock, limits, log, onEnded, onStale, cancellations } = dependencies;
+  const { documents, rows, presence, parts, clock, limits, log, onEnded, onStale, onTakenOver, cancellations } =
+    dependencies;
   const jobs = createJobDocuments({ documents, rows, attemptsMax: limits.attemptsMax });
   const reader = createJobReader(rows);
   const watchers = createJobWatchers(rows, clock);
@@ -178,18 +181,28 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
       isOver: () => isClosed,
       room: () => (isDraining ? undefined : node?.room()),
       onWork: () => node?.onWork(),
-      crash,
+      async crash(key, cause) {
+        if (!(await crash(key, cause))) return;
+        const { jobId: job_id, attempt, node } = key;
+        log.warn(
+          { job_id, attempt, node, lease_ms: limits.leaseMs },
+          'the node of a job is silent: its attempt is given up',
+        );
+        onTakenOver?.();
+      },
       onFailure: (thrown) => isUnavailable(thrown) || log.error({ err: thrown }, 'the queue could not be looked at'),
     });
     return left.length;
   }
 
-  async function crash(key: AttemptKey, cause: string): Promise<void> {
+  /** @returns whether the attempt had not ended before */
+  async function crash(key: AttemptKey, cause: string): Promise<boolean> {
     const event = eventOf({ type: 'crash', cause }, key.attempt, timestampOf(clock));
     const moved = await jobs.move({ jobId: key.jobId, attempt: key, event });
-    if (typeof moved !== 'object') return;
+    if (typeof moved !== 'object') return false;
     follow(moved, event);
     await parts?.forget(key.jobId);
+    return true;
   }
 
   async function claim(order: ClaimOrder): Promise<Claim | undefined> {

@@ -101,7 +101,10 @@ export function createPresence(
   }
 
   return {
-    announce: async () => void (await look(undefined)),
+    async announce() {
+      await look(undefined);
+      if (describe !== undefined) await rows.begin(node);
+    },
     pauseMs: () => lookOut.pauseMs(),
     look,
     async jobBytesMax(lane) {

@@ -58,7 +58,7 @@ const NO_DIGEST = Buffer.alloc(32);
 
 /**
  * The keys of the service. They are read once and kept in memory; what this process creates or revokes counts from the
- * next request on, what another does within a second.
+ * next request on, what another does as soon as its events are read.
  */
 export async function createKeys({ documents, environment, now }: KeysDependencies): Promise<Keys> {
   const stored = (await documents.list('key', readRecord)).documents;

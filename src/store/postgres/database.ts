@@ -31,6 +31,8 @@ const IDLE_MS = 60_000;
 const STATEMENT_MS = 30_000;
 /** The server ends its statements first, so that their outcome is known. */
 const ANSWER_MS = 35_000;
+/** Of statements that requests wait for; longer than a lease, whose end a short interruption does not bring. */
+const POOLED = { statement_timeout: 15_000, query_timeout: 18_000 };
 
 /**
  * A statement has one plan, whatever its values: each finds rows by their keys or by what is small, so that a plan of its
@@ -56,6 +58,7 @@ export function clientOptions(url: string): pg.ClientConfig {
 export function openDatabase({ url, connectionsMax = CONNECTIONS_MAX, prepare }: DatabaseOptions): Database {
   const pool = new pg.Pool({
     ...clientOptions(url),
+    ...POOLED,
     max: connectionsMax,
     idleTimeoutMillis: IDLE_MS,
     ...(prepare && { onConnect: prepare }),

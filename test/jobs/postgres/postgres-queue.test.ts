@@ -179,7 +179,11 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
   });
 
   test('redo what a silent one ran, and refuse what it says later', async () => {
-    await withNodes(async ([silent, other], pass) => {
+    await withNodes(async ([silent, other], pass, { url, schema, query }) => {
+      const lost = async () => (await listNodes({ url, schema })).map(({ is_lost: isLost }) => isLost);
+      expect(await lost()).toEqual([false, false]);
+      await query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '1 hour' WHERE node = 'one'`);
+      expect(await lost()).toEqual([true, false]);
       await silent!.queue.submit(job('a'));
       const { lease } = await silent!.claimed();
       let calls = other!.state.calls;

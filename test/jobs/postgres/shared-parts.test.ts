@@ -123,6 +123,8 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
       ['idle', [], [], 0],
     ];
     expect(await told()).toEqual([['helper', [], ['backtest:shared'], 50], idle, atOwn]);
+    // Of three places the job has one, and its parts another.
+    expect((await queue.lanes()).heavy).toMatchObject({ running: 1, helping: 1, places: 3 });
     await helper.complete(lease, written('out'));
     expect(await told()).toEqual([['helper', [], [], 0], idle, atOwn]);
   });

@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { denseMetric } from '#kernels/optimisation/program/metric.js';
+import { createProblem } from '#domain/optimisation/problem.js';
+import { solveConvex } from '#domain/optimisation/solve-convex.js';
+import { objectiveOf, solvers } from '../domain/optimisation/small-problems.js';
+import { hasRealSets, wideTable } from '../market/real-sets.js';
+
+/** Returns that Riskfolio-Lib's tests take: the last of the panel. */
+const SESSIONS = 200;
+const YEAR = 252;
+
+/**
+ * Weights that Riskfolio-Lib publishes with its tests, the last 200 returns of its prices, sample moments, long only. They end as
+ * near to the optimum as its solvers do: the distances are some times what was found.
+ */
+const PUBLISHED = [
+  { objective: { type: 'min_variance' }, file: 'Classic_MinRisk', column: 'MV', near: 1e-6 },
+  { objective: { type: 'min_cvar', confidence: 0.95 }, file: 'Classic_MinRisk', column: 'CVaR', near: 1e-7 },
+  { objective: { type: 'min_cdar', confidence: 0.95 }, file: 'Classic_MinRisk', column: 'CDaR', near: 1e-7 },
+  { objective: { type: 'max_sharpe' }, file: 'Classic_Sharpe', column: 'MV', near: 1e-6 },
+  { objective: { type: 'risk_parity' }, file: 'Classic_RP', column: 'MV', near: 1e-5 },
+];
+
+/** Weights by name of one method. */
+function published(file: string, column: string): ReadonlyMap<string, number> {
+  const { names, rows } = wideTable(`small-11/${file}.csv`);
+  const at = names.indexOf(column);
+  return new Map(rows.map(([name, cells]) => [name, Number(cells[at])]));
+}
+
+describe.skipIf(!hasRealSets)('portfolios that others publish', () => {
+  test.each(PUBLISHED)('$objective.type', ({ objective, file, column, near }) => {
+    const weights = published(file, column);
+    const identifiers = [...weights.keys()];
+    const n = identifiers.length;
+    const { names, rows } = wideTable('small-11/stock_prices.csv');
+    const places = identifiers.map((name) => names.indexOf(name));
+    const closes = rows.slice(-SESSIONS - 1).map(([, cells]) => places.map((place) => Number(cells[place])));
+    const returns = closes.slice(1).map((row, t) => row.map((close, i) => close / closes[t]![i]! - 1));
+    const means = places.map((_, i) => returns.reduce((sum, row) => sum + row[i]!, 0) / SESSIONS);
+    const covariance = means.flatMap((mean, i) =>
+      means.map(
+        (other, j) =>
+          (YEAR * returns.reduce((sum, row) => sum + (row[i]! - mean) * (row[j]! - other), 0)) / (SESSIONS - 1),
+      ),
+    );
+    const even = new Float64Array(n).fill(1 / n);
+    const problem = createProblem({
+      identifiers,
+      index: even,
+      previous: null,
+      metric: denseMetric(Float64Array.from(covariance), n),
+      rows: [],
+      datapoints: { numbers: () => even, categories: () => identifiers, medianValueTraded: () => even },
+      objective: objectiveOf(objective),
+      expectedReturns: Float64Array.from(means, (mean) => YEAR * mean),
+      scenarios: () => Float64Array.from(returns.flat()),
+      costs: null,
+    });
+    const { weights: own } = solveConvex(solvers.solver, problem)!;
+    for (const [i, name] of identifiers.entries())
+      expect(Math.abs(own[i]! - weights.get(name)!), name).toBeLessThan(near);
+  });
+});

@@ -30,6 +30,8 @@ export interface StoreOptions {
   /** Where the artifacts are, unless in the home. */
   readonly artifacts?: ArtifactPlace | undefined;
   readonly lowWaterMark?: LowWaterMark;
+  /** Receives why the place of the artifacts cannot be had, and undefined once it can again. */
+  readonly onPlace?: (fault: string | undefined) => void;
   /** A commit failed: the process should stop and start again. */
   readonly onFailure: (cause: unknown) => void;
 }
@@ -54,6 +56,7 @@ export async function openStore({
   database,
   artifacts: place,
   lowWaterMark,
+  onPlace,
   onFailure,
 }: StoreOptions): Promise<Store> {
   await (database === undefined ? assertDocumentsWhereArtifactsAre(home) : assertNoDocuments(home));
@@ -80,12 +83,13 @@ export async function openStore({
     else {
       const storeId = await claimPlace(documents, place);
       const shared = await openSharedArtifacts(place, storeId, { folder: home.path, freeSpace, lowWaterMark });
-      watch = await watchPlace(place, storeId);
+      watch = await watchPlace(place, { storeId, onChange: onPlace });
       artifacts = watchedArtifacts(shared, watch);
     }
     if (place === undefined) await artifacts.sweep(() => documents.referencedArtifacts());
     await adoptDocuments(documents);
   } catch (thrown) {
+    watch?.close();
     await documents.close();
     throw thrown;
   }

@@ -79,7 +79,11 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   // A worker hears with its signs of life: nobody waits for what it does then.
   const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
   const places = { database: heard, artifacts: artifactsOf(settings) };
-  const store: Store = await openStore({ home, ...places, onFailure: onDefect });
+  const onPlace = (fault: string | undefined) =>
+    fault === undefined
+      ? log.info('the place of the results is there again')
+      : log.warn({ fault }, 'no place of results');
+  const store: Store = await openStore({ home, ...places, onPlace, onFailure: onDefect });
   open.push(store);
   const disk = watchDisk(store.freeSpace);
   open.push(disk);

@@ -16,8 +16,17 @@ const FAULT_LOOK_MS = 1000;
 /** A look without an answer for so long is a fault, and the next one waits for its end. */
 const ANSWER_MS = 5000;
 
-/** @param storeId that the place has to be */
-export async function watchPlace(place: ArtifactPlace, storeId: string): Promise<PlaceWatch> {
+export interface PlaceWatchOptions {
+  /** That the place has to be. */
+  readonly storeId: string;
+  /** Receives what is wrong once it is, and undefined once nothing is any more. */
+  readonly onChange?: ((fault: string | undefined) => void) | undefined;
+}
+
+export async function watchPlace(
+  place: ArtifactPlace,
+  { storeId, onChange = () => {} }: PlaceWatchOptions,
+): Promise<PlaceWatch> {
   const marker = await openMarker(place, { patienceMs: 0, answerMs: ANSWER_MS });
   let fault: string | undefined;
   /** Something failed since the place could last be written. */
@@ -26,11 +35,17 @@ export async function watchPlace(place: ArtifactPlace, storeId: string): Promise
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
+  function say(found: string | undefined): void {
+    const isNews = (found === undefined) !== (fault === undefined);
+    fault = found;
+    if (isNews && !isClosed) onChange(found);
+  }
+
   function look(): Promise<void> {
     looking ??= faultOf(place, storeId, { marker, isProbed: isSuspect }).finally(() => (looking = undefined));
     const late = sleep(ANSWER_MS, `${said(place)} does not answer.`, { ref: false });
     return Promise.race([looking, late]).then((found) => {
-      fault = found;
+      say(found);
       if (found === undefined) isSuspect = false;
     });
   }
@@ -48,7 +63,7 @@ export async function watchPlace(place: ArtifactPlace, storeId: string): Promise
     async explain(thrown) {
       if (thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE') {
         isSuspect = true;
-        fault ??= thrown.message;
+        if (fault === undefined) say(thrown.message);
         lookLater();
         return thrown;
       }

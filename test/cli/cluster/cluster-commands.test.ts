@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createS3Client } from '#store/s3/s3-client.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
-import { finishedHere, servingHere } from '../process.js';
+import { finished, finishedHere, servingHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
 
 describe.skipIf(!hasPostgresql)('the commands of a home on a database and a place for results', () => {
@@ -93,11 +93,12 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect(outputs[0]!.out).toContain('Results can be written, read and removed');
     for (const { out } of outputs) expect(out).not.toContain(new URL(DATABASE_URL!).password);
     expect((await finishedHere(['nodes', '--json'], cluster.environment)).out).toContain('"role":"service"');
-    const nowhere = await finishedHere(['doctor', '--port', '0', ...places], {
-      ...access,
-      AWS_ENDPOINT_URL_S3: 'nowhere',
-    });
+    const doctor = ['doctor', '--port', '0', '--home', join(base, 'doctor'), ...places];
+    const nowhere = await finishedHere(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'nowhere' });
     expect([nowhere.status, nowhere.out.includes('AWS_ENDPOINT_URL_S3 is not a URL')]).toEqual([1, true]);
+    // In a process of its own, which nothing else keeps from ending while it waits between two tries.
+    const nobody = await finished(doctor, { ...access, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:1' });
+    expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
 
   test('backup copies what services write, and restore puts it into another database or a home', async () => {

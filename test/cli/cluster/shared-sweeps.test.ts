@@ -68,7 +68,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
 
   /** A sweep of which other nodes have taken parts, whose outputs they cannot write: its own stands still until they have. */
   async function held(name: string) {
-    cluster.s3.isClosed = true;
+    cluster.s3.isHeld = true;
     const jobId = await startSweep(cluster.front, name);
     const { node: own } = await cluster.until(jobId, ({ status }) => status === 'running');
     await expect
@@ -89,7 +89,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
   test('has parts on all of them, and the bits of one process', async () => {
     const { jobId, own, other } = await held('all');
     expect(other).not.toBe(own);
-    cluster.s3.isClosed = false;
+    cluster.s3.isHeld = false;
     expect(await tableOf(cluster.front, jobId)).toEqual(expected);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0 });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
@@ -100,16 +100,16 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
     await cluster.front.ask('DELETE', `/jobs/${jobId}`);
     expect(await cluster.row(jobId)).toMatchObject({ status: 'cancelled' });
     expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
-    cluster.s3.isClosed = false;
+    cluster.s3.isHeld = false;
     // Every worker is free: the next one is shared again.
     await cluster.front.ask('DELETE', `/jobs/${(await held('next')).jobId}`);
-    cluster.s3.isClosed = false;
+    cluster.s3.isHeld = false;
   });
 
   test.runIf(IS_SOAK)('goes on without a worker that is killed, whose parts its own node computes', async () => {
     const { jobId, other } = await held('helper');
     await kill(workerAt(other));
-    cluster.s3.isClosed = false;
+    cluster.s3.isHeld = false;
     expect(await tableOf(cluster.front, jobId)).toEqual(expected);
     expect(await cluster.row(jobId)).toMatchObject({ attempt: 1, crashes: 0 });
     workers.push(await cluster.startWorker());
@@ -124,7 +124,7 @@ describe.skipIf(!hasPostgresql)('a sweep on several workers', () => {
       const again = await cluster.until(jobId, ({ attempt, status }) => attempt === 2 && status === 'running');
       expect(again).toMatchObject({ crashes: 1 });
       expect(again.node).not.toBe(own);
-      cluster.s3.isClosed = false;
+      cluster.s3.isHeld = false;
       expect(await tableOf(cluster.front, jobId)).toEqual(expected);
       expect(await cluster.query('SELECT FROM divisor.parts')).toHaveLength(0);
     },

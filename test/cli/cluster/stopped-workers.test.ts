@@ -30,7 +30,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
   async function held(
     id: string,
   ): Promise<{ readonly jobId: string; readonly holder: Listening; readonly row: JobRow }> {
-    cluster.s3.isClosed = true;
+    cluster.s3.isHeld = true;
     cluster.s3.seen.length = 0;
     const { body } = await cluster.front.ask<{ job_id: string }>('POST', `/analytics/${id}/backtest`, {});
     const row = await cluster.until(body.job_id, ({ status }) => status === 'running');
@@ -40,7 +40,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
 
   /** Lets results be written again, and looks at the one effect of the job. */
   async function endedOnce(jobId: string, id: string): Promise<void> {
-    cluster.s3.isClosed = false;
+    cluster.s3.isHeld = false;
     expect(await cluster.front.finished(jobId)).toMatchObject({ status: 'succeeded' });
     expect(await runsOf(id)).toHaveLength(1);
   }
@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
     'of any kind has the bits of one process with three threads, through the end of the worker that had it',
     async () => {
       const suite = createSuite(cluster.front);
-      cluster.s3.isClosed = true;
+      cluster.s3.isHeld = true;
       await suite.submit();
       const runningJobs = () =>
         cluster.query<{ id: string; node: string }>(
@@ -115,7 +115,7 @@ describe.skipIf(!hasPostgresql)('the job of a worker', () => {
       const [{ id: killed, node }] = (await runningJobs()) as [{ id: string; node: string }];
       const holder = workers.find(({ home }) => node.endsWith(home))!;
       holder.child.kill('SIGKILL');
-      cluster.s3.isClosed = false;
+      cluster.s3.isHeld = false;
       workers = [...workers.filter((each) => each !== holder), await cluster.startWorker()];
       const hashes = await suite.hashes();
       expect((await cluster.row(killed)).crashes).toBe(1);

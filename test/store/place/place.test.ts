@@ -33,9 +33,10 @@ afterEach(() => watch?.close());
 async function taken() {
   const folder = join(await newFolder(), 'mount');
   const storeId = await claimPlace(createMemoryEngine().open(), at(folder));
-  watch = await watchPlace(at(folder), storeId);
+  const told: (string | undefined)[] = [];
+  watch = await watchPlace(at(folder), { storeId, onChange: (fault) => told.push(fault) });
   const artifacts = watchedArtifacts(await openArtifacts(folder, watchFreeSpace(folder), storeId), watch);
-  return { folder, storeId, artifacts, watch };
+  return { folder, artifacts, watch, told };
 }
 
 test('a database takes the place of its first process, and no other one afterwards', async () => {
@@ -97,7 +98,7 @@ test('a write waits for a folder that is away, and leaves nothing at its empty m
 });
 
 test('what is missing is damage where the place is there, and an outage where it is away', async () => {
-  const { folder, artifacts, watch: health } = await taken();
+  const { folder, artifacts, watch: health, told } = await taken();
   const [ref, lost] = [await artifacts.write(CONTENT, SHA256), await artifacts.write(CONTENT, SHA256)];
   await rm(join(folder, lost.name));
   const codes = async (): Promise<unknown[]> => {
@@ -118,6 +119,7 @@ test('what is missing is damage where the place is there, and an outage where it
   await artifacts.remove([ref.name]);
   await rename(`${folder}-away`, folder);
   await expect.poll(() => health.fault(), { timeout: 10_000 }).toBeUndefined();
+  expect(told.map((fault) => fault === undefined)).toEqual([false, true]); // Once each.
   expect(Buffer.from(await artifacts.read(ref)).toString()).toBe('results');
   await artifacts.sweep(async () => new Set());
   expect(await readdir(folder)).toEqual([MARKER]);

@@ -16,12 +16,14 @@ type S3rverClass = new (options: object) => S3rver;
 /** An object store on loopback, seen through a door that counts, and closes when it is told to. */
 export interface S3Service {
   readonly access: S3Access;
-  /** Requests that arrived, as method and name of the operation. */
+  /** Requests for artifacts that arrived, as method and name of the operation. */
   readonly seen: string[];
   /** Headers of the last request with a body. */
   readonly headers: () => IncomingMessage['headers'];
   /** While closed, requests are answered with 503. */
   isClosed: boolean;
+  /** While held, those for artifacts are: the place is there, and jobs cannot end. */
+  isHeld: boolean;
   stop(): Promise<void>;
 }
 
@@ -79,13 +81,15 @@ export async function startS3(): Promise<S3Service> {
   const { host, port, stop, ...place } = await openUpstream();
   const seen: string[] = [];
   let headers: IncomingMessage['headers'] = {};
-  const state = { isClosed: false };
+  const state = { isClosed: false, isHeld: false };
   const door = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
-    seen.push(
-      `${incoming.method} ${new URL(incoming.url!, 'http://s3').searchParams.keys().next().value ?? ''}`.trim(),
-    );
+    const isMarker = new URL(incoming.url!, 'http://s3').pathname.endsWith('divisor-store.json');
+    if (!isMarker)
+      seen.push(
+        `${incoming.method} ${new URL(incoming.url!, 'http://s3').searchParams.keys().next().value ?? ''}`.trim(),
+      );
     if (incoming.method === 'PUT') headers = incoming.headers;
-    if (state.isClosed) {
+    if (state.isClosed || (state.isHeld && !isMarker)) {
       incoming.resume();
       outgoing.writeHead(503).end();
       return;
@@ -114,6 +118,12 @@ export async function startS3(): Promise<S3Service> {
     },
     set isClosed(isClosed) {
       state.isClosed = isClosed;
+    },
+    get isHeld() {
+      return state.isHeld;
+    },
+    set isHeld(isHeld) {
+      state.isHeld = isHeld;
     },
     async stop() {
       door.closeAllConnections();

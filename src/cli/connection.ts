@@ -108,11 +108,13 @@ async function inProcess(
   environment: NodeJS.ProcessEnv,
   use: (client: DivisorClient, settings: Settings) => Promise<number>,
 ): Promise<number> {
-  const [{ start, stop }, { readSettings }, { createLog }] = await Promise.all([
+  const [{ start, stop }, { assertOnePlace }, { readSettings }, { createLog }] = await Promise.all([
     import('./serve.js'),
+    import('./home-command.js'),
     import('./settings.js'),
     import('./log.js'),
   ]);
+  assertOnePlace({ home }, environment);
   const id = randomBytes(6).toString('hex');
   const secret = randomBytes(32).toString('base64url');
   const sha256 = createHash('sha256').update(secret).digest('hex');

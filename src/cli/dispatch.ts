@@ -1,5 +1,5 @@
 import { didYouMean } from '#domain/nearest-name.js';
-import { withoutUrlPasswords } from '#domain/url-passwords.js';
+import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
 import type { Completion, Completions } from './completion.js';
 import { jobCommandHelp, runJobCommand, type JobCommand } from './job-command.js';
 import { JOB_COMMANDS } from './job-commands/table.js';
@@ -155,7 +155,7 @@ export async function dispatch(argv: readonly string[], environment: NodeJS.Proc
 
 /** Passwords in addresses of the command line are not for the list of processes. */
 function hidePasswords(argv: readonly string[]): void {
-  const shown = argv.map((word) => withoutUrlPasswords(word, '***'));
+  const shown = argv.map((word) => withoutUrlPassword(word));
   if (shown.some((word, i) => word !== argv[i])) process.title = `divisor ${shown.join(' ')}`;
 }
 
@@ -225,7 +225,8 @@ function print(text: string): 0 {
   return 0;
 }
 
+/** Words of the command line that are repeated may hold passwords. */
 function fail(status: number, sentence: string): number {
-  process.stderr.write(`divisor: ${sentence}\n`);
+  process.stderr.write(`divisor: ${withoutUrlPasswords(sentence)}\n`);
   return status;
 }

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
 import { firstSentence, readSettings, type Settings } from './settings.js';
@@ -21,6 +23,27 @@ export function placeFlags(given: Partial<Record<(typeof PLACES)[number], string
 }
 
 const PLACES = ['home', 'database', 'artifacts'] as const;
+
+/**
+ * Refuses a home that is named while the environment names the places of several machines: a command about one of them
+ * would be done to the other. Whoever names all three means all three. @throws UsageError
+ */
+export function assertOnePlace(
+  given: Partial<Record<(typeof PLACES)[number], string | undefined>>,
+  environment: NodeJS.ProcessEnv,
+): void {
+  const { home, database, artifacts } = given;
+  if (home === undefined || database !== undefined || artifacts !== undefined || !environment['DATABASE_URL']) return;
+  const instead = 'Leave --home out, or begin the line with env -u DATABASE_URL -u DIVISOR_ARTIFACTS.';
+  if (environment['DIVISOR_ARTIFACTS'])
+    throw new UsageError(
+      `--home names a home, DATABASE_URL and DIVISOR_ARTIFACTS of the environment the places of several machines. ${instead}`,
+    );
+  if (existsSync(join(home, 'documents', 'data.mdb')))
+    throw new UsageError(
+      `--home names a home with documents of its own, DATABASE_URL of the environment a database. ${instead}`,
+    );
+}
 
 /** Refuses a database whose results lie in one home. @throws StartRefusal 78 */
 export function assertTogether({ database, artifacts }: Settings, instead: string): void {
@@ -58,6 +81,7 @@ export function readHomeCommand(
     }
     const { home, database, artifacts, ...rest } = values as HomeCommand['values'] &
       Partial<Record<(typeof PLACES)[number], string>>;
+    assertOnePlace({ home, database, artifacts }, environment);
     const { settings } = readSettings(placeFlags({ home, database, artifacts }), environment);
     return { home: settings.home, database: settings.database, settings, words: positionals, values: rest };
   } catch (failure) {

@@ -5,7 +5,7 @@ import { openHome } from '#store/home/home.js';
 import { openStore } from '#store/open-store.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import { askKeyDoor, obey, type KeyAnswer, type KeyCommand } from './key-door.js';
-import { placeFlags } from './home-command.js';
+import { assertOnePlace, placeFlags } from './home-command.js';
 import { artifactsOf, databaseOf } from './places.js';
 import { firstSentence, readSettings, type Settings } from './settings.js';
 import { UsageError } from './usage-error.js';
@@ -46,6 +46,7 @@ const EXIT_REFUSED = 1;
 export async function keys(argv: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
   const { values, positionals } = parse(argv);
   const [verb, ...words] = positionals;
+  assertOnePlace(values, environment);
   const { settings } = readSettings(placeFlags(values), environment);
   if (verb === 'create' && words.length === 0) {
     const key = newKey(values);

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
+import { databaseUrlFault } from '#store/postgres/database-url.js';
 
 /** One setting, declared once: where it comes from, what it means, and how its text is read. */
 export interface Setting<S extends z.ZodType> {
@@ -14,6 +16,8 @@ export interface Setting<S extends z.ZodType> {
   readonly schema: S;
   /** Shown as a count, never as text. */
   readonly isSecret?: boolean;
+  /** An address that may hold a password: shown without it, and never repeated where it is not accepted. */
+  readonly mayHoldSecret?: boolean;
 }
 
 export const declare = <S extends z.ZodType>(setting: Setting<S>): Setting<S> => setting;
@@ -33,6 +37,15 @@ export const list = (separator: string) =>
       .filter((item) => item !== ''),
   );
 
+/** Address of a database, undefined where there is none. */
+export const databaseUrl = z
+  .string()
+  .superRefine((text, context) => {
+    const fault = text === '' ? undefined : databaseUrlFault(text);
+    if (fault !== undefined) context.addIssue({ code: 'custom', message: fault });
+  })
+  .transform((text) => (text === '' ? undefined : text));
+
 const given = z
   .string()
   .regex(/^[^:]{1,64}:[A-Za-z0-9]{12}:[0-9a-f]{64}:[a-z]+(?:\+[a-z]+)*$/, 'must be name:keyId:sha256hex:scope+scope');
@@ -51,6 +64,7 @@ export const keyRecord = given.transform((text, context): KeyRecord => {
 export const awsSetting = (variable: string, help: string, isSecret = false) =>
   declare({
     variable,
+    mayHoldSecret: true,
     otherwise: () => '',
     help,
     schema: z.string().transform((text) => (text === '' ? undefined : text)),
@@ -59,3 +73,16 @@ export const awsSetting = (variable: string, help: string, isSecret = false) =>
 
 /** As the Standard Webhooks specification has it. */
 export const SIGNING_SECRET = /^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/;
+
+/** A value as it may be shown to anyone. */
+export function shownValue({ isSecret, mayHoldSecret }: Setting<z.ZodType>, value: unknown): string {
+  if (isSecret === true) return shownSecret(value);
+  if (value === undefined) return 'none';
+  const text = Array.isArray(value) ? value.join(', ') || 'none' : String(value);
+  return mayHoldSecret === true ? withoutUrlPassword(text) : withoutUrlPasswords(text);
+}
+
+function shownSecret(value: unknown): string {
+  const count = Array.isArray(value) ? value.length : Number(value !== undefined);
+  return count === 0 ? 'none' : `${count} (not shown)`;
+}

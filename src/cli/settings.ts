@@ -6,7 +6,17 @@ import { withoutUrlPasswords } from '#domain/url-passwords.js';
 import { isLoopbackName } from '#http/authentication.js';
 import { ENGINE_NAMES } from '#kernels/engines/engine.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '#store/start-refusal.js';
-import { awsSetting, declare, keyRecord, list, SIGNING_SECRET, whole, type Setting } from './setting-schemas.js';
+import {
+  awsSetting,
+  databaseUrl,
+  declare,
+  keyRecord,
+  list,
+  shownValue,
+  SIGNING_SECRET,
+  whole,
+  type Setting,
+} from './setting-schemas.js';
 import { UsageError } from './usage-error.js';
 
 export const SETTINGS = {
@@ -38,12 +48,9 @@ export const SETTINGS = {
     flag: 'database',
     variable: 'DATABASE_URL',
     otherwise: () => '',
-    help: 'PostgreSQL for documents and jobs, as postgres://user:password@host:5432/name; in the home unless given.',
-    schema: z
-      .string()
-      .regex(/^(postgres(ql)?:\/\/\S+)?$/, 'must be like postgres://user@host:5432/name')
-      .refine((text) => text === '' || URL.canParse(text), 'must be like postgres://user@host:5432/name')
-      .transform((text) => (text === '' ? undefined : text)),
+    help: 'PostgreSQL for documents and jobs: postgres://user:password@host:5432/name; in the home unless given. The variable, as flags are seen in the list of processes.',
+    schema: databaseUrl,
+    mayHoldSecret: true,
   }),
   artifacts: declare({
     flag: 'artifacts',
@@ -55,6 +62,7 @@ export const SETTINGS = {
       .string()
       .regex(/^((file:\/\/\/|s3:\/\/)[^\s@?#]+)?$/, 'must be like file:///mnt/shared or s3://bucket/prefix')
       .transform((text) => (text === '' ? undefined : text)),
+    mayHoldSecret: true,
   }),
   cache: declare({
     flag: 'cache',
@@ -226,7 +234,7 @@ export function readSettings(argv: readonly string[], environment: NodeJS.Proces
     const { text, source } = textOf(setting, flags, environment);
     const parsed = setting.schema.safeParse(text);
     if (!parsed.success) {
-      const shown = setting.isSecret === true ? '' : ` ${JSON.stringify(withoutUrlPasswords(text, '***'))}`;
+      const shown = setting.isSecret || setting.mayHoldSecret ? '' : ` ${JSON.stringify(withoutUrlPasswords(text))}`;
       throw new StartRefusal(EXIT_CONFIGURATION, `The setting ${source}${shown} ${clauseOf(parsed.error)}.`);
     }
     values[name] = parsed.data;
@@ -304,17 +312,6 @@ function clauseOf(error: z.ZodError): string {
   if (issue?.code === 'too_big') return `must be at most ${issue.maximum}`;
   if (issue?.code === 'too_small') return `must be at least ${issue.minimum}`;
   return issue?.message ?? 'is not accepted';
-}
-
-function shownValue({ isSecret }: Setting<z.ZodType>, value: unknown): string {
-  if (isSecret === true) return shownSecret(value);
-  if (Array.isArray(value)) return value.join(', ') || 'none';
-  return value === undefined ? 'none' : withoutUrlPasswords(String(value), '***');
-}
-
-function shownSecret(value: unknown): string {
-  const count = Array.isArray(value) ? value.length : Number(value !== undefined);
-  return count === 0 ? 'none' : `${count} (not shown)`;
 }
 
 /** The flags of the service, each with the values it may have: none named where it takes any. */

@@ -85,6 +85,46 @@ describe('a bad setting is refused in one sentence that names its source', () =>
   });
 });
 
+const ADDRESS_FORM =
+  'must be like postgres://user:password@host:5432/name, with %40 for @, %23 for #, %2F for / and %3F for ? in the password';
+
+test.each([
+  ['postgres://app:hidden p@ss#w@127.0.0.1:5432/db', ADDRESS_FORM],
+  ['app:hidden@127.0.0.1', ADDRESS_FORM],
+  ['host=127.0.0.1 password=hidden', ADDRESS_FORM],
+  ['postgres://app:12#hidden@h/db', ADDRESS_FORM],
+  ['postgres://app:12/hidden@h/db', ADDRESS_FORM],
+  ['postgres://app:12?hidden@h/db', ADDRESS_FORM],
+  ['postgres://app@h/db?password=hidden', 'has the password behind ?: write user:password@host, or set PGPASSWORD'],
+  [
+    'postgres://app:hidden@h/db?sslmod=verify-full',
+    'has an unknown parameter, perhaps sslmode is meant; the parameters are sslmode, sslrootcert, sslcert, sslkey, host, port, user, application_name',
+  ],
+  [
+    'postgres://app:hidden@h/db?sslmode=verify-ful',
+    'has an unknown sslmode; it is one of disable, no-verify, verify-full, require, verify-ca',
+  ],
+])('an address of a database that is not accepted is never repeated: %s', (url, clause) => {
+  for (const [argv, environment, source] of [
+    [['--database', url], {}, '--database'],
+    [[], { DATABASE_URL: url }, 'DATABASE_URL'],
+  ] as const)
+    expect(() => readSettings(argv, environment)).toThrow(new StartRefusal(78, `The setting ${source} ${clause}.`));
+});
+
+test('no setting that may hold a secret is repeated, and an address is shown without its password', () => {
+  const wrong = { '--artifacts': 's3://key:hidden@bucket', '--database': 'hidden' };
+  for (const [flag, value] of Object.entries(wrong)) {
+    const say = () => readSettings([flag, value], {});
+    expect(say).toThrow(`The setting ${flag} must be like`);
+    expect(say).not.toThrow(/hidden/);
+  }
+  for (const password of ['a@b:c', 'a"b', 'a\\b'])
+    expect(row(['--database', `postgres://app:${password}@h/db?sslmode=require`], {}, 'database')).toMatchObject({
+      value: 'postgres://app:***@h/db?sslmode=require',
+    });
+});
+
 test('the help lists every flag and variable', () => {
   for (const { variable } of Object.values(SETTINGS)) expect(settingsHelp()).toContain(variable);
 });
@@ -95,4 +135,7 @@ test('passwords in addresses and keys are taken out of what is logged', () => {
     '{"url":"postgres://user:[redacted]@db/x","key":"dvs_abcdefghijkl_[redacted]"}',
   );
   expect(withoutPasswords('{"url":"http://127.0.0.1:8080/a@b"}')).toBe('{"url":"http://127.0.0.1:8080/a@b"}');
+  expect(withoutPasswords('{"url":"postgres://u@db/x?a=b&password=p%40ss","n":1}')).toBe(
+    '{"url":"postgres://u@db/x?a=b&password=[redacted]","n":1}',
+  );
 });

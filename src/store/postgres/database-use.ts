@@ -1,6 +1,6 @@
-import pg from 'pg';
+import type { Client } from 'pg';
 import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { clientOptions } from './database.js';
+import { connect } from './connect.js';
 import { createLine } from './line.js';
 
 /** The right to work on a database, alone or beside others that do not ask to be alone. */
@@ -78,13 +78,11 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   };
 }
 
-/** A connection that holds the right. @throws StartRefusal 75, and as `pg` does */
-async function connected(options: DatabaseUseOptions, hear: (text: string) => void): Promise<pg.Client> {
+/** A connection that holds the right. @throws StartRefusal 75, 78, and as `pg` does */
+async function connected(options: DatabaseUseOptions, hear: (text: string) => void): Promise<Client> {
   const { url, schema, isShared } = options;
-  const client = new pg.Client({ ...clientOptions(url), query_timeout: ANSWER_MS });
-  client.on('error', () => {}); // Told by the next question.
+  const client = await connect(url, { query_timeout: ANSWER_MS });
   try {
-    await client.connect();
     const take = isShared ? 'pg_try_advisory_lock_shared' : 'pg_try_advisory_lock';
     const { rows } = await client.query<{ readonly is_taken: boolean }>(`SELECT ${take}(hashtext($1)) AS is_taken`, [
       `${schema} service`,
@@ -94,7 +92,7 @@ async function connected(options: DatabaseUseOptions, hear: (text: string) => vo
     if (isShared) await client.query(`LISTEN ${client.escapeIdentifier(channelOf(options))}`);
     return client;
   } catch (thrown) {
-    await client.end().catch(() => {}); // It never was connected, or has gone.
+    await client.end().catch(() => {}); // It has gone by itself.
     throw thrown;
   }
 }

@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { Refusal } from '#domain/refusal.js';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
+import { databaseUrlFault, driverUrl, URL_FILES } from './database-url.js';
 
 /** Connections to one database. */
 export interface Database {
@@ -40,11 +42,11 @@ const POOLED = { statement_timeout: 15_000, query_timeout: 18_000 };
  */
 const PLANNING = '-c plan_cache_mode=force_generic_plan -c jit=off';
 
-/** Settings of every connection; a stalled one is given up by either side. */
+/** Settings of every connection; a stalled one is given up by either side. @throws StartRefusal 78 */
 export function clientOptions(url: string): pg.ClientConfig {
   assertUrl(url);
   return {
-    connectionString: url,
+    connectionString: driverUrl(url),
     application_name: 'divisor',
     options: PLANNING,
     connectionTimeoutMillis: CONNECT_MS,
@@ -111,9 +113,26 @@ export class OutcomeUnknown extends Refusal {}
 
 /** @throws StartRefusal 78, without a word of the URL, which may hold a password */
 function assertUrl(url: string): void {
-  const isUrl = /^postgres(ql)?:\/\//.test(url) && URL.canParse(url);
-  if (!isUrl)
-    throw new StartRefusal(EXIT_CONFIGURATION, 'The database is not a URL like postgres://user@host:5432/database.');
+  const fault = databaseUrlFault(url);
+  if (fault !== undefined) throw new StartRefusal(EXIT_CONFIGURATION, `The address of the database ${fault}.`);
+  const parameters = new URL(url).searchParams;
+  for (const name of URL_FILES) {
+    const path = parameters.get(name);
+    if (path !== null) assertReadable(path, name);
+  }
+}
+
+function assertReadable(path: string, name: string): void {
+  try {
+    readFileSync(path); // As the driver does.
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code;
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The file ${path}, ${name} in the address of the database, cannot be read: ${why}.`,
+      { cause },
+    );
+  }
 }
 
 const unavailable = (cause: unknown): Refusal =>

@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer';
-import pg from 'pg';
 import { DOCUMENT_KINDS, type DocumentsReader, type StoredEntry } from '../port.js';
-import { clientOptions } from './database.js';
+import { connect } from './connect.js';
 import { SCHEMA } from './migrate.js';
 import { COLUMNS, openRow, type Row } from './rows.js';
 
@@ -10,10 +9,9 @@ type EntryRow = Row & { readonly artifacts: readonly string[] };
 /** Rows that are in memory at a time. */
 const PAGE = 500;
 
-/** Opens documents for reading only, on a connection of its own. @throws as `pg` does */
+/** Opens documents for reading only, on a connection of its own. @throws StartRefusal 75, 78, and as `pg` does */
 export async function openPostgresReader(url: string, schema: string = SCHEMA): Promise<DocumentsReader> {
-  const client = new pg.Client(clientOptions(url));
-  await client.connect();
+  const client = await connect(url);
   const table = `${client.escapeIdentifier(schema)}.documents`;
 
   return {

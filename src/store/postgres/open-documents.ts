@@ -1,7 +1,7 @@
-import pg from 'pg';
+import type { Client } from 'pg';
 import type { DocumentEngineOptions } from '../port.js';
-import { EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
-import { clientOptions, openDatabase, stateOf, type Database } from './database.js';
+import { connect } from './connect.js';
+import { openDatabase, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
 import { assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
 import { preparation } from './preparation.js';
@@ -72,25 +72,12 @@ export function migrateDatabase({ url, schema = SCHEMA }: DatabasePlace): Promis
   return withClient(url, (client) => migrate(client, schema));
 }
 
-/** Does something on a connection of its own. @throws StartRefusal 75 when there is none to be had */
-export async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(clientOptions(url));
-  client.on('error', () => {}); // Told by the query under way.
-  try {
-    await client.connect();
-  } catch (cause) {
-    await client.end().catch(() => {}); // It never was connected.
-    throw new StartRefusal(EXIT_TEMPORARY, `The database cannot be reached: ${reasonOf(cause)}.`, { cause });
-  }
+/** Does something on a connection of its own. @throws StartRefusal 75, 78 when there is none to be had */
+export async function withClient<T>(url: string, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = await connect(url);
   try {
     return await work(client);
   } finally {
     await client.end();
   }
-}
-
-/** Why a connection was refused, without what was sent: a server does not repeat passwords. */
-function reasonOf(cause: unknown): string {
-  const { code, message } = cause as NodeJS.ErrnoException;
-  return stateOf(cause) === undefined ? (code ?? message) : message;
 }

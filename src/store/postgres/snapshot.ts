@@ -1,6 +1,8 @@
-import pg from 'pg';
-import { clientOptions, type Database } from './database.js';
+import type { QueryResultRow } from 'pg';
+import { connect } from './connect.js';
+import type { Database } from './database.js';
 import { listingOf } from './document-store.js';
+import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, openRow } from './rows.js';
 import type { DocumentStore } from '../port.js';
@@ -10,15 +12,15 @@ export interface DocumentSnapshot extends Pick<DocumentStore, 'ids' | 'get' | 'l
   close(): Promise<void>;
 }
 
-/** @throws as `pg` does */
+/** @throws StartRefusal 75, 78, and as `pg` does */
 export async function openSnapshot(url: string, schema: string = SCHEMA): Promise<DocumentSnapshot> {
-  const client = new pg.Client({ ...clientOptions(url), idle_in_transaction_session_timeout: 0 });
-  client.on('error', () => {}); // Told by the query under way.
-  await client.connect();
+  const client = await connect(url, { idle_in_transaction_session_timeout: 0 });
+  /** Documents are asked for many at a time; a connection takes one statement. */
+  const statements = createLine();
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   const database: Pick<Database, 'query'> = {
-    query: async <R extends pg.QueryResultRow>(text: string, values: readonly unknown[]) =>
-      (await client.query<R>(text, [...values])).rows,
+    query: <R extends QueryResultRow>(text: string, values: readonly unknown[]) =>
+      statements.take(async () => (await client.query<R>(text, [...values])).rows),
   };
   const rows = createRows(database, client.escapeIdentifier(schema));
   return {

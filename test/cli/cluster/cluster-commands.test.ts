@@ -65,7 +65,8 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
       .map((line) => JSON.parse(line) as Record<string, unknown>);
 
   test('verify reads every object, and names the documents of a damaged one', async () => {
-    const whole = await finishedHere(['verify', '--home', join(base, 'none'), '--json'], cluster.environment);
+    const elsewhere = { ...cluster.environment, DIVISOR_HOME: join(base, 'none') };
+    const whole = await finishedHere(['verify', '--json'], elsewhere);
     expect(whole.status).toBe(0);
     expect(parts(whole.out).find(({ part }) => part === 'artifacts')).toMatchObject({ damaged: [] });
     const [named] = await cluster.query<{ name: string }>(
@@ -101,6 +102,21 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect([nobody.status, nobody.out.includes('cannot be reached at http://127.0.0.1:1')]).toEqual([1, true]);
   });
 
+  test('none takes a home by its flag while the environment names a database and a place for results', async () => {
+    const home = join(base, 'meant');
+    for (const words of [
+      ['verify'],
+      ['restore', base],
+      ['backup', join(base, 'x')],
+      ['keys', 'list'],
+      ['index', 'list'],
+    ]) {
+      const { status, out, err } = await finishedHere([...words, '--home', home], cluster.environment);
+      expect([status, out], words[0]).toEqual([64, '']);
+      expect(err).toContain('--home names a home, DATABASE_URL and DIVISOR_ARTIFACTS of the environment');
+    }
+  });
+
   test('backup copies what services write, and restore puts it into another database or a home', async () => {
     const folder = join(base, 'backup');
     expect(await finishedHere(['backup', folder, '--json'], cluster.environment)).toMatchObject({ status: 0 });
@@ -124,7 +140,7 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     expect(parts(back.out).find(({ kind }) => kind === 'artifacts')).toMatchObject({ unreadable: [] });
     expect((await finishedHere(['verify', '--home', home])).status).toBe(0);
     expect((await finishedHere(['copy', '--from', home, '--json'], second)).status).toBe(0);
-    expect((await finishedHere(['verify', '--home', join(base, 'none')], second)).status).toBe(0);
+    expect((await finishedHere(['verify'], { ...second, DIVISOR_HOME: join(base, 'none') })).status).toBe(0);
     await assertServes(second, join(base, 'second-home'));
   });
 });

@@ -41,7 +41,11 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
         through(place.url, 'localhost'),
       ];
       for (const wrong of refused) {
-        await expect(migrateDatabase({ url: wrong })).rejects.toMatchObject({ exitStatus: 75 });
+        const refusal = {
+          exitStatus: 78,
+          message: expect.stringMatching(/^The certificate of the database at .* is refused/),
+        };
+        await expect(migrateDatabase({ url: wrong })).rejects.toMatchObject(refusal);
         const database = openDatabase({ url: wrong });
         await expect(database.query('SELECT 1', [])).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
         await database.close();
@@ -49,6 +53,53 @@ describe.skipIf(!hasPostgresql)('a connection to PostgreSQL with sslmode=verify-
     } finally {
       await place.drop();
     }
+  });
+});
+
+describe.skipIf(!hasPostgresql)('a connection to PostgreSQL that is not made', () => {
+  test('ends with 78 where the settings are at fault and with 75 where time may help, with host and port', async () => {
+    const place = await openTestDatabase();
+    const { hostname, port } = new URL(place.url);
+    const changed = (change: (url: URL) => void): string => {
+      const url = new URL(place.url);
+      change(url);
+      return url.href;
+    };
+    const here = `The database at ${hostname}:${port}`;
+    const missing = '/nowhere/authority.crt';
+    const cases: [string, number, RegExp | string][] = [
+      [changed((url) => (url.username = 'absent')), 78, new RegExp(`^${here} refuses the connection: .*"absent"`)],
+      [
+        changed((url) => (url.pathname = '/absent')),
+        78,
+        `${here} refuses the connection: database "absent" does not exist.`,
+      ],
+      [
+        changed((url) => (url.search = `?sslmode=verify-full&sslrootcert=${missing}`)),
+        78,
+        `The file ${missing}, sslrootcert in the address of the database, cannot be read: ENOENT.`,
+      ],
+      [changed((url) => (url.search = '?sslmod=disable')), 78, /^The address of the database has an unknown parameter/],
+      [changed((url) => (url.port = '1')), 75, `The database at ${hostname}:1 cannot be reached: ECONNREFUSED.`],
+    ];
+    for (const [url, exitStatus, said] of cases) {
+      const message = typeof said === 'string' ? said : expect.stringMatching(said);
+      await expect(migrateDatabase({ url })).rejects.toMatchObject({ exitStatus, message });
+    }
+    await place.drop();
+  });
+
+  test('asks of a certificate what verify-full does when sslmode is require or verify-ca', async () => {
+    const place = await openTestDatabase();
+    for (const mode of ['require', 'verify-ca']) {
+      const url = new URL(place.url);
+      url.hostname = '127.0.0.1';
+      url.search = `?sslmode=${mode}&sslrootcert=${AUTHORITY}`;
+      await expect(migrateDatabase({ url: url.href })).rejects.toMatchObject({ exitStatus: 78 });
+      url.hostname = 'localhost';
+      expect(await migrateDatabase({ url: url.href })).toHaveProperty('to');
+    }
+    await place.drop();
   });
 });
 

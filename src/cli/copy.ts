@@ -33,15 +33,15 @@ export async function copy(argv: readonly string[], environment: NodeJS.ProcessE
   const { from, to, artifacts, json } = placesOf(argv, environment);
   const report = homeReport<CopiedPart>(json);
   const clock: CopyClock = { ms: 0 };
-  const open = (place: string): Promise<OpenPlace> => {
+  const open = (place: string, isTarget: boolean): Promise<OpenPlace> => {
     if (!isDatabase(place)) return openHomePlace(place, clock);
     const flags = ['--database', place, ...(artifacts === undefined ? [] : ['--artifacts', artifacts])];
-    return openDatabasePlace(readSettings(flags, environment).settings, clock);
+    return openDatabasePlace(readSettings(flags, environment).settings, clock, isTarget);
   };
-  const source = await open(from);
+  const source = await open(from, false);
   let isMoved = false;
   try {
-    const target = await open(to);
+    const target = await open(to, true);
     let copied: readonly CopiedPart[];
     try {
       await assertEmpty(target.documents);

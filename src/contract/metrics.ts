@@ -5,6 +5,7 @@ export const metricsRoutes = routes({
     method: 'GET',
     path: '/metrics',
     scope: 'read',
+    withoutMarket: true,
     tag: 'service',
     summary: 'Counters and gauges for Prometheus.',
     description:

@@ -7,6 +7,7 @@ import { TaskStopped, WorkerLost, type ComputePool, type Lane } from './compute-
 import type { NodeLimits } from './job-system.js';
 import type { Completion, JobKind } from './job-kind.js';
 import { traced, type JobIdentity } from './job-record.js';
+import { createOutageLog } from './outage-log.js';
 import { createPlaces } from './places.js';
 import type { Claim, Ending, JobLog, JobQueue, Lease, Node, WaitingJob } from './queue.js';
 
@@ -47,6 +48,7 @@ interface Running {
 
 export function createScheduler(dependencies: SchedulerDependencies): Scheduler {
   const { queue, kinds, artifacts, pool, clock, limits, log } = dependencies;
+  const outage = createOutageLog(log, () => clock.monotonicMs());
   const places = createPlaces(limits);
   const running = new Map<Lease, Running>();
   /** Claims from their start to the end of what they began. */
@@ -114,7 +116,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       entry = await begin(claimed);
       if (entry !== undefined) await Promise.race([settle(entry), graceAfterEnd(entry.attempt)]);
     } catch (thrown) {
-      log.error({ ...(entry && traced(entry.job)), err: thrown }, 'a change of a job could not be written');
+      outage.failed(thrown, entry && traced(entry.job));
     } finally {
       if (entry !== undefined) running.delete(entry.lease);
     }
@@ -195,9 +197,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
       isTicking = false;
       for (const entry of running.values()) {
         const watched = entry.isEnding || entry.attempt.isEnded ? undefined : watchOver(entry);
-        watched?.catch((thrown: unknown) =>
-          log.error({ ...traced(entry.job), err: thrown }, 'a change of the job could not be written'),
-        );
+        watched?.then(outage.end, (thrown: unknown) => outage.failed(thrown, traced(entry.job)));
       }
       if (running.size > 0) keepTicking();
     });

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { LIMITS } from '#domain/limits.js';
+import type { Health } from '#contract/health.js';
 import type { Removals } from '#http/removals.js';
 import { changelogHandlers } from '#http/routes/changelog.js';
 import { dataHandlers } from '#http/routes/data.js';
@@ -18,6 +20,7 @@ import type { RiskModels } from '#services/risk/risk-models.js';
 import { resultUpgrade } from '#services/runs/result-upgrade.js';
 import { documentationSources } from '../documentation-files.js';
 import { PACKAGE_ROOT } from '../version.js';
+import type { Settings } from '../settings.js';
 import type { Rooms } from './rooms.js';
 
 /** The data stores: their jobs were made with them. */
@@ -33,6 +36,11 @@ export function composeDatasets(rooms: Rooms, removals: Removals) {
       ...watchlistHandlers(watchlists, removals),
     },
   };
+}
+
+/** Where others may take a job, that is when the lease of its node is over. */
+function limitsOf({ database, lease }: Settings): Health['limits'] {
+  return database === undefined ? LIMITS : { ...LIMITS, HEARTBEAT_TIMEOUT_SECONDS: lease };
 }
 
 export interface OperationsInput {
@@ -53,6 +61,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
     draining: () => stopping.aborted,
     store: () => datasets.health(),
     jobs,
+    isReachable: rooms.isReachable,
     checks,
   });
   const jobsService = createJobsService({
@@ -65,7 +74,7 @@ export function composeOperations(rooms: Rooms, { stopping, startedAt, riskModel
   const changelog = createChangelog({ text: readFileSync(new URL('CHANGELOG.md', PACKAGE_ROOT), 'utf8'), version });
   return {
     handlers: {
-      ...healthHandlers(health),
+      ...healthHandlers(health, limitsOf(rooms.settings)),
       ...metricsHandlers(metrics),
       ...changelogHandlers(changelog),
       ...principalHandlers,

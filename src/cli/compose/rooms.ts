@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
+import { Refusal } from '#domain/refusal.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
@@ -57,6 +58,8 @@ export interface Rooms extends MarketRooms {
   readonly deliveries: Deliveries;
   /** What health looks at. */
   readonly checks: readonly Check[];
+  /** Whether documents and jobs can be asked for. */
+  readonly isReachable: () => boolean;
 }
 
 /** A little more than a node is silent for. */
@@ -96,6 +99,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
   let warmUp: WarmUp | undefined;
   const checks = () => [
     disk.check,
+    ...answeringDatabase(store),
     ...placeOfResults(store.artifacts),
     numerics,
     awaitedMarket(market.markets),
@@ -142,7 +146,16 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     metrics,
     deliveries,
     checks: checks(),
+    isReachable: () => isReachable(store),
   };
+}
+
+const isReachable = ({ shared }: Store): boolean => shared?.fault() === undefined;
+
+/** The service is not ready while its database does not answer. */
+function answeringDatabase({ shared }: Store): Check[] {
+  if (shared === undefined) return [];
+  return [{ name: 'database', unready: 'STORE_UNAVAILABLE', look: shared.fault, note: () => 'The database answers.' }];
 }
 
 interface MetricsInput {
@@ -154,10 +167,15 @@ interface MetricsInput {
 }
 
 function openMetrics({ version, home, store, work }: MetricsInput): Metrics {
+  /** Figures that cannot be had are left out, not waited for. */
+  const asked = async <T>(ask: (jobs: JobSystem) => Promise<T>): Promise<T> => {
+    if (!isReachable(store)) throw new Refusal('STORE_UNAVAILABLE', 'The database does not answer.');
+    return ask(work().jobs);
+  };
   return createMetrics({
     version,
-    jobs: () => work().jobs.counts(),
-    lanes: () => work().jobs.lanes(),
+    jobs: () => asked((jobs) => jobs.counts()),
+    lanes: () => asked((jobs) => jobs.lanes()),
     tasks: (lane) => work().pool.load(lane),
     homeBytes: watchHomeSizes(home),
     freeBytes: async () => (await store.freeSpace.measure()).freeBytes,

@@ -33,9 +33,12 @@ const engineOptions = (clock: CopyClock) => ({
   },
 });
 
-/** @throws StartRefusal 75 while a service works on it, 78 when its place for artifacts is another one */
-export async function openDatabasePlace(settings: Settings, clock: CopyClock): Promise<OpenPlace> {
-  const place = { url: settings.database!, migrate: true };
+/**
+ * @param isTarget whether its tables are made or upgraded first
+ * @throws StartRefusal 75 while a service works on it, 78 when its place for artifacts is another one
+ */
+export async function openDatabasePlace(settings: Settings, clock: CopyClock, isTarget: boolean): Promise<OpenPlace> {
+  const place = { url: settings.database!, migrate: isTarget };
   const documents = await openDatabaseDocuments({ ...engineOptions(clock), place });
   try {
     clock.ms = Date.now();

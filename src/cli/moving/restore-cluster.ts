@@ -33,7 +33,7 @@ export async function restoreCluster({ backup, settings, onProgress }: ClusterRe
     await probeDocuments(folder);
     const source = await openDocumentStore({ folder });
     try {
-      const target = await openDatabasePlace(settings, clock);
+      const target = await openDatabasePlace(settings, clock, true);
       try {
         await assertEmpty(target.documents);
         const files = await createFileMove({ kind: 'home', folders: homeFolders(backup) }, target.files!);

@@ -6,15 +6,19 @@ import { keptText } from '../kept-text.js';
 
 const live = { text: JSON.stringify({ status: 'live' }) };
 
-export function healthHandlers(health: HealthService): Handlers<typeof healthRoutes> {
+/** @param limits that are in force in this process */
+export function healthHandlers(
+  health: HealthService,
+  limits: Health['limits'] = LIMITS,
+): Handlers<typeof healthRoutes> {
   return {
-    getHealth: async () => ({ text: withLimits(await health.health()) }),
+    getHealth: async () => ({ text: withLimits(await health.health(), limits) }),
     getLiveness: () => live,
     getReadiness: () => ({ json: { status: 'ready', checks: health.readiness() } }),
   };
 }
 
 /** The limits are two thirds of the text and always the same. */
-function withLimits(health: Omit<Health, 'limits'>): string {
-  return `${JSON.stringify(health).slice(0, -1)},"limits":${keptText(LIMITS)}}`;
+function withLimits(health: Omit<Health, 'limits'>, limits: Health['limits']): string {
+  return `${JSON.stringify(health).slice(0, -1)},"limits":${keptText(limits)}}`;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Health, HealthCheck } from '#contract/health.js';
 import { Refusal, type ErrorCode } from '#domain/refusal.js';
 import type { JobReader, LaneLoad, LaneLoads } from '#jobs/queue.js';
@@ -29,11 +30,26 @@ export interface HealthDependencies {
   readonly draining: () => boolean;
   readonly store: () => Promise<Health['store']>;
   readonly jobs: Pick<JobReader, 'counts' | 'lanes'>;
+  /** Whether what the two above read can be asked. */
+  readonly isReachable: () => boolean;
   readonly checks: readonly Check[];
 }
 
+/** What is read for health. */
+type Read = Pick<Health, 'store' | 'jobs'>;
+
+const NO_LOAD: LaneLoad = { waiting: 0, running: 0, places: 0, oldestSeconds: null };
+const NOTHING_READ: Read = {
+  store: { active: null, status: null, end: null, partial_dates: null },
+  jobs: { pending: 0, running: 0, lanes: lanesOf({ heavy: NO_LOAD, huge: NO_LOAD, light: NO_LOAD }) },
+};
+
+/** Health is answered also while what it reads is not. */
+const READ_MS = 2000;
+
 export function createHealth(dependencies: HealthDependencies): HealthService {
-  const { version, startedAt, monotonic, draining, store, jobs, checks } = dependencies;
+  const { version, startedAt, monotonic, draining, checks } = dependencies;
+  const read = createReader(dependencies);
   const startedMs = monotonic();
   const started = formatTimestamp(startedAt.getTime());
   const lookAll = (): HealthCheck[] =>
@@ -43,17 +59,17 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
     });
   return {
     async health() {
+      const { store, jobs } = await read();
       const seen = lookAll();
-      const served = await store();
-      const reason = reasonOf(served.active, seen);
+      const reason = reasonOf(store.active, seen);
       return {
         status: reason === null ? 'ok' : 'degraded',
         reason,
         version,
         started_at: started,
         uptime_seconds: Math.round(monotonic() - startedMs) / 1000,
-        store: served,
-        jobs: { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) },
+        store,
+        jobs,
         checks: seen,
       };
     },
@@ -66,6 +82,27 @@ export function createHealth(dependencies: HealthDependencies): HealthService {
       }
       return seen;
     },
+  };
+}
+
+/** Reads what health needs of documents and jobs: as it was last, while they cannot be read. */
+function createReader({ store, jobs, isReachable }: HealthDependencies): () => Promise<Read> {
+  let last = NOTHING_READ;
+  async function read(): Promise<void> {
+    last = { store: await store(), jobs: { ...(await jobs.counts()), lanes: lanesOf(await jobs.lanes()) } };
+  }
+  return async () => {
+    if (!isReachable()) return last;
+    const cut = new AbortController();
+    const late = sleep(READ_MS, undefined, { signal: cut.signal, ref: false }).catch(() => {}); // Cut when it is read.
+    try {
+      await Promise.race([read(), late]);
+    } catch (failure) {
+      if (!(failure instanceof Refusal)) throw failure; // A check says why.
+    } finally {
+      cut.abort();
+    }
+    return last;
   };
 }
 

@@ -9,6 +9,8 @@ export interface DatabaseUse {
   publish(text: string): Promise<void>;
   /** Calls for every text that any process sends; those of an interruption are lost. */
   subscribe(listener: (text: string) => void): void;
+  /** Why the database does not answer, in a sentence; undefined while it does. */
+  fault(): string | undefined;
   release(): Promise<void>;
 }
 
@@ -22,6 +24,8 @@ export interface DatabaseUseOptions {
 /** How often the connection that holds the right is asked whether it lives. */
 const ASK_MS = 2000;
 const ANSWER_MS = 10_000;
+/** The question takes a millisecond; whoever waits for so long is not answered. */
+const SILENT_MS = 3000;
 
 /**
  * Takes a database. Without a place for artifacts that machines share, results lie in one home, so its process has to be
@@ -39,13 +43,16 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   /** Statements of the connection: it takes one at a time. */
   const statements = createLine();
   let isOver = false;
-  let isAsking = false;
+  let askedMs: number | undefined;
+  let isLost = false;
 
   async function ask(): Promise<void> {
     try {
       await statements.take(() => client.query('SELECT 1'));
+      isLost = false;
     } catch (cause) {
       if (isOver) return;
+      isLost = true;
       if (isShared) return again();
       isOver = true;
       onLost(new Error('The connection that held the database is lost.', { cause }));
@@ -55,14 +62,16 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
   /** A database that cannot be had now is asked for at the next time. */
   async function again(): Promise<void> {
     await client.end().catch(() => {}); // It has gone by itself.
-    client = await connected(options, hear).catch(() => client);
+    const next = await connected(options, hear).catch(() => undefined);
+    isLost = next === undefined;
+    client = next ?? client;
     if (isOver) await client.end().catch(() => {});
   }
 
   const asking = setInterval(() => {
-    if (isAsking || isOver) return;
-    isAsking = true;
-    void ask().finally(() => (isAsking = false));
+    if (askedMs !== undefined || isOver) return;
+    askedMs = performance.now();
+    void ask().finally(() => (askedMs = undefined));
   }, ASK_MS);
   asking.unref();
   return {
@@ -70,6 +79,11 @@ export async function takeUse(options: DatabaseUseOptions, onLost: (cause: unkno
       await statements.take(() => client.query('SELECT pg_notify($1, $2)', [channelOf(options), text]));
     },
     subscribe: (listener) => void listeners.add(listener),
+    fault() {
+      if (isLost) return 'The database cannot be reached.';
+      const silentMs = askedMs === undefined ? 0 : performance.now() - askedMs;
+      return silentMs > SILENT_MS ? `The database has not answered for ${Math.round(silentMs / 1000)} s.` : undefined;
+    },
     async release() {
       isOver = true;
       clearInterval(asking);

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
+import { stateOf } from './database.js';
 import { PROTOCOL, stepsOf } from './schema.js';
 import { sealRows } from './seal-rows.js';
 
@@ -26,9 +27,39 @@ interface Numbers {
 export async function migrate(client: ClientBase, schema: string = SCHEMA): Promise<Migration> {
   await assertFit(client);
   const name = client.escapeIdentifier(schema);
-  const from = await upgrade(client, schema);
+  const from = await upgradeUnlessDone(client, schema);
   await sealRows(client, name);
   return { from, to: PROTOCOL };
+}
+
+/** A role that owns nothing may find that all is done. @returns the number that the schema had */
+async function upgradeUnlessDone(client: ClientBase, schema: string): Promise<number> {
+  try {
+    const found = await foundIn(client, schema);
+    return found?.number === PROTOCOL ? PROTOCOL : await upgrade(client, schema);
+  } catch (thrown) {
+    if (stateOf(thrown) !== FORBIDDEN) throw thrown;
+    const { role, owner } = await rolesOf(client, schema);
+    throw new StartRefusal(
+      EXIT_CONFIGURATION,
+      `The role ${role} may not make or change the tables of Divisor: run divisor migrate as ${owner}, the owner.`,
+      { cause: thrown },
+    );
+  }
+}
+
+/** SQLSTATE of a right that a role lacks. */
+const FORBIDDEN = '42501';
+
+/** Who is connected, and who owns the schema, or the database where there is none. */
+async function rolesOf(client: ClientBase, schema: string): Promise<{ readonly role: string; readonly owner: string }> {
+  const { rows } = await client.query<{ readonly role: string; readonly owner: string }>(
+    `SELECT current_user AS role, pg_get_userbyid(coalesce(
+        (SELECT nspowner FROM pg_namespace WHERE nspname = $1),
+        (SELECT datdba FROM pg_database WHERE datname = current_database()))) AS owner`,
+    [schema],
+  );
+  return rows[0]!; // One row always.
 }
 
 /** @returns the number that the schema had */
@@ -59,11 +90,9 @@ async function upgrade(client: ClientBase, schema: string): Promise<number> {
  * @throws StartRefusal 78 when there is none, it is older, or it asks for a newer program
  */
 export async function assertMigrated(client: ClientBase, schema: string = SCHEMA): Promise<void> {
-  const { rows } = await client.query<{ readonly is_there: boolean }>(
-    'SELECT to_regclass($1) IS NOT NULL AS is_there',
-    [`${client.escapeIdentifier(schema)}.protocol`],
-  );
-  const found = rows[0]?.is_there === true ? await numbersOf(client, client.escapeIdentifier(schema)) : undefined;
+  const found = await foundIn(client, schema).catch(async (thrown: unknown) => {
+    throw stateOf(thrown) === FORBIDDEN ? await notGranted(client, schema, 'SELECT on protocol') : thrown;
+  });
   if (found === undefined)
     throw new StartRefusal(EXIT_CONFIGURATION, 'The database has no tables of Divisor: run divisor migrate.');
   if (found.least > PROTOCOL) throw newer(found.number);
@@ -73,6 +102,49 @@ export async function assertMigrated(client: ClientBase, schema: string = SCHEMA
       `The database has schema ${found.number}; this version needs ${PROTOCOL}: run divisor migrate.`,
     );
   }
+}
+
+/**
+ * Lets a role pass that may read and write what this program does.
+ * @throws StartRefusal 78 with the rights that it lacks
+ */
+export async function assertGranted(client: ClientBase, schema: string = SCHEMA): Promise<void> {
+  // A newer schema may have what this program does not use.
+  if ((await foundIn(client, schema))?.number !== PROTOCOL) return;
+  const { rows } = await client.query<{ readonly lacking: string }>(
+    `SELECT privilege || ' on ' || string_agg(name, ', ' ORDER BY name) AS lacking FROM (
+        SELECT privilege, relname::text AS name
+          FROM pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
+          WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname <> 'protocol'
+            AND NOT has_table_privilege(pg_class.oid, privilege)
+        UNION ALL SELECT 'USAGE', relname::text FROM pg_class
+          WHERE relnamespace = $1::regnamespace
+            AND CASE relkind WHEN 'S' THEN NOT has_sequence_privilege(oid, 'USAGE') ELSE false END
+            AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'i')
+        UNION ALL SELECT 'EXECUTE', proname::text FROM pg_proc
+          WHERE pronamespace = $1::regnamespace AND NOT has_function_privilege(pg_proc.oid, 'EXECUTE')
+      ) AS each GROUP BY privilege ORDER BY privilege`,
+    [client.escapeIdentifier(schema)],
+  );
+  if (rows.length > 0) throw await notGranted(client, schema, rows.map(({ lacking }) => lacking).join('; '));
+}
+
+async function notGranted(client: ClientBase, schema: string, lacking: string): Promise<StartRefusal> {
+  const { role, owner } = await rolesOf(client, schema);
+  return new StartRefusal(
+    EXIT_CONFIGURATION,
+    `The role ${role} lacks rights in the schema ${schema}, which ${owner} can grant: ${lacking}. The guide, Operation, has the lines.`,
+  );
+}
+
+/** The numbers of a schema, undefined where there is none. @throws as `pg` does */
+async function foundIn(client: ClientBase, schema: string): Promise<Numbers | undefined> {
+  const name = client.escapeIdentifier(schema);
+  const { rows } = await client.query<{ readonly is_there: boolean }>(
+    'SELECT to_regclass($1) IS NOT NULL AS is_there',
+    [`${name}.protocol`],
+  );
+  return rows[0]?.is_there === true ? numbersOf(client, name) : undefined;
 }
 
 async function numbersOf(client: ClientBase, name: string): Promise<Numbers | undefined> {

@@ -3,7 +3,7 @@ import type { DocumentEngineOptions } from '../port.js';
 import { connect } from './connect.js';
 import { openDatabase, type Database } from './database.js';
 import { openPostgresDocuments, type PostgresDocuments } from './document-store.js';
-import { assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
+import { assertGranted, assertMigrated, migrate, SCHEMA, type Migration } from './migrate.js';
 import { preparation } from './preparation.js';
 import { takeUse, type DatabaseUse } from './database-use.js';
 
@@ -30,6 +30,8 @@ export interface DatabaseDocuments extends PostgresDocuments {
   readonly database: Database;
   /** Schema of the tables, as a quoted identifier. */
   readonly schema: string;
+  /** Why the database does not answer, in a sentence; undefined while it does. */
+  readonly fault: DatabaseUse['fault'];
   /** Word of cancelled jobs, where other processes may run them. */
   readonly cancellations?: Pick<DatabaseUse, 'publish' | 'subscribe'>;
 }
@@ -43,6 +45,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
   await withClient(url, async (client) => {
     if (place.migrate === true) await migrate(client, schema);
     else await assertMigrated(client, schema);
+    await assertGranted(client, schema);
   });
   const use = { url, schema, isShared: place.isShared === true };
   const alone = await takeUse(use, options.onFailure);
@@ -53,6 +56,7 @@ export async function openDatabaseDocuments({ place, ...options }: DatabaseEngin
       ...documents,
       database,
       schema: `"${schema}"`,
+      fault: alone.fault,
       ...(use.isShared ? { cancellations: alone } : {}),
       async close() {
         await documents.close();

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createS3Client } from '#store/s3/s3-client.js';
+import { openCuttingProxy } from '../../postgresql/cutting-proxy.js';
 import { hasPostgresql, openTestDatabase } from '../../postgresql/shared-postgresql.js';
 import { finished, finishedHere, servingHere } from '../process.js';
 import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
@@ -129,6 +130,32 @@ describe.skipIf(!hasPostgresql)('the commands of a home on a database and a plac
     const home = join(base, 'as-home');
     expect((await finishedHere(['restore', folder, '--home', home, '--json'])).status).toBe(0);
     await assertServes({}, home);
+  });
+
+  test('a front whose database is gone answers for its health and its metrics, and is not ready', async () => {
+    const proxy = await openCuttingProxy(cluster.url);
+    const { url, stop } = await servingHere(join(base, 'cut-off'), [], {
+      ...cluster.environment,
+      DATABASE_URL: proxy.url,
+    });
+    const statusOf = async (path: string) => (await fetch(`${url}${path}`)).status;
+    try {
+      const { jobs, limits } = (await (await fetch(`${url}/health`)).json()) as { jobs: unknown; limits: unknown };
+      expect(limits).toMatchObject({ HEARTBEAT_TIMEOUT_SECONDS: 10 }); // The lease unless given.
+      expect(await statusOf('/health/ready')).toBe(200);
+      await proxy.close();
+      await expect.poll(() => statusOf('/health/ready'), { timeout: 20_000 }).toBe(503);
+      const check = { name: 'database', ok: false, message: 'The database cannot be reached.' };
+      const answer = await fetch(`${url}/health`);
+      expect([answer.status, await answer.json()]).toMatchObject([
+        200,
+        { status: 'degraded', jobs, checks: expect.arrayContaining([check]) },
+      ]);
+      const metrics = await (await fetch(`${url}/metrics`)).text();
+      expect([metrics.includes('divisor_build_info{'), metrics.includes('divisor_jobs{')]).toEqual([true, false]);
+    } finally {
+      await stop();
+    }
   });
 
   test('copy takes results and stores along, to a home and to a database', async () => {

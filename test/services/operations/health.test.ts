@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest';
 import { Health } from '#contract/health.js';
 import { healthHandlers } from '#http/routes/health.js';
+import { Refusal } from '#domain/refusal.js';
 import { LIMITS } from '#domain/limits.js';
 import { createHealth, type Check } from '#services/operations/health.js';
 
-function service(checks: readonly Check[], { active = 'main' as string | null, draining = false } = {}) {
+function service(
+  checks: readonly Check[],
+  { active = 'main' as string | null, draining = false, outage = { is: false } } = {},
+) {
   return createHealth({
     version: '1.0.0',
     startedAt: new Date('2026-11-20T03:05:40.123Z'),
@@ -17,13 +21,17 @@ function service(checks: readonly Check[], { active = 'main' as string | null, d
       partial_dates: active === null ? null : { total: 0, latest: [] },
     }),
     jobs: {
-      counts: async () => ({ pending: 2, running: 1 }),
+      async counts() {
+        if (outage.is) throw new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
+        return { pending: 2, running: 1 };
+      },
       lanes: async () => ({
         heavy: { waiting: 2, running: 1, places: 4, oldestSeconds: 1.5 },
         huge: { waiting: 1, running: 0, places: 2, oldestSeconds: 9 },
         light: { waiting: 0, running: 0, places: 4, oldestSeconds: null },
       }),
     },
+    isReachable: () => true,
     checks,
   });
 }
@@ -37,6 +45,22 @@ test('health is ok with a served store and passing checks', async () => {
   expect(health.reason).toBeNull();
   expect([health.status, health.started_at]).toEqual(['ok', '2026-11-20T03:05:40.123000+00:00']);
   expect(health.checks).toEqual([{ name: 'store', ok: true, message: null }]);
+});
+
+test('health is answered while documents and jobs cannot be read, with what was read last', async () => {
+  const outage = { is: true };
+  const broken: Check = { name: 'database', look: () => (outage.is ? 'Gone.' : undefined) };
+  const { health } = service([broken], { outage });
+  expect(await health()).toMatchObject({ status: 'degraded', jobs: { pending: 0 }, store: { active: null } });
+  outage.is = false;
+  const before = await health();
+  outage.is = true;
+  expect(await health()).toEqual({
+    ...before,
+    status: 'degraded',
+    reason: 'Checks that fail: database.',
+    checks: [{ name: 'database', ok: false, message: 'Gone.' }],
+  });
 });
 
 test('the answer to a question for health publishes every limit', async () => {

@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { openDatabase } from '#store/postgres/database.js';
 import { openPostgresDocuments } from '#store/postgres/document-store.js';
-import { assertMigrated, migrate } from '#store/postgres/migrate.js';
+import { assertGranted, assertMigrated, migrate } from '#store/postgres/migrate.js';
 import { DOCUMENT_KINDS } from '#store/port.js';
 import { PROTOCOL, stepsOf } from '#store/postgres/schema.js';
 import { makeLeastRole } from '../../postgresql/least-role.js';
@@ -107,6 +107,42 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
     await database.close();
     await world.query(`DROP OWNED BY ${role}`);
     await world.query(`DROP ROLE ${role}`);
+    await world.drop();
+  });
+
+  test('is looked at by a role that owns nothing; what that lacks is told in one sentence, with the owner', async () => {
+    const world = await openTestSchema();
+    const role = `role_of_${world.schema}`;
+    const owner = new Client(world.url);
+    await owner.connect();
+    const client = new Client(await makeLeastRole(owner, { ...world, role }));
+    await client.connect();
+    const { username } = new URL(world.url);
+    const refusal = (message: string) => ({ exitStatus: 78, message });
+    const lacking = (what: string) =>
+      refusal(
+        `The role ${role} lacks rights in the schema ${world.schema}, which ${username} can grant: ${what}. The guide, Operation, has the lines.`,
+      );
+    expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
+    await assertGranted(client, world.schema);
+
+    await world.query(`REVOKE INSERT, DELETE ON $schema.jobs, $schema.documents FROM ${role}`);
+    await expect(assertGranted(client, world.schema)).rejects.toMatchObject(
+      lacking('DELETE on documents, jobs; INSERT on documents, jobs'),
+    );
+    await world.query(`REVOKE ALL ON SCHEMA $schema FROM ${role}`);
+    await expect(assertMigrated(client, world.schema)).rejects.toMatchObject(lacking('SELECT on protocol'));
+    await world.query(`GRANT USAGE ON SCHEMA $schema TO ${role}`);
+    await world.query(`UPDATE $schema.protocol SET number = 1 WHERE number = ${PROTOCOL}`);
+    const old = refusal(
+      `The role ${role} may not make or change the tables of Divisor: run divisor migrate as ${username}, the owner.`,
+    );
+    await expect(migrate(client, world.schema)).rejects.toMatchObject(old);
+
+    await client.end();
+    await world.query(`DROP OWNED BY ${role}`);
+    await world.query(`DROP ROLE ${role}`);
+    await owner.end();
     await world.drop();
   });
 

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { Refusal } from '#domain/refusal.js';
+import { createOutageLog } from '#jobs/outage-log.js';
+
+test('an outage is told where it begins and where it is over, and no other failure is taken for one', () => {
+  const lines: unknown[] = [];
+  let nowMs = 0;
+  const tell = (level: string) => (fields: object, message: string) => void lines.push([level, fields, message]);
+  const log = createOutageLog({ info: tell('info'), warn: tell('warn'), error: tell('error') }, () => nowMs);
+  const gone = new Refusal('STORE_UNAVAILABLE', 'The database cannot be reached.');
+  log.end();
+  const defect = new Error('a defect');
+  for (const thrown of [defect, gone, gone]) log.failed(thrown, { job_id: 'a' });
+  nowMs = 30_000;
+  log.end();
+  log.end();
+  expect(lines).toEqual([
+    ['error', { job_id: 'a', err: defect }, 'a change of a job could not be written'],
+    ['warn', { cause: gone.message }, 'the jobs that run cannot be written; they go on'],
+    ['info', { seconds: 30 }, 'the jobs that run are written again'],
+  ]);
+});

@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { basename, join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
@@ -45,7 +46,7 @@ export function composeMarket(rooms: {
   const { home, settings, documents, artifacts, jobs, calendars, onServe } = rooms;
   const isShared = settings.artifacts !== undefined;
   const timestamp = () => formatTimestamp(Date.now());
-  const locations = createLocations([...settings.dataRoots, home.stores]);
+  const locations = createLocations([...settings.dataRoots, home.stores], isShared ? hostname() : undefined);
   const folders = isShared ? foldersOfMany(home.stores) : createManagedFolders(home.stores);
   const files = isShared ? createSharedStoreFiles({ artifacts, folders, root: home.stores }) : localStoreFiles;
   const markets = createServedMarkets(onServe);

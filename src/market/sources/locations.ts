@@ -17,8 +17,12 @@ export interface Locations {
   allows(realPath: string): Promise<boolean>;
 }
 
-/** @param roots absolute folders; one that does not exist allows nothing. */
-export function createLocations(roots: readonly string[]): Locations {
+/**
+ * @param roots absolute folders; one that does not exist allows nothing.
+ * @param machine named in refusals, where others may allow the place
+ */
+export function createLocations(roots: readonly string[], machine?: string): Locations {
+  const here = machine === undefined ? '' : ` on ${machine}, which answered; other fronts may allow others`;
   // Asked anew each time: a root may be created, or come to point elsewhere, after the start.
   const realRoots = async () =>
     (await Promise.all(roots.map((root) => realpath(root).catch(() => undefined)))).filter(
@@ -33,8 +37,7 @@ export function createLocations(roots: readonly string[]): Locations {
         problem: {
           code: 'LOCATION_NOT_ALLOWED' as const,
           path: 'location',
-          message:
-            'The location does not lie below one of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS).',
+          message: `The location does not lie below one of the folders the operator allows (--data-roots, DIVISOR_DATA_ROOTS)${here}.`,
         },
       };
       if (!isAbsolute(location) || location.includes('\0')) return notAllowed;

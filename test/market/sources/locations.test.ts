@@ -51,6 +51,14 @@ describe('the places that stores may be read from', () => {
     );
   });
 
+  test('are refused in the name of the machine, where other fronts may allow them', async () => {
+    const { base } = await tree();
+    const locations = createLocations([join(base, 'root')], 'front-2.example');
+    expect(await locations.resolve(join(base, 'root-beside', 'data'), 'folder')).toMatchObject({
+      problem: { message: expect.stringContaining('on front-2.example, which answered') },
+    });
+  });
+
   test.each(['relative/path', '', '/tmp/a\0b'])('are given by an absolute path: %j', async (place) => {
     expect(await (await tree()).answer(place)).toBe('LOCATION_NOT_ALLOWED');
   });

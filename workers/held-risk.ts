@@ -121,7 +121,7 @@ export function measureRisk(
   const { sm } = window;
   const own = heldByName(held.weights.names, held.weights.held);
   const positions = heldPositions(sm, own);
-  const span = { risk_model: null, ...windowDates(held) };
+  const span = { risk_model: null, risk_estimator: null, ...windowDates(held) };
   const { risk: total, active } = benchmark
     ? risksOf(engine, window, positions, positionsOf(sm, benchmark.weights))
     : { risk: riskOf(engine, window, positions), active: null };

@@ -1,16 +1,26 @@
+import { RiskModelRequest, type Estimator } from '#domain/documents/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { Refusal } from '#domain/refusal.js';
+import { estimateRiskModel } from '#domain/risk/estimate-risk-model.js';
 import { modelShares } from '#domain/risk/model-shares.js';
+import { packedMatrix, packUpper } from '#domain/risk/packed-matrix.js';
 import type { StoredModel } from '#domain/risk/stored-model.js';
 import type { MeasuringModel } from '#jobs/tasks/views.js';
+import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
-import { heldByName } from './held-risk.js';
+import { heldByName, heldPositions, positionsOf, riskWindow, windowDates, type MeasureInput } from './held-risk.js';
 import { openedModels } from './opened-models.js';
 
 /** A benchmark with its weights on the date of the holdings. */
 export interface ComparedWeights {
   readonly id: string;
   readonly weights: ReadonlyMap<string, number>;
+}
+
+/** Risk of held weights, and against a benchmark when there is one. */
+export interface MeasuredByModel {
+  readonly risk: HeldRisk;
+  readonly active: ActiveRisk | null;
 }
 
 /**
@@ -21,12 +31,60 @@ export function measureByModel(
   measuring: MeasuringModel,
   { names, held }: Pick<HeldWeights, 'names' | 'held'>,
   benchmark: ComparedWeights | null,
-): { readonly risk: HeldRisk; readonly active: ActiveRisk | null } {
+): MeasuredByModel {
   const { modelId } = measuring;
   const model = openedModels({ [modelId]: measuring })(modelId);
   const own = heldByName(names, held);
   assertKnown(model, own);
-  const span = { risk_model: modelId, window_start: measuring.observedStart, window_end: measuring.observedEnd };
+  return measuredBy(model, {
+    own,
+    benchmark,
+    span: {
+      risk_model: modelId,
+      risk_estimator: null,
+      window_start: measuring.observedStart,
+      window_end: measuring.observedEnd,
+    },
+  });
+}
+
+/**
+ * The same by an estimate over the window of the run, of the names that the run and its benchmark hold.
+ * @throws Refusal RISK_INSUFFICIENT_DATA
+ * @cost of `estimateRiskModel`
+ */
+export function measureByEstimate(
+  engine: Engine,
+  estimator: Estimator,
+  { held, market, benchmark }: MeasureInput,
+): MeasuredByModel {
+  const window = riskWindow(held, market);
+  const { sm, to } = window;
+  const own = heldByName(held.weights.names, held.weights.held);
+  const columns = new Set(heldPositions(sm, own).keys());
+  if (benchmark !== null) for (const column of positionsOf(sm, benchmark.weights).keys()) columns.add(column);
+  return engine.scope(() => {
+    const asked = Int32Array.from(columns).toSorted();
+    const { coverage, covariance } = estimateRiskModel(engine, window, asked, RiskModelRequest.parse({ estimator }));
+    const order = coverage.columns.length;
+    const model: StoredModel = {
+      modelId: estimator,
+      names: Array.from(coverage.columns, (column) => sm.identifiers[column]!),
+      observedEnd: sm.sessions[to]!,
+      covariance: packedMatrix(packUpper(covariance, order), order),
+    };
+    return measuredBy(model, {
+      own,
+      benchmark,
+      span: { risk_model: null, risk_estimator: estimator, ...windowDates(held) },
+    });
+  });
+}
+
+function measuredBy(
+  model: StoredModel,
+  { own, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
+): MeasuredByModel {
   const { volatility, contributions, uncovered } = modelShares(model, own);
   const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + own.get(name)!, 0);
   const risk: HeldRisk = {
@@ -39,7 +97,7 @@ export function measureByModel(
 interface ActiveInput {
   readonly own: ReadonlyMap<string, number>;
   readonly benchmark: ComparedWeights;
-  readonly span: Pick<ActiveRisk['payload'], 'risk_model' | 'window_start' | 'window_end'>;
+  readonly span: Pick<ActiveRisk['payload'], 'risk_model' | 'risk_estimator' | 'window_start' | 'window_end'>;
 }
 
 function activeRisk(model: StoredModel, { own, benchmark: { id, weights }, span }: ActiveInput): ActiveRisk {

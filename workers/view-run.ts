@@ -45,7 +45,7 @@ import { showDividendPoints } from './dividend-points.js';
 import { showExposures } from './exposures.js';
 import { answerBytes } from './hand-over.js';
 import { sharedHashes } from './hash-files.js';
-import { measureByModel } from './model-risk.js';
+import { measureByEstimate, measureByModel } from './model-risk.js';
 import { openedMarket } from './open-markets.js';
 import {
   heldByName,
@@ -140,7 +140,7 @@ async function show(input: RunViewInput): Promise<Shown> {
 const document = (shown: object): Shown => ({ write: (json) => json.value(shown) });
 
 async function showWeights(input: WeightsViewInput): Promise<object> {
-  const { columns, asOf, risk, model = null, benchmark, market: handle } = input;
+  const { columns, asOf, risk, model = null, estimator, benchmark, market: handle } = input;
   const held = withRunFile(columns, (run) => readHeld(run, asOf));
   const market = handle && openedMarket(handle);
   const { compared, measured } = await onEngine((engine) => {
@@ -148,9 +148,11 @@ async function showWeights(input: WeightsViewInput): Promise<object> {
     const compared = other && other.weightsOn(engine, held.weights.day);
     const against = other && { id: other.id, weights: compared! };
     if (model !== null) return { compared, measured: measureByModel(model, held.weights, against) };
+    if (!risk) return { compared, measured: null };
+    const measured = { held, market: other?.market ?? market!, benchmark: against };
     return {
       compared,
-      measured: risk ? measureRisk(engine, { held, market: other?.market ?? market!, benchmark: against }) : null,
+      measured: estimator ? measureByEstimate(engine, estimator, measured) : measureRisk(engine, measured),
     };
   });
   return weightsView({

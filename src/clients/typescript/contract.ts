@@ -85,6 +85,8 @@ export interface ActiveRiskPayload {
   readonly contributions_not_held: Readonly<Record<string, number>>;
   /** Stored model that it is measured by; null for one estimated over the window of the run. */
   readonly risk_model: string | null;
+  /** Estimator that was asked for; null for the sample covariance, or a stored model. */
+  readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
   /** Names without an estimate. */
   readonly uncovered: readonly string[];
   /** First date of the run's levels: the span given to the estimate. */
@@ -6159,6 +6161,8 @@ export interface RiskPayload {
   readonly covered_weight: number;
   /** Stored model that it is measured by; null for one estimated over the window of the run. */
   readonly risk_model: string | null;
+  /** Estimator that was asked for; null for the sample covariance, or a stored model. */
+  readonly risk_estimator: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | null;
   /** Names without an estimate. */
   readonly uncovered: readonly string[];
   /** First date of the run's levels: the span given to the estimate. */
@@ -8502,7 +8506,7 @@ export interface Operations {
   };
   /** What the index holds on a date, with concentration, drift and risk. */
   getWeights: {
-    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined } | undefined };
+    request: { readonly params: { readonly index_id: string }; readonly query?: { readonly run_id?: string | undefined; readonly as_of?: string | undefined; readonly benchmark?: string | undefined; readonly risk?: boolean | undefined; readonly risk_model?: string | undefined; readonly risk_estimator?: 'shrinkage' | 'nonlinear' | 'gerber' | 'denoised' | 'newey_west' | 'statistical' | 'industries' | 'styles' | undefined } | undefined };
     answer: WeightsView;
   };
   /** Active variance against a benchmark index, split into factors and the rest. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { RETURN_VARIANTS } from '#domain/market/market-data.js';
 import { BenchmarkName } from '#domain/documents/benchmark-ref.js';
+import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
 import { LIMITS } from '#domain/limits.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { ATTRIBUTION_MODELS } from '#domain/risk/factors/factor-attribution.js';
@@ -221,6 +222,10 @@ export const analyticsRoutes = routes({
       risk: z.boolean().default(false).meta({ description: 'Adds risk contributions.' }),
       risk_model: Id.optional().meta({
         description: 'Stored risk model to measure risk by, which then needs no prices; adds risk contributions.',
+      }),
+      risk_estimator: z.enum(ESTIMATORS).optional().meta({
+        description:
+          'Estimator, with its defaults, of a covariance over the window of the run to measure risk by; adds risk contributions. Not beside risk_model.',
       }),
     }),
     success: { status: 200, description: 'The weights.', schema: WeightsView },

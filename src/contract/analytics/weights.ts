@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ESTIMATORS } from '#domain/documents/risk-model-document.js';
 import { FACTOR_MODELS } from '#domain/risk/factor-risk.js';
 import { runState, type Stateless } from '../run-state.js';
 import { ConcentrationPayload, ExposurePayload } from './overview.js';
@@ -32,6 +33,10 @@ const measured = {
     .string()
     .nullable()
     .meta({ description: 'Stored model that it is measured by; null for one estimated over the window of the run.' }),
+  risk_estimator: z
+    .enum(ESTIMATORS)
+    .nullable()
+    .meta({ description: 'Estimator that was asked for; null for the sample covariance, or a stored model.' }),
   ...riskWindow,
 };
 export const RiskPayload = z

@@ -7,6 +7,7 @@ import { AssetIdentifier, Id, IsoDate } from '../shape.js';
 
 /** Estimators by their names on the wire. */
 export const ESTIMATORS = ['shrinkage', ...STRUCTURED_ESTIMATORS, ...FACTOR_ESTIMATORS] as const;
+export type Estimator = (typeof ESTIMATORS)[number];
 
 /** Most autocovariances that an estimate takes. */
 const LAGS_MAX = 20;

@@ -1,6 +1,7 @@
 import type { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import type { LimitRuleName } from '#domain/compliance/rules.js';
 import type { ConstraintRow } from '#domain/documents/index-document.js';
+import type { Estimator } from '#domain/documents/risk-model-document.js';
 import type { RiskMemory, RiskReference } from '#domain/analytics/rolling-risk.js';
 import type { BacktestPlan } from '#domain/backtest/plan.js';
 import type { RunState } from '#domain/backtest/stale.js';
@@ -203,6 +204,8 @@ export interface WeightsViewInput {
   readonly risk: boolean;
   /** The stored model that risk is measured by; by default it is estimated over the run's window. */
   readonly model?: MeasuringModel | null;
+  /** Estimator of that covariance, with its defaults; the sample covariance by default. */
+  readonly estimator?: Estimator;
   readonly benchmark: ComparedWith | null;
   /** The served market, null when there is none. */
   readonly market: MarketHandle | null;

@@ -1,4 +1,4 @@
-import { RiskModelDocument } from '#domain/documents/risk-model-document.js';
+import { RiskModelDocument, type Estimator } from '#domain/documents/risk-model-document.js';
 import type { IndexDocument } from '#domain/documents/index-document.js';
 import { plannedModel, usedModels, type PlannedModel, type PlannedModels } from '#domain/documents/used-models.js';
 import type { Finding } from '#domain/findings.js';
@@ -6,7 +6,7 @@ import { canonicalJson } from '#domain/canonical-json.js';
 import { Refusal, refuseWithFindings } from '#domain/refusal.js';
 import type { ModelFiles } from '#jobs/tasks/indices.js';
 import type { ModelReferences } from '#jobs/tasks/references.js';
-import type { MeasuringModel } from '#jobs/tasks/views.js';
+import type { WeightsViewInput } from '#jobs/tasks/views.js';
 import type { ArtifactRef, ArtifactStore, DocumentReader, StoredDocument } from '#store/port.js';
 
 type Reader = Pick<DocumentReader, 'get'>;
@@ -78,14 +78,30 @@ async function modelFile(
   return { path: await artifacts.file(document.covariance), ...contentOf(plannedModel(document)) };
 }
 
-/** A stored model for a view that measures by it. @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE */
-export async function measuringModel(
+/** What a view is asked to measure risk by. */
+export interface AskedMeasure {
+  readonly risk: boolean;
+  readonly risk_model?: string | undefined;
+  readonly risk_estimator?: Estimator | undefined;
+}
+
+/**
+ * How a view measures risk: by a stored model, by an estimate over the window of the run, or not at all.
+ * @throws Refusal RISK_MODEL_NOT_FOUND, DOCUMENT_UNREADABLE; VALIDATION_FAILED for a model and an estimator at once
+ */
+export async function riskMeasure(
   reader: Reader,
   artifacts: Pick<ArtifactStore, 'file'>,
-  modelId: string,
-): Promise<MeasuringModel> {
+  { risk, risk_model: modelId, risk_estimator: estimator }: AskedMeasure,
+): Promise<Pick<WeightsViewInput, 'risk' | 'model' | 'estimator'>> {
+  if (modelId === undefined) return estimator === undefined ? { risk } : { risk: true, estimator };
+  if (estimator !== undefined) {
+    const message = `risk_estimator is not read beside risk_model: risk is measured by the model ${modelId} or by ${estimator}.`;
+    throw refuseWithFindings('query', [{ severity: 'error', code: 'UNKNOWN_FIELD', message, path: 'risk_estimator' }]);
+  }
   const { document } = await requireModel(reader, modelId);
-  return { modelId, observedStart: document.observed_start, ...(await modelFile(artifacts, document)) };
+  const file = await modelFile(artifacts, document);
+  return { risk, model: { modelId, observedStart: document.observed_start, ...file } };
 }
 
 /**

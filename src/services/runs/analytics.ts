@@ -39,7 +39,7 @@ import { assertFirstKnown } from './known-decisions.js';
 import { versionedPlan, type AskedBacktest, type RunnablePlan } from './versioned-plan.js';
 import type { ViewMaker } from './view-maker.js';
 import { assertComparable, comparedRun, contentFindings } from './compared-runs.js';
-import { measuringModel, modelFiles } from '../risk/used-models.js';
+import { modelFiles, riskMeasure } from '../risk/used-models.js';
 import type { DateWindow, FactorAttributionQuery, FactorRiskQuery, GroupsQuery, WeightsQuery } from './view-queries.js';
 
 export interface AnalyticsDependencies {
@@ -296,11 +296,13 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
         signal,
       );
     },
-    async weights(name, { as_of: asOf = null, benchmark = null, risk, risk_model: modelId }, signal) {
+    async weights(name, query, signal) {
+      const { as_of: asOf = null, benchmark = null } = query;
       const run = await requireRun(documents, name);
-      const model = modelId === undefined ? null : await measuringModel(documents, artifacts, modelId);
+      const measure = await riskMeasure(documents, artifacts, query);
       const compared = benchmark === null ? null : await comparedOf(run, benchmark);
-      const served = compared || risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
+      const served =
+        compared || measure.risk ? await states.requireMarket(run) : await ownMarket(run, markets.served());
       return stamped(
         run,
         held(
@@ -308,8 +310,7 @@ export function createAnalytics(dependencies: AnalyticsDependencies): Analytics 
             view: 'weights',
             columns: await columnsOf(run),
             asOf,
-            risk,
-            ...(model === null ? {} : { model }),
+            ...measure,
             benchmark: compared,
             market: served?.handle ?? null,
           },

@@ -1,17 +1,15 @@
 import type { AttributionModel } from '#domain/risk/factors/factor-attribution.js';
 import type { FactorModelName } from '#domain/risk/factor-risk.js';
+import type { AskedMeasure } from '../risk/used-models.js';
 
 export interface DateWindow {
   readonly start?: string | undefined;
   readonly end?: string | undefined;
 }
 
-export interface WeightsQuery {
+export interface WeightsQuery extends AskedMeasure {
   readonly as_of?: string | undefined;
   readonly benchmark?: string | undefined;
-  readonly risk: boolean;
-  /** Id of a stored risk model. */
-  readonly risk_model?: string | undefined;
 }
 
 export interface GroupsQuery extends DateWindow {

@@ -335,7 +335,7 @@ class Operations:
         """
         return cast("c.AssetView", self._transport.json("GET", f"/analytics/{word(index_id)}/assets/{word(identifier)}", query={"run_id": run_id}))
 
-    def get_weights(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None) -> c.WeightsView:
+    def get_weights(self, index_id: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, benchmark: Optional[str] = None, risk: Optional[bool] = None, risk_model: Optional[str] = None, risk_estimator: Optional[Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]] = None) -> c.WeightsView:
         """What the index holds on a date, with concentration, drift and risk.
 
         :param run_id: Id of a run, as `GET /analytics/{index_id}/runs` lists them; the newest unless given.
@@ -343,8 +343,9 @@ class Operations:
         :param benchmark: Benchmark: `index:ID`, run from its definition, or `identifier:ID`, one name or one series of the served store. An id alone is an index where one is stored under it, else an identifier.
         :param risk: Adds risk contributions.
         :param risk_model: Stored risk model to measure risk by, which then needs no prices; adds risk contributions.
+        :param risk_estimator: Estimator, with its defaults, of a covariance over the window of the run to measure risk by; adds risk contributions. Not beside risk_model.
         """
-        return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model}))
+        return cast("c.WeightsView", self._transport.json("GET", f"/analytics/{word(index_id)}/weights", query={"run_id": run_id, "as_of": as_of, "benchmark": benchmark, "risk": risk, "risk_model": risk_model, "risk_estimator": risk_estimator}))
 
     def get_factor_risk(self, index_id: str, benchmark: str, *, run_id: Optional[str] = None, as_of: Optional[c.Date] = None, model: Optional[Literal["market_sector", "statistical", "styles"]] = None, factors: Optional[int] = None) -> c.RiskDecomposition:
         """Active variance against a benchmark index, split into factors and the rest.

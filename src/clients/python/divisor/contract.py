@@ -108,6 +108,8 @@ class ActiveRiskPayload(t.TypedDict):
     contributions_not_held: t.Mapping[str, float]
     #: Stored model that it is measured by; null for one estimated over the window of the run.
     risk_model: t.Optional[str]
+    #: Estimator that was asked for; null for the sample covariance, or a stored model.
+    risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
     #: Names without an estimate.
     uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.
@@ -6790,6 +6792,8 @@ class RiskPayload(t.TypedDict):
     covered_weight: float
     #: Stored model that it is measured by; null for one estimated over the window of the run.
     risk_model: t.Optional[str]
+    #: Estimator that was asked for; null for the sample covariance, or a stored model.
+    risk_estimator: t.Optional[t.Literal["shrinkage", "nonlinear", "gerber", "denoised", "newey_west", "statistical", "industries", "styles"]]
     #: Names without an estimate.
     uncovered: t.Sequence[str]
     #: First date of the run's levels: the span given to the estimate.

@@ -45,6 +45,14 @@ export function describeWeights(): void {
       const shares = new Map(own.weights.map(({ identifier, risk_contribution: rc }) => [identifier, rc!]));
       for (const { identifier, risk_contribution: rc } of by.weights)
         expect(rc).toBeCloseTo(shares.get(identifier)!, 10);
+      const inline = await held('risk_estimator=gerber');
+      await estimate('gerber', { estimator: 'gerber', index_id: 'MAIN', start: '2022-01-03', end: '2023-12-29' });
+      const stored = await held('risk_model=gerber');
+      expect(inline.risk).toMatchObject({ risk_model: null, risk_estimator: 'gerber' });
+      expect(inline.risk!.volatility).toBeCloseTo(stored.risk!.volatility, 12);
+      expect(inline.risk!.volatility).not.toBeCloseTo(own.risk!.volatility, 6);
+      const two = await service.checked('getWeights', '/analytics/MAIN/weights?risk_model=held&risk_estimator=gerber');
+      expect(two.body.error.detail.findings[0].path).toBe('risk_estimator');
       const wide = await held('risk_model=held&benchmark=WIDE');
       const active = wide.active_risk!;
       expect(active.uncovered.length).toBeGreaterThan(0); // The benchmark holds names that MAIN does not.

@@ -4,7 +4,7 @@ import { factorModelPayload } from '#views/factor-model-view.js';
 import { canonicalJson } from '#domain/canonical-json.js';
 import { daysCalendar } from '#domain/calendars/days-calendar.js';
 import { dayFrom, formatDay, type Day } from '#domain/days.js';
-import type { RiskModelRequest } from '#domain/documents/risk-model-document.js';
+import type { Estimator } from '#domain/documents/risk-model-document.js';
 import { compareText } from '#domain/findings.js';
 import { growthOf } from '#domain/market/growth.js';
 import { growthTerms, type GrowthTerms } from '#domain/market/growth-terms.js';
@@ -110,14 +110,14 @@ function readWindow(market: MarketData, { universe, request }: EstimateRiskModel
 }
 
 /** What estimators read beside returns. */
-const READS: Partial<Record<RiskModelRequest['estimator'], 'reference' | 'datapoints'>> = {
+const READS: Partial<Record<Estimator, 'reference' | 'datapoints'>> = {
   industries: 'reference',
   styles: 'datapoints',
 };
 
 interface OwnDays {
   readonly identifiers: readonly string[];
-  readonly estimator: RiskModelRequest['estimator'];
+  readonly estimator: Estimator;
   readonly from: Day | null;
   readonly to: Day | null;
 }

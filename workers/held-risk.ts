@@ -106,17 +106,26 @@ function unpriced(names: Iterable<string>, why: string): Refusal {
   );
 }
 
+/** A benchmark with its weights on the date of the holdings. */
+export interface ComparedWeights {
+  readonly id: string;
+  readonly weights: ReadonlyMap<string, number>;
+}
+
 export interface MeasureInput {
   readonly held: HeldRun;
   readonly market: MarketData;
-  readonly benchmark: { readonly id: string; readonly weights: ReadonlyMap<string, number> } | null;
+  readonly benchmark: ComparedWeights | null;
+}
+
+/** Risk of held weights, and against a benchmark when there is one. */
+export interface MeasuredHoldings {
+  readonly risk: HeldRisk;
+  readonly active: ActiveRisk | null;
 }
 
 /** Risk of held weights, and against a benchmark when there is one. @throws Refusal RISK_INSUFFICIENT_DATA */
-export function measureRisk(
-  engine: Engine,
-  { held, market, benchmark }: MeasureInput,
-): { readonly risk: HeldRisk; readonly active: ActiveRisk | null } {
+export function measureRisk(engine: Engine, { held, market, benchmark }: MeasureInput): MeasuredHoldings {
   const window = riskWindow(held, market);
   const { sm } = window;
   const own = heldByName(held.weights.names, held.weights.held);

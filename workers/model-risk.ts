@@ -8,20 +8,17 @@ import type { StoredModel } from '#domain/risk/stored-model.js';
 import type { MeasuringModel } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
-import { heldByName, heldPositions, positionsOf, riskWindow, windowDates, type MeasureInput } from './held-risk.js';
+import {
+  heldByName,
+  heldPositions,
+  positionsOf,
+  riskWindow,
+  windowDates,
+  type ComparedWeights,
+  type MeasuredHoldings,
+  type MeasureInput,
+} from './held-risk.js';
 import { openedModels } from './opened-models.js';
-
-/** A benchmark with its weights on the date of the holdings. */
-export interface ComparedWeights {
-  readonly id: string;
-  readonly weights: ReadonlyMap<string, number>;
-}
-
-/** Risk of held weights, and against a benchmark when there is one. */
-export interface MeasuredByModel {
-  readonly risk: HeldRisk;
-  readonly active: ActiveRisk | null;
-}
 
 /**
  * Risk of held weights by a stored model, and against a benchmark when there is one.
@@ -31,7 +28,7 @@ export function measureByModel(
   measuring: MeasuringModel,
   { names, held }: Pick<HeldWeights, 'names' | 'held'>,
   benchmark: ComparedWeights | null,
-): MeasuredByModel {
+): MeasuredHoldings {
   const { modelId } = measuring;
   const model = openedModels({ [modelId]: measuring })(modelId);
   const own = heldByName(names, held);
@@ -57,7 +54,7 @@ export function measureByEstimate(
   engine: Engine,
   estimator: Estimator,
   { held, market, benchmark }: MeasureInput,
-): MeasuredByModel {
+): MeasuredHoldings {
   const window = riskWindow(held, market);
   const { sm, to } = window;
   const own = heldByName(held.weights.names, held.weights.held);
@@ -84,7 +81,7 @@ export function measureByEstimate(
 function measuredBy(
   model: StoredModel,
   { own, benchmark, span }: Omit<ActiveInput, 'benchmark'> & { readonly benchmark: ComparedWeights | null },
-): MeasuredByModel {
+): MeasuredHoldings {
   const { volatility, contributions, uncovered } = modelShares(model, own);
   const covered_weight = [...contributions.keys()].reduce((sum, name) => sum + own.get(name)!, 0);
   const risk: HeldRisk = {

@@ -1,7 +1,5 @@
 import { smallValue, type Finding } from '../findings.js';
-import { ESTIMATORS, RiskModelRequest } from './risk-model-document.js';
-
-type Estimator = (typeof ESTIMATORS)[number];
+import { RiskModelRequest, type Estimator } from './risk-model-document.js';
 
 /** Settings that only some estimators read. */
 const READERS = {

@@ -185,6 +185,10 @@ export class Refusal extends Error {
   }
 }
 
+/** Whether something failed because what is asked for is away, and may be there again. */
+export const isUnavailable = (thrown: unknown): thrown is Refusal =>
+  thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
+
 /** A refusal that carries findings, under any of the 422 codes; `VALIDATION_FAILED` when none is named. */
 export function refuseWithFindings(
   subject: string,

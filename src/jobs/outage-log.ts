@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusal.js';
 import type { JobLog } from './queue.js';
 
 /** Tells of a store that cannot be written to where that begins and where it is over, not for every change between. */
@@ -13,8 +13,7 @@ export function createOutageLog(log: JobLog, monotonicMs: () => number): OutageL
   let begunMs: number | undefined;
   return {
     failed(thrown, job) {
-      if (!(thrown instanceof Refusal) || thrown.code !== 'STORE_UNAVAILABLE')
-        return log.error({ ...job, err: thrown }, 'a change of a job could not be written');
+      if (!isUnavailable(thrown)) return log.error({ ...job, err: thrown }, 'a change of a job could not be written');
       if (begunMs === undefined) log.warn({ cause: thrown.message }, 'the jobs that run cannot be written; they go on');
       begunMs ??= monotonicMs();
     },

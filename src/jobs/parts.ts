@@ -1,4 +1,4 @@
-import { Refusal } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import type { Clock } from './clock.js';
 import { TaskStopped } from './compute-pool.js';
@@ -84,7 +84,7 @@ function startSharing<O>(parts: Parts<O>, context: PartsContext, offered: Offere
       try {
         return await question();
       } catch (thrown) {
-        if (!(thrown instanceof Refusal) || thrown.code !== 'STORE_UNAVAILABLE') throw thrown;
+        if (!isUnavailable(thrown)) throw thrown;
       }
       await pause(AGAIN_MS);
     }

@@ -1,5 +1,5 @@
 import type { JobKindName } from '#domain/jobs/job-kinds.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal, isUnavailable } from '#domain/refusal.js';
 import type { ArtifactStore } from '#store/port.js';
 import { startAttempt, type RunningAttempt } from './attempt.js';
 import type { Clock } from './clock.js';
@@ -159,7 +159,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
         await discard(attempt, artifacts);
     } catch (thrown) {
       // Whether a failed commit is on disk is not known before the next start, which removes what nothing refers to.
-      if (thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE') throw thrown;
+      if (isUnavailable(thrown)) throw thrown;
       await discard(attempt, artifacts);
       // The caller that stopped it has already decided the state of the job.
       if (attempt.isEnded || thrown instanceof TaskStopped) return;
@@ -255,5 +255,3 @@ async function completionOf(
     return undefined; // What it has written is nobody's, and is removed with the other garbage.
   }
 }
-
-const isUnavailable = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';

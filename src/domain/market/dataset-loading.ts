@@ -1,4 +1,4 @@
-import { Refusal } from '../refusal.js';
+import { Refusal, isUnavailable } from '../refusal.js';
 
 /** The refusal of a request that needs data while the store of before a restart is still being read. */
 export function datasetLoading(datasetId: string): Refusal {
@@ -11,5 +11,5 @@ export function datasetLoading(datasetId: string): Refusal {
 
 /** Whether a failure is that refusal: nothing was done, and the same request may succeed once the store is served. */
 export function isDatasetLoading(failure: unknown): boolean {
-  return failure instanceof Refusal && failure.code === 'STORE_UNAVAILABLE' && failure.detail?.['status'] === 'loading';
+  return isUnavailable(failure) && failure.detail?.['status'] === 'loading';
 }

@@ -1,5 +1,5 @@
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal, isUnavailable } from '#domain/refusal.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
 import { createLine } from '#store/postgres/line.js';
@@ -291,8 +291,6 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
 }
 
 const timestampOf = (clock: Pick<Clock, 'now'>): string => formatTimestamp(clock.now());
-
-const isUnavailable = (thrown: unknown): boolean => thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
 
 /** @returns what forgets the oldest ended jobs; a look at all that are remembered is not for every submission */
 function createForgetting({ rows, jobs, endedMax }: { rows: JobRows; jobs: JobDocuments; endedMax: number }) {

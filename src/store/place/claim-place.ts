@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Refusal } from '#domain/refusal.js';
+import { isUnavailable } from '#domain/refusal.js';
 import { describePlace, type ArtifactPlace } from '../artifact-place.js';
 import type { DocumentEngine, DocumentReader } from '../port.js';
 import { EXIT_CONFIGURATION, EXIT_TEMPORARY, StartRefusal } from '../start-refusal.js';
@@ -126,7 +126,7 @@ async function refusing<T>(place: ArtifactPlace, work: () => Promise<T>): Promis
   } catch (cause) {
     if (cause instanceof StartRefusal) throw cause;
     const code = codeOf(cause);
-    const isStore = cause instanceof Refusal && cause.code === 'STORE_UNAVAILABLE';
+    const isStore = isUnavailable(cause);
     if (!isStore && !(cause instanceof Error && 'syscall' in cause)) throw cause;
     const status = cause instanceof PlaceFault || SETTINGS.has(code ?? '') ? EXIT_CONFIGURATION : EXIT_TEMPORARY;
     const reason = isStore ? cause.message : `${code}.`;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal, isUnavailable } from '#domain/refusal.js';
 import { describePlace, type ArtifactPlace } from '../artifact-place.js';
 import type { ArtifactHealth } from '../port.js';
 import { openMarker, type PlaceMarker } from './marker.js';
@@ -61,7 +61,7 @@ export async function watchPlace(
   return {
     fault: () => fault,
     async explain(thrown) {
-      if (thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE') {
+      if (isUnavailable(thrown)) {
         isSuspect = true;
         if (fault === undefined) say(thrown.message);
         lookLater();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { CommitEvent } from '#domain/commit-events.js';
-import { Refusal } from '#domain/refusal.js';
+import { Refusal, isUnavailable } from '#domain/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { isDocumentId, numberOf } from '../document-id.js';
 import type { BodyReader, DocumentEngine, DocumentEngineOptions, Listing, UnreadableCause } from '../port.js';
@@ -120,7 +120,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     try {
       result = await runBody(change, { rows, draft, time, events, jobs });
     } catch (thrown) {
-      const isOwn = thrown instanceof Refusal && thrown.code === 'STORE_UNAVAILABLE';
+      const isOwn = isUnavailable(thrown);
       if (isOwn || !mayBeUnsound() || (await commits.holds(draft))) throw thrown;
       return undefined;
     }

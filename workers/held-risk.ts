@@ -1,6 +1,7 @@
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import type { RunHeader } from '#domain/backtest/run-file/header.js';
 import type { RunColumns } from '#domain/backtest/run-file/read.js';
+import { TreatmentSpec } from '#domain/documents/index-document.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { compareText } from '#domain/findings.js';
 import { LIMITS } from '#domain/limits.js';
@@ -11,9 +12,11 @@ import { Refusal } from '#domain/refusal.js';
 import { leftOutSentence } from '#domain/risk/left-out.js';
 import type { ReturnWindow } from '#domain/risk/return-panel.js';
 import { riskOf, risksOf, type Positions, type RiskShares } from '#domain/risk/risk-contributions.js';
+import type { CrossSections } from '#domain/rules/datapoints/cross-section.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { heldWeights, type ActiveRisk, type HeldRisk, type HeldWeights } from '#views/weights-view.js';
+import { datapointsOf } from './datapoints.js';
 import { openedCalendars } from './opened-calendars.js';
 
 /** The inputs of risk from a stored run. */
@@ -43,6 +46,11 @@ export function riskWindow({ header, first, last }: HeldRun, market: MarketData)
     currency: header.currency,
   });
   return { sm, growth, from: firstAtLeast(sm.sessions, first), to: lastAtMost(sm.sessions, last) };
+}
+
+/** Datapoints on the terms of a run. */
+export function heldDatapoints({ sm }: ReturnWindow, { treatment, currency }: RunHeader): CrossSections {
+  return datapointsOf(sm, { treatment: TreatmentSpec.parse(treatment), currency });
 }
 
 /** The span the returns are asked for, whatever of it the store holds. */

@@ -10,6 +10,7 @@ import type { Engine } from '#kernels/engines/engine.js';
 import type { ActiveRisk, HeldRisk, HeldWeights } from '#views/weights-view.js';
 import {
   heldByName,
+  heldDatapoints,
   heldPositions,
   positionsOf,
   riskWindow,
@@ -55,7 +56,8 @@ export function measureByEstimate(
   estimator: Estimator,
   { held, market, benchmark }: MeasureInput,
 ): MeasuredHoldings {
-  const window = riskWindow(held, market);
+  const returns = riskWindow(held, market);
+  const window = { ...returns, datapoints: heldDatapoints(returns, held.header) };
   const { sm, to } = window;
   const own = heldByName(held.weights.names, held.weights.held);
   const columns = new Set(heldPositions(sm, own).keys());

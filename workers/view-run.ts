@@ -1,5 +1,3 @@
-import { TreatmentSpec } from '#domain/documents/index-document.js';
-import { datapointsOf } from './datapoints.js';
 import type { Task } from '#jobs/tasks.js';
 import type {
   FactorAttributionInput,
@@ -11,9 +9,6 @@ import type {
 } from '#jobs/tasks/views.js';
 import { formatDay, type Day } from '#domain/days.js';
 import { referenceAt, type MarketData } from '#domain/market/market-data.js';
-import type { RunHeader } from '#domain/backtest/run-file/header.js';
-import type { ReturnWindow } from '#domain/risk/return-panel.js';
-import type { CrossSections } from '#domain/rules/datapoints/cross-section.js';
 import { factorAttributionView } from '#views/factor-attribution-view.js';
 import { factorRiskOf } from '#domain/risk/factor-risk.js';
 import { Refusal } from '#domain/refusal.js';
@@ -49,6 +44,7 @@ import { measureByEstimate, measureByModel } from './model-risk.js';
 import { openedMarket } from './open-markets.js';
 import {
   heldByName,
+  heldDatapoints,
   heldPositions,
   measureRisk,
   positionsOf,
@@ -241,11 +237,6 @@ function showFactorAttribution({ columns, market, ...asked }: FactorAttributionI
     const window = riskWindow(readHeld(run, null), openedMarket(market));
     return factorAttributionView(run, { ...window, datapoints: heldDatapoints(window, run.header) }, asked);
   });
-}
-
-/** Datapoints on the terms of a run. */
-function heldDatapoints({ sm }: ReturnWindow, { treatment, currency }: RunHeader): CrossSections {
-  return datapointsOf(sm, { treatment: TreatmentSpec.parse(treatment), currency });
 }
 
 function showGroups({ columns, start, end, by, benchmark, market: handle }: GroupsViewInput): Promise<object> {

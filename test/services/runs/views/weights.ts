@@ -51,6 +51,10 @@ export function describeWeights(): void {
       expect(inline.risk).toMatchObject({ risk_model: null, risk_estimator: 'gerber' });
       expect(inline.risk!.volatility).toBeCloseTo(stored.risk!.volatility, 12);
       expect(inline.risk!.volatility).not.toBeCloseTo(own.risk!.volatility, 6);
+      for (const estimator of ['statistical', 'industries', 'styles']) {
+        const { risk, weights } = await held(`risk_estimator=${estimator}`);
+        expect(sum(weights.map((row) => row.risk_contribution!))).toBeCloseTo(risk!.volatility, 10);
+      }
       const two = await service.checked('getWeights', '/analytics/MAIN/weights?risk_model=held&risk_estimator=gerber');
       expect(two.body.error.detail.findings[0].path).toBe('risk_estimator');
       const wide = await held('risk_model=held&benchmark=WIDE');

@@ -60,6 +60,7 @@ export const ROOMS = {
 /** Folders inside a room that need a package the rest of the room must not have. */
 export const ALCOVES = {
   'kernels/engines': { room: 'kernels', packages: ['koffi', '@tensorflow/**', 'node:*'] },
+  'kernels/memory': { room: 'kernels', packages: ['koffi', 'node:*'] },
   'src/store/postgres': { room: 'src/store', packages: ['pg', 'node:*'] },
   'src/store/s3': { room: 'src/store', packages: ['aws4fetch', 'node:*'] },
 };

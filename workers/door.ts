@@ -1,4 +1,6 @@
+import { limitMemory } from '#kernels/memory/paged-memory.js';
 import { type ErrorDetail, Refusal } from '#domain/refusal.js';
+import { isFull } from '#market/serving/shared-market.js';
 import type { TaskControl, TaskMessage, TaskOutcome } from '#jobs/thread-messages.js';
 import { CancelledError, openControl } from './control.js';
 import { handOver } from './hand-over.js';
@@ -13,8 +15,9 @@ type AnyTask = (input: never, control: TaskControl) => unknown;
 export function createDoor(
   tasks: Readonly<Record<string, () => Promise<AnyTask>>>,
 ): (message: TaskMessage) => Promise<TaskOutcome> {
-  return async ({ task, input, cells }) => {
+  return async ({ task, input, cells, memory }) => {
     try {
+      if (memory !== undefined) limitMemory(memory);
       const load = tasks[task];
       if (load === undefined) throw new Error(`no task ${task}`);
       const control = openControl(cells);
@@ -26,6 +29,7 @@ export function createDoor(
       if (thrown instanceof CancelledError) return { kind: 'cancelled' };
       if (thrown instanceof Refusal) return { kind: 'refused', error: thrown.toDetail() };
       if (isOutOfMemory(thrown)) return { kind: 'refused', error: outOfMemory(thrown) };
+      if (isFull(thrown)) return { kind: 'refused', error: diskFull(thrown as Error) };
       return { kind: 'threw', stack: thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown) };
     }
   };
@@ -37,6 +41,10 @@ function isOutOfMemory(thrown: unknown): thrown is RangeError {
     thrown instanceof RangeError &&
     /allocation failed|could not allocate|maximum memory size|out of memory/i.test(thrown.message)
   );
+}
+
+function diskFull({ message }: Error): ErrorDetail {
+  return { code: 'STORAGE_FULL', message, detail: null };
 }
 
 function outOfMemory(error: RangeError): ErrorDetail {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { withoutUrlPassword, withoutUrlPasswords } from '#domain/url-passwords.js';
+import { memoryBudget } from '#jobs/memory-budget.js';
 import { SCOPES, type Scope } from '#contract/route.js';
 import type { KeyRecord } from '#services/operations/keys.js';
 import { databaseUrlFault } from '#store/postgres/database-url.js';
@@ -28,6 +29,16 @@ export const whole = (least: number, most: number) =>
     .regex(/^\d{1,9}$/, `must be a whole number from ${least} to ${most}`)
     .transform(Number)
     .pipe(z.int().min(least).max(most));
+
+/** Half of the memory, and at most 8 GiB, so that two versions fit beside the work. */
+export const PANEL_MEGABYTES = declare({
+  flag: 'panel-memory-mb',
+  variable: 'DIVISOR_PANEL_MEMORY_MB',
+  otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.5) / 2 ** 20))),
+  otherwiseHelp: 'half of the memory, at most 8192',
+  help: 'Memory of the panels of one store, in MiB; those of a larger one lie on the disk of the home and are read as they are needed.',
+  schema: whole(1, 100_000_000),
+});
 
 export const list = (separator: string) =>
   z.string().transform((text) =>

@@ -12,6 +12,7 @@ import {
   declare,
   keyRecord,
   list,
+  PANEL_MEGABYTES,
   shownValue,
   SIGNING_SECRET,
   whole,
@@ -112,6 +113,7 @@ export const SETTINGS = {
     help: 'Engine of the kernels: wasm gives the same bits on every machine.',
     schema: z.enum([...ENGINE_NAMES, 'auto']),
   }),
+  panelMegabytes: PANEL_MEGABYTES,
   dataRoots: declare({
     flag: 'data-roots',
     variable: 'DIVISOR_DATA_ROOTS',

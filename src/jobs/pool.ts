@@ -2,7 +2,7 @@ import { Refusal } from '#domain/refusal.js';
 import { TaskStopped, WorkerLost, type Lane, type TaskRun, type ThreadLoss, type ThreadPool } from './compute-pool.js';
 import { askToStop, newControlCells, readProgress, threadOf } from './control-cells.js';
 import { openLaneThreads, type LaneThreads } from './lane-threads.js';
-import type { ControlCells, TaskMessage, TaskOutcome } from './thread-messages.js';
+import type { ControlCells, PanelMemory, TaskMessage, TaskOutcome } from './thread-messages.js';
 
 export interface PoolOptions {
   /** Threads of the heavy lane: the cores. */
@@ -15,6 +15,8 @@ export interface PoolOptions {
   readonly heapMegabytes?: number;
   /** Engine of the kernels in every thread: `#kernels/engines/open-engine.js`. */
   readonly numerics?: string;
+  /** What each thread may hold of panels. */
+  readonly memory?: PanelMemory;
   /** Whether each lane starts a thread before it has a task. */
   readonly startsAhead?: boolean;
   /** What a task has to stop by itself before its thread is ended. */
@@ -66,6 +68,7 @@ export function createPool(options: PoolOptions): ThreadPool {
     queueMax = QUEUE_MAX,
     heapMegabytes = HEAP_MEGABYTES,
     patienceMs = PATIENCE_MS,
+    memory,
     onFault = () => {},
     onThreadLost = () => {},
   } = options;
@@ -85,7 +88,7 @@ export function createPool(options: PoolOptions): ThreadPool {
       let unhook = (): void => {};
       const output = new Promise<never>((resolve, reject) => {
         if (state.waiting.length >= state.queueMax) throw overloaded(state);
-        const errand: Errand = { message: { task, input, cells }, end: new AbortController(), resolve, reject };
+        const errand: Errand = { message: { task, input, cells, memory }, end: new AbortController(), resolve, reject };
         if (signal !== undefined) unhook = stopOn(signal, errand, state);
         state.waiting.push(errand);
         dispatch(state);

@@ -40,6 +40,14 @@ export interface TaskMessage {
   readonly task: string;
   readonly input: unknown;
   readonly cells: ControlCells;
+  /** What the thread may hold of panels; as before unless given. */
+  readonly memory?: PanelMemory | undefined;
+}
+
+/** As `MemoryLimit` of `#kernels/memory/paged-memory.js`. */
+export interface PanelMemory {
+  readonly panelBytes: number;
+  readonly folder: string | null;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Calendars } from '#domain/calendars/calendar.js';
 import type { MarketHandle, MarketIdentity } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
+import { limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { createMetrics, type Metrics } from '#http/metrics.js';
 import { systemClock } from '#jobs/clock.js';
 import type { ComputePool, ThreadLoss } from '#jobs/compute-pool.js';
@@ -78,6 +79,7 @@ export interface RoomsInput {
 
 /** Opens store, pool, jobs and markets, inside-out. */
 export async function openRooms({ role, home, settings, log, onDefect, open }: RoomsInput): Promise<Rooms> {
+  limitMemory({ panelBytes: settings.panelMegabytes * 2 ** 20, folder: home.scratch });
   const database = databaseOf(settings);
   // A worker hears with its signs of life: nobody waits for what it does then.
   const heard = database && role === 'worker' ? { ...database, readMs: WORKER_READ_MS } : database;
@@ -210,6 +212,7 @@ function openWork(input: WorkInput): {
   const threads = createPool({
     workers,
     numerics: settings.numerics,
+    memory: memoryLimit(),
     startsAhead: settings.warmUp,
     heapMegabytes: heapMegabytes(memoryBytes, workers),
     onFault: (fault) => log.error({ err: fault }, 'a worker thread ended'),

@@ -1,4 +1,5 @@
 import { dayFrom } from '#domain/days.js';
+import { keptFloats } from '#domain/kept-memory.js';
 import { ACTION_KINDS, type Adjustment, type CorporateAction } from '#domain/market/market-data.js';
 import { firstAtLeast, lastAtMost } from '#domain/search.js';
 import { compareActions } from '../content/action-rows.js';
@@ -91,7 +92,7 @@ function holdsValues(content: MarketContent, repair: CellRepair): boolean {
 }
 
 function copied(panel: Float64Array): Float64Array {
-  const copy = new Float64Array(new SharedArrayBuffer(panel.byteLength));
+  const copy = keptFloats(panel.length);
   copy.set(panel);
   return copy;
 }

@@ -1,4 +1,5 @@
-import { panelBytes, PANEL_BYTES_MAX } from '../serving/panels.js';
+import { canPage, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { panelBytes } from '../serving/panels.js';
 import type { Problems } from './problems.js';
 
 /** Rows of the market dataset: more of them are no market. */
@@ -9,6 +10,15 @@ export const IDENTIFIERS_MAX = 50_000;
 
 /** Rows of the dataset series: a thousand of them over twenty years of days. */
 export const SERIES_ROWS_MAX = 5_000_000;
+
+/** Cells of a panel that is paged: 4 GiB of float64, 30 years of 50,000 names. */
+const PAGED_CELLS_MAX = 2 ** 29;
+
+/** Bytes that the panels of a store of so many fields may take: more than memory where they can be paged. */
+export function panelBytesMax(fields: number): number {
+  const { panelBytes: inMemory } = memoryLimit();
+  return canPage() ? Math.max(inMemory, panelBytes({ dates: 1, identifiers: PAGED_CELLS_MAX, fields })) : inMemory;
+}
 
 /** A market of more rows than are read. */
 export class RowsFault extends Error {
@@ -29,11 +39,12 @@ export function refuseSize(
     return true;
   }
   const bytes = panelBytes(shape);
-  if (bytes <= PANEL_BYTES_MAX) return false;
+  const bytesMax = panelBytesMax(shape.fields);
+  if (bytes <= bytesMax) return false;
   problems.error({
     code: 'OUT_OF_RANGE',
     path: 'market',
-    message: `${shape.dates} dates of ${shape.identifiers} identifiers and ${shape.fields} columns need ${bytes} bytes; at most ${Math.floor(PANEL_BYTES_MAX)} are held.`,
+    message: `${shape.dates} dates of ${shape.identifiers} identifiers and ${shape.fields} columns need ${bytes} bytes; at most ${Math.floor(bytesMax)} are held.`,
   });
   return true;
 }

@@ -244,7 +244,9 @@ export function createMarketRows(
     if (refuseSize(shape, problems)) return undefined;
     // Of rows that are refused, those that stand twice are reported all the same, and whether they differ.
     const panels =
-      isSound || onDuplicate === 'identical' ? fields.map(() => emptyPanel(shape.dates * shape.identifiers)) : [];
+      isSound || onDuplicate === 'identical'
+        ? fields.map(() => emptyPanel(shape.dates * shape.identifiers, shape.fields))
+        : [];
     if (!scatter({ columnOf, identifiers }, dates, panels) || !isSound) return undefined;
     return withoutEmptyLines({
       identifiers: order.map((code) => identifiers[code]!),

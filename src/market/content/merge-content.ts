@@ -95,7 +95,7 @@ function mergePanels(held: Panels, added: Panels, problems: Problems): Panels | 
   };
   const fields = new Map(
     names.map((name) => {
-      const panel = emptyPanel(dates.length * identifiers.length);
+      const panel = emptyPanel(dates.length * identifiers.length, names.length);
       place(held, name, panel, axes);
       place(added, name, panel, axes, (n, t, before, after) => {
         problems.error({

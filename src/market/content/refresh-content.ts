@@ -131,7 +131,7 @@ function withLaterDays(held: Panels, { panels, rows }: Part, isTaken: boolean): 
   const fields = new Map(
     [...held.fields].map(([name, old]) => {
       const panel = new Float64Array(
-        isTaken ? old.buffer : growablePanel(held.dates.length + rows.length, width),
+        isTaken ? old.buffer : growablePanel(held.dates.length + rows.length, width, held.fields.size),
         0,
         cells,
       );
@@ -179,7 +179,7 @@ function combine(parts: readonly Part[]): Panels {
   const width = identifiers.length;
   const fields = new Map(
     names.map((name) => {
-      const panel = new Float64Array(growablePanel(dates.length, width), 0, dates.length * width);
+      const panel = new Float64Array(growablePanel(dates.length, width, names.length), 0, dates.length * width);
       for (const { panels, rows } of parts) {
         const source = panels.fields.get(name);
         const step = panels.identifiers.length;

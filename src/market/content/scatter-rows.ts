@@ -4,7 +4,7 @@ import { BLOCK_DAYS } from './day-blocks.js';
 import { COUNT_COLUMNS, PRICE_COLUMNS } from './table-kinds.js';
 import { doublesOf, integersOf } from '../sources/duckdb.js';
 import { dayPositions } from './market-rows.js';
-import type { Panels } from '../serving/panels.js';
+import { zeroPanel, type Panels } from '../serving/panels.js';
 import { batchDays } from '../serving/shared-market.js';
 
 /** Where rows go. */
@@ -44,9 +44,7 @@ export async function scatterRows(
   follower?: DayFollower,
 ): Promise<Scattered> {
   const assets = identifiers.length;
-  const panels = fields.map(
-    () => new Float64Array(new SharedArrayBuffer(dates.length * assets * Float64Array.BYTES_PER_ELEMENT)),
-  );
+  const panels = fields.map(() => zeroPanel(dates.length * assets, fields.length));
   const whole = { identifiers, dates, fields: new Map(fields.map((name, f) => [name, panels[f]!])) };
   const rowOf = dayPositions(dates);
   const firstDay = dates[0]!;

@@ -57,8 +57,13 @@ export function createIncomingMarket(): IncomingMarket {
     });
   }
 
+  /** @throws Error ENOSPC when the disk has no room for panels that are paged */
   function begin({ days, assets, fields }: HandOver & { kind: 'shape' }): void {
-    shape = { days, assets, fields: fields.map((name) => ({ name, values: growablePanel(days, assets) })) };
+    shape = {
+      days,
+      assets,
+      fields: fields.map((name) => ({ name, values: growablePanel(days, assets, fields.length) })),
+    };
     reportPanelMemory(shape.fields.map(({ values }) => values));
   }
 

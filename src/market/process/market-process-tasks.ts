@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { limitMemory } from '#kernels/memory/paged-memory.js';
 import type { DerivedActions } from '#domain/documents/mapping.js';
 import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Adjustment } from '#domain/market/market-data.js';
@@ -54,6 +55,7 @@ process.once('disconnect', () => process.exit(0));
 function ended(error: unknown): MarketTaskReport {
   if (error instanceof Refusal) return { kind: 'refusal', error: error.toDetail() };
   if (error instanceof WriteFault) return { kind: 'unwritten', message: error.message, isFull: isFull(error.cause) };
+  if (isFull(error)) return { kind: 'unwritten', message: reasonOf(error), isFull: true };
   return { kind: 'failed', message: reasonOf(error) };
 }
 
@@ -72,6 +74,7 @@ function ask(header: ImportHeader): Promise<ImportAnswer> {
 }
 
 async function run(request: MarketTaskRequest): Promise<MarketTaskReport> {
+  limitMemory(request.options.memory);
   if (request.task === 'inspect') {
     const { inspect } = await import('../inspect/inspect.js');
     const { inspected, said } = request.input;

@@ -6,6 +6,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
+import { memoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
 import type {
   ContentSummary,
@@ -59,13 +60,14 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>
   try {
     for (const place of sharedFolders()) {
       const folder = await mkdtemp(join(place, `${FOLDER_PREFIX}${process.pid}-`)).catch((error: unknown) => {
-        if (place === tmpdir()) throw error; // the other place may be closed to this user
+        if (place !== '/dev/shm') throw error; // that place may be closed to this user
       });
       if (folder !== undefined) folders.push(folder);
     }
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
-    const request = { task, input, options: { sharedFiles, bodyFile, calendars } } as MarketTaskRequest; // task and input belong together
+    const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryLimit() };
+    const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input belong together
     const report = sound(await converse(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
     const { summary, digests } = report;
@@ -86,7 +88,7 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>
 /** Looks at data and proposes how it is read. @throws Refusal STORE_READ_FAILED when the process fails, runs too long or dies */
 export async function inspectMarket(input: MarketTasks['inspect'], signal: AbortSignal): Promise<Inspection> {
   signal.throwIfAborted();
-  const options = { sharedFiles: null, bodyFile: null, calendars: [] };
+  const options = { sharedFiles: null, bodyFile: null, calendars: [], memory: memoryLimit() };
   const report = await converse({ task: 'inspect', input, options }, { load: null, signal }, () => {});
   if (report.kind === 'inspected') return report.inspection;
   sound(report);
@@ -150,7 +152,7 @@ function converse(
         const report = message as MarketTaskReport; // the only messages of market-process-tasks
         if (report.kind === 'progress') onProgress?.(report.fraction, report.message);
         else if (report.kind === 'question') answer(report.header);
-        else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') onHandOver(report);
+        else if (report.kind === 'shape' || report.kind === 'days' || report.kind === 'rest') receive(report);
         else {
           over();
           resolve(report); // the process has nothing left to do but to end
@@ -174,6 +176,15 @@ function converse(
       child.end();
       reject(signal?.reason);
     };
+    const receive = (step: HandOver) => {
+      try {
+        onHandOver(step);
+      } catch (fault) {
+        over();
+        child.end();
+        reject(isFull(fault) ? new Refusal('STORAGE_FULL', (fault as Error).message) : fault);
+      }
+    };
     const answer = (header: ImportHeader) => {
       if (onImport === undefined) throw new Error('the process asked about an import, but the task has no onImport');
       onImport(header).then(
@@ -192,9 +203,13 @@ function converse(
   });
 }
 
-/** Memory-backed where the platform has that, for what is written there is read back at once and removed; then where temporary files are. */
+/**
+ * Memory-backed where the platform has that, for what is written there is read back at once and removed; then where
+ * temporary files are, and last where paged memory goes: what does not fit into memory is handed over there.
+ */
 function sharedFolders(): readonly string[] {
-  return existsSync('/dev/shm') ? ['/dev/shm', tmpdir()] : [tmpdir()];
+  const { folder } = memoryLimit();
+  return [...(existsSync('/dev/shm') ? ['/dev/shm'] : []), tmpdir(), ...(folder === null ? [] : [folder])];
 }
 
 function isAlive(pid: number): boolean {

@@ -1,3 +1,4 @@
+import type { MemoryLimit } from '#kernels/memory/paged-memory.js';
 import type { Finding } from '#domain/findings.js';
 import type { Inspected, Inspection, Said } from '../inspect/inspect.js';
 import type { DatabasePlace } from '../sources/databases/database-place.js';
@@ -56,6 +57,8 @@ export interface TaskOptions {
   readonly bodyFile: string | null;
   /** Codes of the calendars that stored indices are on. */
   readonly calendars: readonly string[];
+  /** That of the caller: the process keeps to it, too. */
+  readonly memory: MemoryLimit;
 }
 
 /** A table that was sent as a file. */

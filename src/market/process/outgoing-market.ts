@@ -1,9 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
+import { isPaged } from '#kernels/memory/paged-memory.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { settleAll } from './settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../content/day-blocks.js';
-import type { Panels } from '../serving/panels.js';
+import { panelBytes, type Panels } from '../serving/panels.js';
 import { daysOf, isFull, batchDays, transferAll, type Extent, type HandOver } from '../serving/shared-market.js';
 
 /** A market that is being sent to another process. */
@@ -30,20 +31,22 @@ interface Place {
 
 /**
  * Writes a market to the first of some files that has room, then to the next one when that is full: shared memory is
- * often small in a container. The files must not exist yet; only their owner can read them.
+ * often small in a container. One that is paged goes to the last, which lies on a disk. The files must not exist yet; only their owner can read them.
  * @cost 0.4 s/GiB, off the thread
  */
 export function createOutgoingMarket(paths: readonly string[], report: (step: HandOver) => void): OutgoingMarket {
   const places: Promise<Place>[] = [];
   const queues = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
   let turn = 0;
+  let left = paths;
   let panels: Panels | undefined;
   /** A flag for each day of the panels. */
   let sent = new Uint8Array(0);
 
   function openNext(): boolean {
-    const path = paths[places.length];
+    const [path, ...others] = left;
     if (path === undefined) return false;
+    left = others;
     const place = open(path, 'wx', 0o600).then((file) => ({ path, file, end: 0 }));
     place.catch(() => {}); // thrown to whoever writes to it
     places.push(place);
@@ -69,11 +72,13 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
 
   function begin(started: Panels): void {
     panels = started;
+    const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
+    if (isPaged(panelBytes(shape))) left = left.slice(-1); // memory is what it does not fit into
     sent = new Uint8Array(started.dates.length);
     report({
       kind: 'shape',
-      days: started.dates.length,
-      assets: started.identifiers.length,
+      days: shape.dates,
+      assets: shape.identifiers,
       fields: [...started.fields.keys()],
     });
   }

@@ -1,11 +1,12 @@
 import { Buffer } from 'node:buffer';
 import { open, type FileHandle } from 'node:fs/promises';
 import { setImmediate } from 'node:timers/promises';
+import { panelMemory } from '#kernels/memory/paged-memory.js';
 import { identityOf, type MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
 import type { KnownFile } from '../sources/known-files.js';
 import type { ServedMarket } from './markets.js';
-import { PANEL_BYTES_MAX } from './panels.js';
+import { panelBytesMax } from '../content/market-limits.js';
 import { transferAll } from './shared-market.js';
 
 /**
@@ -95,13 +96,16 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
   });
   try {
     const { head, end } = await readHead(file);
-    if (head.panel * head.fields.length > PANEL_BYTES_MAX)
+    if (head.panel * head.fields.length > panelBytesMax(head.fields.length))
       throw new Refusal(
         'OVERLOADED',
         `The panels of the data store ${head.market.datasetId} do not fit into this machine.`,
       );
-    const sizes = [head.dates, head.tables, head.actionPlaces, ...head.fields.map(() => head.panel)];
-    const memories = sizes.map((bytes) => new SharedArrayBuffer(bytes));
+    const sizes = [head.dates, head.tables, head.actionPlaces];
+    const memories = [
+      ...sizes.map((bytes) => new SharedArrayBuffer(bytes)),
+      ...head.fields.map(() => panelMemory(head.panel, head.panel * head.fields.length)),
+    ];
     await readInto(
       file,
       memories.map((memory) => new Uint8Array(memory)),
@@ -112,7 +116,7 @@ export async function readSnapshot(path: string): Promise<ReadSnapshot> {
       SharedArrayBuffer,
       SharedArrayBuffer,
       ...SharedArrayBuffer[],
-    ]; // As many as sizes.
+    ]; // As many as were made above.
     const { market, digests } = head;
     const handle = {
       ...market,

@@ -1,4 +1,4 @@
-import { totalmem } from 'node:os';
+import { panelMemory } from '#kernels/memory/paged-memory.js';
 
 /** Dense panels over two axes: days ascending by identifiers in code-point order. */
 export interface Panels {
@@ -10,11 +10,6 @@ export interface Panels {
   readonly fields: ReadonlyMap<string, Float64Array>;
 }
 
-const GIB = 1 << 30;
-
-/** All panels of a store together: half of the machine, and at most 8 GiB, so that two versions fit beside the work. */
-export const PANEL_BYTES_MAX = Math.min(8 * GIB, totalmem() / 2);
-
 /** Memory the panels of such a store take. */
 export function panelBytes(shape: {
   readonly dates: number;
@@ -24,9 +19,15 @@ export function panelBytes(shape: {
   return shape.dates * shape.identifiers * shape.fields * Float64Array.BYTES_PER_ELEMENT;
 }
 
-/** A panel without any value. */
-export function emptyPanel(cells: number): Float64Array<SharedArrayBuffer> {
-  return new Float64Array(new SharedArrayBuffer(cells * Float64Array.BYTES_PER_ELEMENT)).fill(Number.NaN);
+/** A panel of zeros. @param fields panels of its store, which are paged together */
+export function zeroPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
+  const bytes = cells * Float64Array.BYTES_PER_ELEMENT;
+  return new Float64Array(panelMemory(bytes, fields * bytes));
+}
+
+/** A panel without any value. @param fields panels of its store */
+export function emptyPanel(cells: number, fields = 1): Float64Array<SharedArrayBuffer> {
+  return zeroPanel(cells, fields).fill(Number.NaN);
 }
 
 /**
@@ -34,9 +35,13 @@ export function emptyPanel(cells: number): Float64Array<SharedArrayBuffer> {
  */
 const SPARE_DAYS = 256;
 
-/** Memory of a panel, [days x assets] float64, with room for SPARE_DAYS more. */
-export function growablePanel(days: number, assets: number): SharedArrayBuffer {
-  return new SharedArrayBuffer((days + SPARE_DAYS) * assets * Float64Array.BYTES_PER_ELEMENT);
+/** Memory of a panel, [days x assets] float64, with room for SPARE_DAYS more. @param fields panels of its store */
+export function growablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {
+  const shape = { identifiers: assets, fields };
+  return panelMemory(
+    panelBytes({ ...shape, dates: days + SPARE_DAYS, fields: 1 }),
+    panelBytes({ ...shape, dates: days }),
+  );
 }
 
 /** `MarketHandle.taken` of new panels: Int32 [1], the number of their days. */
@@ -79,7 +84,9 @@ export function withoutEmptyLines(panels: Panels): Panels {
   return {
     identifiers: names.map((n) => identifiers[n]!),
     dates: Int32Array.from(days, (t) => dates[t]!),
-    fields: new Map([...fields].map(([name, panel]) => [name, picked(panel, assets, days, names)])),
+    fields: new Map(
+      [...fields].map(([name, panel]) => [name, picked({ panel, assets, fields: fields.size }, days, names)]),
+    ),
   };
 }
 
@@ -89,13 +96,19 @@ function positionsOf(flags: Uint8Array): number[] {
   return positions;
 }
 
+interface PanelOf {
+  readonly panel: Float64Array;
+  /** Names and fields of its store. */
+  readonly assets: number;
+  readonly fields: number;
+}
+
 function picked(
-  panel: Float64Array,
-  assets: number,
+  { panel, assets, fields }: PanelOf,
   days: readonly number[],
   names: readonly number[],
 ): Float64Array<SharedArrayBuffer> {
-  const out = emptyPanel(days.length * names.length);
+  const out = zeroPanel(days.length * names.length, fields);
   let cell = 0;
   for (const t of days) for (const n of names) out[cell++] = panel[t * assets + n]!;
   return out;

@@ -92,7 +92,7 @@ function assemble(spec: SyntheticSpec, companies: readonly Company[]): MarketCon
   const { sessions } = spec;
   const present = companies.filter(({ bars, count }) => count > 0 && bars.missing.subarray(0, count).includes(0));
   const assets = present.length;
-  const fields = new Map(FIELDS.map((name) => [name as string, emptyPanel(sessions.length * assets)]));
+  const fields = new Map(FIELDS.map((name) => [name as string, emptyPanel(sessions.length * assets, FIELDS.length)]));
   const panels = FIELDS.map((name) => fields.get(name)!);
   present.forEach(({ birth, bars, count }, n) => {
     const columns = [bars.open, bars.high, bars.low, bars.close, bars.volume, bars.shares, bars.freeFloat];

@@ -1,3 +1,4 @@
+import { keptFloats } from '#domain/kept-memory.js';
 import type { MarketContent } from '../content/market-content.js';
 import type { ContentChange } from './content-change.js';
 import { changedList, type ListChange } from './list-change.js';
@@ -76,7 +77,7 @@ function panelOf({ base, cells }: Overlay, { rows, columns, of }: Axes): Float64
   const isSameAxis = columns.length === width && columns.every((id, i) => id === i);
   const isBeginning = isSameAxis && rows.every((id, i) => id === i);
   if (base !== undefined && isBeginning && cells.size === 0) return base.subarray(0, rows.length * width);
-  const panel = new Float64Array(new SharedArrayBuffer(8 * rows.length * columns.length));
+  const panel = keptFloats(rows.length * columns.length);
   for (let t = 0; t < rows.length; t++) {
     const from = rows[t]! < height ? rows[t]! * width : -1;
     for (let n = 0; n < columns.length; n++) {

@@ -15,6 +15,8 @@ export interface HomeFolders {
   readonly stores: string;
   /** Copies of the home, named by time. */
   readonly backups: string;
+  /** Files without names, for memory that is paged. */
+  readonly scratch: string;
   /** File with the number of the layout. */
   readonly format: string;
 }
@@ -45,6 +47,7 @@ export function homeFolders(path: string): HomeFolders {
     artifacts: join(folder, 'artifacts'),
     stores: join(folder, 'stores'),
     backups: join(folder, 'backups'),
+    scratch: join(folder, 'scratch'),
     format: join(folder, 'format'),
   };
 }
@@ -57,7 +60,7 @@ export function homeFolders(path: string): HomeFolders {
 export async function openHome(path: string, upgrades: readonly Upgrade[] = UPGRADES): Promise<Home> {
   const home = homeFolders(path);
   const { path: folder } = home;
-  await makeFolders([folder, home.artifacts, home.stores]);
+  await makeFolders([folder, home.artifacts, home.stores, home.scratch]);
   const lock = await lockHome(folder).catch((cause: unknown) => {
     throw cause instanceof StartRefusal ? cause : unwritable(folder, cause);
   });

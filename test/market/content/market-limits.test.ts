@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { memoryLimit } from '#kernels/memory/paged-memory.js';
 import { refuseSize } from '#market/content/market-limits.js';
-import { PANEL_BYTES_MAX } from '#market/serving/panels.js';
 import { createProblems } from '#market/content/problems.js';
 
 test.each([
@@ -12,7 +12,7 @@ test.each([
   [
     'more bytes than are held',
     { dates: 10_000_000, identifiers: 1000, fields: 1 },
-    `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(PANEL_BYTES_MAX)} are held.`,
+    `10000000 dates of 1000 identifiers and 1 columns need 80000000000 bytes; at most ${Math.floor(memoryLimit().panelBytes)} are held.`,
   ],
 ])('a market of %s is refused with both numbers', (_what, shape, message) => {
   const problems = createProblems();

@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
 import { folderFiles } from '#market/sources/folder.js';
 import { createIncomingMarket } from '#market/process/incoming-market.js';
 import { createLocations } from '#market/sources/locations.js';
@@ -86,6 +87,32 @@ test('Parquet files are read again and again, and what has changed in one of the
   const [a, b, again, changed] = hashes.map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
   expect([again, changed, a === b]).toEqual([a, b, false]);
   expect(leftBehind()).toEqual([]);
+});
+
+test('a store larger than its memory is paged in both processes, with the same values', async ({ skip }) => {
+  const usual = memoryLimit();
+  const folder = await folderFor();
+  const sessions = Int32Array.from({ length: 500 }, (_, t) => 15_000 + t);
+  const generate = async () => {
+    const task = { spec: { ...SPEC, seed: 1, assets: 100, sessions }, folder: join(await folderFor(), 'made') };
+    const made = await runMarketTask('generate', task, { load: { datasetId: 's', adjustment: 'none' } });
+    if (made.kind !== 'accepted') throw new Error('the market was refused');
+    return [made.summary.contentHash, ...made.handle!.fields.map(({ values }) => Buffer.from(values))] as const;
+  };
+  try {
+    limitMemory({ panelBytes: 100_000, folder });
+    if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
+    const paged = await generate();
+    expect(readFileSync('/proc/self/maps', 'utf8')).toContain(folder);
+    limitMemory(usual);
+    const inMemory = await generate();
+    expect(
+      paged.every((part, i) => inMemory[i] === part || Buffer.compare(part as Buffer, inMemory[i] as Buffer) === 0),
+    ).toBe(true);
+  } finally {
+    limitMemory(usual);
+  }
+  expect([...leftBehind(), ...readdirSync(folder)]).toEqual([]);
 });
 
 test('a process that is killed while it waits for an answer fails its task and leaves nothing behind', async () => {

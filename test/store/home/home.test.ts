@@ -36,7 +36,7 @@ async function leaveLock(home: string, identity: object): Promise<void> {
 test('a home is made with its folders, for its user only', async () => {
   const path = join(await newFolder(), 'deep', 'home');
   const home = await openHome(path);
-  expect((await readdir(path)).sort()).toEqual(['artifacts', 'format', 'lock', 'stores']);
+  expect((await readdir(path)).sort()).toEqual(['artifacts', 'format', 'lock', 'scratch', 'stores']);
   expect((await stat(path)).mode & 0o777).toBe(0o700);
   await home.close();
   expect(await readdir(path)).not.toContain('lock');

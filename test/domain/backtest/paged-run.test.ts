@@ -1,0 +1,58 @@
+import { Buffer } from 'node:buffer';
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { runBacktest } from '#domain/backtest/run-backtest.js';
+import { runToColumns } from '#domain/backtest/run-file/write.js';
+import { IndexDocument } from '#domain/documents/index-document.js';
+import { canPage, limitMemory, memoryLimit } from '#kernels/memory/paged-memory.js';
+import { openCalendars } from '#market/serving/calendar-files.js';
+import { zeroPanel } from '#market/serving/panels.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+import { market } from '../../workers/bits-market.js';
+import { plainDecider } from './test-deciders.js';
+
+const folderFor = temporaryFolders();
+
+const document = IndexDocument.parse({
+  id: 'X',
+  name: 'X',
+  calendar: 'XNYS',
+  base_date: '2022-02-01',
+  rebalance: { frequency: 'monthly' },
+  pipeline: { weighting: { type: 'EqualWeight' }, treatment: { dividends: 'price' } },
+});
+
+/** The stored columns of a run on a market whose panel lies where the limit says. */
+function columns(): Uint8Array {
+  const made = market(120, 500);
+  const close = zeroPanel(120 * 500);
+  close.set(made.fields.get('CLOSE')!);
+  const run = runBacktest({
+    market: { ...made, fields: new Map([['CLOSE', close]]) },
+    calendars: openCalendars(),
+    createDecider: plainDecider,
+    report: () => {},
+    plan: {
+      runId: 'X',
+      name: 'X',
+      indexId: 'X',
+      documents: { X: document },
+      request: { benchmark: null, start: null, end: null, initial_capital: 1_000_000, transaction_cost_bps: 10 },
+    },
+  });
+  return runToColumns(run, { contentHash: 'bits' });
+}
+
+test('a run on paged panels has the bits of one in memory', async ({ skip }) => {
+  const usual = memoryLimit();
+  const inMemory = columns();
+  try {
+    limitMemory({ panelBytes: 100_000, folder: await folderFor() });
+    if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
+    const paged = columns();
+    expect(readFileSync('/proc/self/maps', 'utf8')).toContain(memoryLimit().folder);
+    expect(Buffer.compare(paged, inMemory)).toBe(0);
+  } finally {
+    limitMemory(usual);
+  }
+});

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { Worker } from 'node:worker_threads';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { canPage, isPaged, limitMemory, memoryLimit, panelMemory, workMemory } from '#kernels/memory/paged-memory.js';
+import { temporaryFolders } from '../../store/temporary-folder.js';
+
+const folderFor = temporaryFolders();
+const usual = memoryLimit();
+const MIB = 2 ** 20;
+let folder = '';
+
+beforeEach(async () => {
+  folder = await folderFor();
+  limitMemory({ panelBytes: MIB, folder });
+});
+afterEach(() => limitMemory(usual));
+
+/** Bytes of the memory of this process that lie in files of the folder. */
+function mappedBytes(): number {
+  const lines = readFileSync('/proc/self/maps', 'utf8').split('\n');
+  const ranges = lines.filter((line) => line.includes(folder)).map((line) => line.split(' ', 1)[0]!.split('-'));
+  return ranges.reduce((sum, [from, to]) => sum + Number(`0x${to!}`) - Number(`0x${from!}`), 0);
+}
+
+const unlessPaged = (skip: (reason: string) => never): void => {
+  if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
+};
+
+test('memory beyond the limit lies in files without names, and threads share it', async ({ skip }) => {
+  unlessPaged(skip);
+  const panel = new Float64Array(panelMemory(2 * MIB));
+  expect(panel.every((value) => value === 0)).toBe(true);
+  expect(mappedBytes()).toBeGreaterThanOrEqual(2 * MIB - 2 * 65_536);
+  expect(readdirSync(folder)).toEqual([]);
+  panel.forEach((_, i) => (panel[i] = i + 0.5));
+  const worker = new Worker(
+    `const { workerData: panel, parentPort } = require('node:worker_threads');
+     let sum = 0;
+     for (let i = 0; i < panel.length; i++) { sum += panel[i]; panel[i] = -i; }
+     parentPort.postMessage(sum);`,
+    { eval: true, workerData: panel },
+  );
+  const sum = await new Promise((resolve) => {
+    worker.once('message', resolve);
+  });
+  expect(sum).toBe((panel.length * panel.length) / 2);
+  expect(panel.every((value, i) => value === -i)).toBe(true);
+});
+
+test('panels are paged by the size of their store, arrays made from them from a sixteenth of it on', ({ skip }) => {
+  unlessPaged(skip);
+  expect([isPaged(MIB), isPaged(MIB + 1)]).toEqual([false, true]);
+  panelMemory(MIB / 4, MIB);
+  workMemory(MIB / 16);
+  expect(mappedBytes()).toBe(0);
+  const panel = panelMemory(MIB / 4, 2 * MIB);
+  const panels = mappedBytes();
+  const array = workMemory(MIB / 4);
+  expect([panels > 0, mappedBytes() > panels, panel.byteLength, array.byteLength]).toEqual([
+    true,
+    true,
+    MIB / 4,
+    MIB / 4,
+  ]);
+});
+
+test('without a folder nothing is paged, whatever its size', () => {
+  limitMemory({ panelBytes: 1, folder: null });
+  expect([isPaged(MIB), panelMemory(MIB).byteLength, mappedBytes()]).toEqual([false, MIB, 0]);
+});

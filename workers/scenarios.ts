@@ -1,5 +1,5 @@
 import { formatDay } from '#domain/days.js';
-import { scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
+import { scenarioFindings, scenarioMarket, scenarioOf } from '#domain/scenarios/scenario-market.js';
 import type { ScenariosViewInput } from '#jobs/tasks/views.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
 import type { ScenariosShown } from '#views/scenarios/scenarios-file.js';
@@ -19,6 +19,8 @@ export function showScenarios({ columns, request, market: handle }: ScenariosVie
     as_of: formatDay(weights.day),
     by,
     scenarios: request.scenarios.map((scenario, at) => scenarioOf(market, scenario, { by, path: `scenarios[${at}]` })),
-    findings: [],
+    findings: request.scenarios.flatMap((scenario, at) =>
+      scenarioFindings(market, scenario, { by, path: `scenarios[${at}]` }),
+    ),
   };
 }

@@ -2,9 +2,11 @@ import type { z } from 'zod';
 import type { Finding } from '../findings.js';
 import { didYouMean } from '../nearest-name.js';
 import { checkShape, type Shaped } from '../shape.js';
+import { unreadParameters } from './unread-parameters.js';
 
 /**
- * The parameters of a catalogue row by its class's schema: defaults filled in, and every problem of them.
+ * The parameters of a catalogue row by its class's schema: defaults filled in, every problem of them, and those that
+ * nothing reads beside the others.
  * They are constructor arguments, so a name the class does not take is an error, unlike an unknown field of a document.
  *
  * @param path  Where the parameters stand: `pipeline.selection[0].params`.
@@ -20,9 +22,13 @@ export function checkParams<S extends z.ZodObject>(
     unknownFields: 'error',
     unknownCode: 'UNKNOWN_PARAMETER',
   });
+  const unread = shaped.value === undefined ? [] : unreadParameters(schema, shaped.value, at.path);
   return {
     value: shaped.value,
-    findings: shaped.findings.map((finding) => asParameterFinding(finding, { schema, path: at.path })),
+    findings: [
+      ...shaped.findings.map((finding) => asParameterFinding(finding, { schema, path: at.path })),
+      ...unread.map((finding) => ({ ...finding, row_id: at.rowId })),
+    ],
   };
 }
 

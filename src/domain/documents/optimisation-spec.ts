@@ -6,7 +6,8 @@ import { smallValue, type Finding } from '../findings.js';
 import { findObjectiveClass, OBJECTIVE_CLASSES } from '../objectives/catalogue.js';
 import type { Objective } from '../objectives/objective.js';
 import { UNCERTAIN, type ObjectiveClass } from '../objectives/objective-class.js';
-import { RiskModelChoice } from './risk-estimator.js';
+import { idleSettings } from './idle-settings.js';
+import { RiskEstimator, RiskModelChoice } from './risk-estimator.js';
 import { UncertaintySpec } from './uncertainty-spec.js';
 
 /** A class of a catalogue with its parameters beside its type. */
@@ -98,10 +99,12 @@ interface Raw {
   readonly objective?: unknown;
   readonly expected_returns?: unknown;
   readonly uncertainty?: unknown;
+  readonly risk_model?: unknown;
 }
 
 /**
- * Everything that is wrong with the objective and the expected returns of a body, shapes aside.
+ * Everything that is wrong with the objective, the expected returns and the risk model of a body, shapes aside, and
+ * the settings of them that nothing reads.
  * @param path Of what holds them, with its dot.
  */
 export function optimisationFindings(raw: Raw, path: string): Finding[] {
@@ -120,6 +123,8 @@ export function optimisationFindings(raw: Raw, path: string): Finding[] {
       accepted: RETURNS_CLASSES.map(({ type }) => type),
     });
   if (entry !== undefined) findings.push(...uncertaintyFindings(raw.uncertainty, entry, `${path}uncertainty`));
+  const { data: estimator } = RiskEstimator.safeParse(raw.risk_model);
+  if (estimator !== undefined) findings.push(...idleSettings(estimator, `${path}risk_model.`));
   return findings;
 }
 

@@ -1,11 +1,9 @@
 import { canonicalJson } from '../canonical-json.js';
 import { validateConstraints } from '../constraints/validate.js';
 import { smallValue, type Finding } from '../findings.js';
-import { idleSettings } from './idle-settings.js';
 import { error, isObject, type IndexContext, type Raw } from './index-context.js';
 import { ConstraintRow, isDerivedDocument, type IndexDocument } from './index-document.js';
 import { optimisationFindings } from './optimisation-spec.js';
-import { RiskEstimator } from './risk-estimator.js';
 import { referenceFindings } from './validate-reference.js';
 
 /** The source, the objective and the constraint rows of a derived index. */
@@ -28,8 +26,6 @@ export function derivationFindings(derivation: Raw, body: Raw, { indexOf, replac
     }
   }
   findings.push(...optimisationFindings(derivation, 'derivation.'));
-  const { data: estimator } = RiskEstimator.safeParse(derivation['risk_model']);
-  if (estimator !== undefined) findings.push(...idleSettings(estimator, 'derivation.risk_model.'));
   if (Array.isArray(constraints)) findings.push(...constraintFindings(constraints));
   return findings;
 }

@@ -15,7 +15,7 @@ export interface PosteriorParams {
 }
 
 /**
- * Posterior means of expected returns: the prior pi moved by tau S P' (tau P S P' + Omega)^-1 (q - P pi), Omega
+ * Posterior means of expected returns: the prior pi, cash included as in the views, moved by tau S P' (tau P S P' + Omega)^-1 (q - P pi), Omega
  * diagonal with (1 / confidence - 1) tau p'S p, so that a view of confidence 1/2 counts as much as the prior and one of
  * 1 is met.
  *
@@ -28,8 +28,8 @@ export function posteriorReturns(
   { views, tau, risk_aversion }: PosteriorParams,
   context: ReturnsContext,
 ): Float64Array {
-  const { metric, index } = context;
-  const prior = equilibriumReturns(metric, index, risk_aversion);
+  const { metric, index, cash } = context;
+  const prior = equilibriumReturns(metric, index, risk_aversion).map((value) => cash + value);
   const held = viewsHeld(views, context);
   const n = index.length;
   const spread = held.map(({ weights }) => {

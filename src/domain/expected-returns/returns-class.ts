@@ -12,6 +12,8 @@ export interface ReturnsContext {
   readonly index: Float64Array;
   /** Annualised covariance. */
   readonly metric: Metric;
+  /** What cash earns a year by the objective, which takes it off again: models of returns above cash add it. */
+  readonly cash: number;
   /**
    * Annualised arithmetic means over the window of the risk model, [N]; those of a name it does not cover are the mean
    * of the others.
@@ -25,6 +27,8 @@ export interface ReturnsContext {
 /** One model of expected returns: everything the service knows of it. */
 export interface ReturnsClass<P extends z.ZodObject = z.ZodObject> extends CatalogueEntry {
   readonly category: 'expected_returns';
+  /** Whether the model knows returns above cash alone: what an objective takes cash to earn is added. */
+  readonly isAboveCash: boolean;
   readonly params: P;
   /** Datapoints it reads. */
   reads(params: z.output<P>): readonly FieldUse[];
@@ -34,9 +38,11 @@ export interface ReturnsClass<P extends z.ZodObject = z.ZodObject> extends Catal
   returns(params: z.output<P>, context: ReturnsContext): Float64Array;
 }
 
+type Optional = 'reads' | 'isAboveCash';
+
 /** Keeps the parameter types of an entry for its behaviour. */
 export function returnsClass<P extends z.ZodObject>(
-  entry: Omit<ReturnsClass<P>, 'category' | 'reads'> & Partial<Pick<ReturnsClass<P>, 'reads'>>,
+  entry: Omit<ReturnsClass<P>, 'category' | Optional> & Partial<Pick<ReturnsClass<P>, Optional>>,
 ): ReturnsClass<P> {
-  return { category: 'expected_returns', reads: () => [], ...entry };
+  return { category: 'expected_returns', isAboveCash: false, reads: () => [], ...entry };
 }

@@ -53,6 +53,8 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   readonly sense: 'minimise' | 'maximise';
   /** Whether expected returns have to be given. */
   readonly needsReturns: boolean;
+  /** What it takes cash to earn a year, and measures returns above. */
+  cash(params: z.output<P>): number;
   /** Estimates whose worst case it can be made best for. */
   readonly uncertain: readonly (typeof UNCERTAIN)[number][];
   readonly params: P;
@@ -69,13 +71,13 @@ export interface ObjectiveClass<P extends z.ZodObject = z.ZodObject> extends Cat
   toGoal(params: z.output<P>, context: GoalContext): Goal;
 }
 
-type Optional = 'reads' | 'unattainable' | 'uncertain';
+type Optional = 'reads' | 'unattainable' | 'uncertain' | 'cash';
 
 /** Keeps the parameter types of an entry for its behaviour. */
 export function objectiveClass<P extends z.ZodObject>(
   entry: Omit<ObjectiveClass<P>, 'category' | Optional> & Partial<Pick<ObjectiveClass<P>, Optional>>,
 ): ObjectiveClass<P> {
-  return { category: 'objective', reads: () => [], unattainable: null, uncertain: [], ...entry };
+  return { category: 'objective', cash: () => 0, reads: () => [], unattainable: null, uncertain: [], ...entry };
 }
 
 /** A number of a sentence. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { LIMITS } from '../limits.js';
+import { tailParams } from './tail-params.js';
 
 /** Where scenarios come from. */
 export const SCENARIO_SOURCES = ['historical', 'bootstrap', 'normal', 'student'] as const;
@@ -22,26 +23,55 @@ interface DrawnTerms {
   readonly seed: number;
 }
 
-/** Parameters of simulated scenarios. */
+/** Sources that draw, and those that read returns of the store. */
+const DRAWN = ['bootstrap', 'normal', 'student'] as const;
+const READING = ['historical', 'bootstrap'] as const;
+
+const { scenarios } = tailParams.shape;
+
+/** Parameters of scenarios that may be simulated. */
 export const drawnParams = {
+  scenarios: scenarios.meta({ ...scenarios.meta(), when: [{ source: READING }] }),
   source: z.enum(SCENARIO_SOURCES).default('historical').meta({
     label: 'Source',
     help: "Returns of the store themselves; blocks of them drawn with replacement; or draws with the covariance of the risk model, normal or Student's.",
   }),
-  draws: z.int().min(LIMITS.MIN_MODEL_OBSERVATIONS).max(LIMITS.MAX_DRAWN_SCENARIOS).default(5000).meta({
-    label: 'Draws',
-    help: 'Scenarios drawn; not read of historical ones.',
-  }),
-  block: z.int().min(1).max(LIMITS.MAX_SCENARIOS).default(21).meta({
-    label: 'Block',
-    help: 'Consecutive returns of a bootstrap, at most as many as there are.',
-    unit: 'sessions',
-  }),
-  degrees_of_freedom: z.int().min(3).max(1000).default(5).meta({
-    label: 'Degrees of freedom',
-    help: "Of Student's distribution: the fewer, the fatter its tails.",
-  }),
-  seed: z.int().min(0).default(0).meta({ label: 'Seed', help: 'Equal seeds give equal draws.' }),
+  draws: z
+    .int()
+    .min(LIMITS.MIN_MODEL_OBSERVATIONS)
+    .max(LIMITS.MAX_DRAWN_SCENARIOS)
+    .default(5000)
+    .meta({
+      label: 'Draws',
+      help: 'Scenarios drawn; not read of historical ones.',
+      when: [{ source: DRAWN }],
+    }),
+  block: z
+    .int()
+    .min(1)
+    .max(LIMITS.MAX_SCENARIOS)
+    .default(21)
+    .meta({
+      label: 'Block',
+      help: 'Consecutive returns of a bootstrap, at most as many as there are.',
+      unit: 'sessions',
+      when: [{ source: ['bootstrap'] }],
+    }),
+  degrees_of_freedom: z
+    .int()
+    .min(3)
+    .max(1000)
+    .default(5)
+    .meta({
+      label: 'Degrees of freedom',
+      help: "Of Student's distribution: the fewer, the fatter its tails.",
+      when: [{ source: ['student'] }],
+    }),
+  seed: z
+    .int()
+    .min(0)
+    .default(0)
+    .meta({ label: 'Seed', help: 'Equal seeds give equal draws.', when: [{ source: DRAWN }] }),
 };
 
 /** Parsed parameters of a class that takes simulated scenarios, or historical ones alone. */

@@ -4,9 +4,8 @@ import { createSolver } from '#kernels/optimisation/solve-program.js';
 import { inForce, type Composer, type Composition } from '../backtest/simulate/compositions.js';
 import { formatDay, type Day } from '../days.js';
 import { validateConstraints } from '../constraints/validate.js';
-import { idleSettings } from '../documents/idle-settings.js';
 import type { ConstraintRow } from '../documents/index-document.js';
-import type { OptimisationSpec } from '../documents/optimisation-spec.js';
+import { optimisationFindings, type OptimisationSpec } from '../documents/optimisation-spec.js';
 import { compareText, type Finding } from '../findings.js';
 import { LIMITS } from '../limits.js';
 import { growthOf } from '../market/growth.js';
@@ -35,6 +34,7 @@ import { restrictionOf, shortSide, supportOf } from './restriction.js';
 import { solveProblem, type Solution } from './search.js';
 import { trackingVariance } from './solve-convex.js';
 import { statedProblem } from './stated-problem.js';
+import { rateFindings, tangencyRate } from './tangency-rate.js';
 import { refusalOf } from './unsolved.js';
 
 export interface OptimisationInput {
@@ -115,7 +115,7 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
   report(0.8, 'tracing the frontier');
   const means = problem.expectedReturns ?? risk.means();
   const traced = { solver: solvers.solver, problem, means, restriction: heldWithin(problem, solution) };
-  const frontier = frontierOf({ ...traced, riskFreeRate: input.riskFreeRate });
+  const frontier = frontierOf({ ...traced, riskFreeRate: tangencyRate(input.spec, input.riskFreeRate) });
   const resampled = resampledWithin(input, { ...traced, algebra: engine }, risk.coverage.sessions.length);
   report(0.9, 'weighing the constraints');
   const sides = rowSides(problem, solution);
@@ -142,8 +142,9 @@ export function runOptimisation(input: OptimisationInput): OptimisationRun {
     rowCosts: rowCostsOf(solvers, explained),
     nextNames: nextNamesOf(problem, solution),
     findings: [
-      ...idleRiskSettings(input.spec),
-      ...strangerFindings(constraints, problem),
+      ...optimisationFindings(input.spec, ''),
+      ...rateFindings(input.spec, input.riskFreeRate),
+      ...rowFindings(constraints, problem),
       ...uncoveredFindings(sm, risk.coverage.excluded, problem),
       ...problem.warnings.map(noDataFinding),
     ],
@@ -303,15 +304,9 @@ function weightRows(
     );
 }
 
-function idleRiskSettings({ risk_model: model }: OptimisationSpec): Finding[] {
-  return typeof model === 'object' && model !== null ? idleSettings(model, 'risk_model.') : [];
-}
-
-/** Names in rows that are no constituents. */
-function strangerFindings(constraints: readonly ConstraintRow[], { identifiers }: Problem): Finding[] {
-  return validateConstraints(constraints, { path: 'constraints', identifiers: new Set(identifiers) }).filter(
-    ({ code }) => code === 'NOT_IN_INDEX',
-  );
+/** Names in rows that are no constituents, and parameters of rows that nothing reads. */
+function rowFindings(constraints: readonly ConstraintRow[], { identifiers }: Problem): Finding[] {
+  return validateConstraints(constraints, { path: 'constraints', identifiers: new Set(identifiers) });
 }
 
 /** Excluded names listed one by one. */

@@ -62,6 +62,7 @@ export function statedProblem(input: StatedInput): Problem {
           identifiers,
           index,
           metric: risk.metric,
+          cash: objective.entry.cash(objective.params),
           means: risk.means,
           numbers: (field) => cross.numbers(field, columns),
           warn: (message) => warnings.push(message),

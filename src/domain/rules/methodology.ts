@@ -91,12 +91,14 @@ function derivationSentences(derivation: NonNullable<IndexDocument['derivation']
   const { source_index_id, constraints, costs } = derivation;
   const { entry, params } = objectiveOf(derivation.objective);
   const returns = returnsOf(derivation);
+  const cash = entry.cash(params);
+  const cashAdded = returns?.entry.isAboveCash === true && cash !== 0 ? `, above a rate of ${cash}` : '';
   const rows = constraints.map(
     ({ id, type, params }, i) => `Constraint ${id === '' ? i + 1 : id}: ${type} with ${parameterText(params)}.`,
   );
   return [
     `Its constituents are ${derivation.candidates === 'universe' ? `chosen from the universe of the index ${source_index_id}` : `those of the index ${source_index_id}`}, weighted by the objective ${entry.type}: ${entry.sentence(params)} within the constraints.`,
-    ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}.`]),
+    ...(returns === null ? [] : [`Expected returns are ${returns.entry.sentence(returns.params)}${cashAdded}.`]),
     ...uncertaintySentences(derivation.uncertainty),
     ...(costs === null || costs === undefined ? [] : [costsSentence(costs)]),
     ...(derivation.risk_model ? [riskSentence(derivation.risk_model)] : []),

@@ -1,11 +1,12 @@
 import type { RunHeader } from '../backtest/run-file/header.js';
 import type { Day } from '../days.js';
+import type { Finding } from '../findings.js';
 import { growthOf } from '../market/growth.js';
 import { groupSpells } from '../market/market-groups.js';
 import type { SessionMarket } from '../market/session-market.js';
 import type { HeldName, ScenarioMarket, ScenarioResult } from './holdings.js';
-import type { ScenarioRequest } from './scenario-request.js';
-import { shockScenario } from './shock-scenario.js';
+import { REGRESSION_SESSIONS, type Scenario } from './scenario-request.js';
+import { shockScenario, strikesDirectly } from './shock-scenario.js';
 import { windowScenario } from './window-scenario.js';
 
 /** What a run holds on a date. */
@@ -46,11 +47,21 @@ export function scenarioMarket(
   };
 }
 
+interface Place {
+  readonly by: string;
+  readonly path: string;
+}
+
 /** One scenario by its kind. @throws Refusal NO_DATA_IN_RANGE, VALIDATION_FAILED at its path */
-export function scenarioOf(
-  market: ScenarioMarket,
-  scenario: ScenarioRequest['scenarios'][number],
-  place: { readonly by: string; readonly path: string },
-): ScenarioResult {
+export function scenarioOf(market: ScenarioMarket, scenario: Scenario, place: Place): ScenarioResult {
   return 'window' in scenario ? windowScenario(market, scenario) : shockScenario(market, { ...scenario, ...place });
+}
+
+/** Settings of a scenario that nothing reads. */
+export function scenarioFindings(market: ScenarioMarket, scenario: Scenario, place: Place): Finding[] {
+  if ('window' in scenario || scenario.regression_sessions === REGRESSION_SESSIONS) return [];
+  if (!strikesDirectly(market, { ...scenario, ...place })) return [];
+  const path = `${place.path}.regression_sessions`;
+  const message = `${path} has no effect: every shock is of names held or of groups, which apply as they are.`;
+  return [{ severity: 'warning', code: 'NO_EFFECT', path, message, value: scenario.regression_sessions }];
 }

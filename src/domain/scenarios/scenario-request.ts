@@ -5,6 +5,9 @@ import { IsoDate } from '../shape.js';
 const SCENARIOS_MAX = 50;
 const SHOCKS_MAX = 100;
 
+/** Sessions of a regression that asks for none. */
+export const REGRESSION_SESSIONS = 504;
+
 const name = z.string().min(1).max(100);
 
 const WindowScenario = z
@@ -34,7 +37,7 @@ const ShockScenario = z
         description:
           'Returns by a held identifier or `SECTOR:Energy`, which apply as they are; by a series or another identifier of the store, to which the rest responds by regression.',
       }),
-    regression_sessions: z.int().min(60).max(5040).default(504),
+    regression_sessions: z.int().min(60).max(5040).default(REGRESSION_SESSIONS),
   })
   .meta({ id: 'ShockScenario' });
 
@@ -42,7 +45,24 @@ const ShockScenario = z
 export const ScenarioList = z
   .array(z.union([WindowScenario, ShockScenario]))
   .min(1)
-  .max(SCENARIOS_MAX);
+  .max(SCENARIOS_MAX)
+  .superRefine((scenarios, context) => {
+    const first = new Map<string, number>();
+    scenarios.forEach(({ name: own }, at) => {
+      const earlier = first.get(own);
+      if (earlier === undefined) {
+        first.set(own, at);
+        return;
+      }
+      context.addIssue({
+        code: 'custom',
+        path: [at, 'name'],
+        input: own,
+        params: { finding: 'DUPLICATE_ID', isWhole: true },
+        message: `is ${own}, as scenarios[${earlier}].name is`,
+      });
+    });
+  });
 
 export const ScenarioRequest = z
   .strictObject({

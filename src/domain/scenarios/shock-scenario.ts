@@ -79,6 +79,11 @@ export function shockScenario(market: ScenarioMarket, terms: ShockTerms): Scenar
   };
 }
 
+/** Whether shocks strike names held and groups of them alone: nothing is estimated then. */
+export function strikesDirectly(market: ScenarioMarket, terms: ShockTerms): boolean {
+  return sortedShocks(market, terms).factors.length === 0;
+}
+
 const NO_WINDOW = { window: null, worst_session: null, worst_sessions: [] } as const;
 const NO_REGRESSION = { r_squared: null, observations: null, standard_error: null } as const;
 

@@ -24,6 +24,7 @@ function contextOf(identifiers: readonly string[], index: Float64Array, matrix: 
     identifiers,
     index,
     metric: denseMetric(matrix, identifiers.length),
+    cash: 0,
     means: () => Float64Array.from(identifiers, (_, i) => 0.01 * i),
     numbers: () => Float64Array.from(identifiers, (_, i) => (i === 1 ? Number.NaN : 0.1 * i)),
     warn: (message) => warnings.push(message),
@@ -148,6 +149,28 @@ function inverted(matrix: readonly (readonly number[])[]): number[][] {
   }
   return rows.map((row) => row.slice(n));
 }
+
+test('models of returns above cash add what cash earns, and views have it in them', () => {
+  const { context } = seven();
+  const cash = 0.03;
+  const views = [
+    { weights: { GER: 1 }, value: 0.12, confidence: 1 },
+    { weights: { GER: 1, FRA: -0.295, UKG: -0.705 }, value: 0.05, confidence: 0.5 },
+  ];
+  // A view of one name says by how much more it earns in total; one of sum zero is the same with cash and without.
+  const above = [{ ...views[0]!, value: 0.12 - cash }, views[1]!];
+  for (const [type, params, without] of [
+    ['capm', { shrinkage: 0.3 }, { shrinkage: 0.3 }],
+    ['black_litterman', { views }, { views: above }],
+  ] as const) {
+    const excess = returns(type, without, context);
+    returns(type, params, { ...context, cash }).forEach((value, i) => expect(value).toBeCloseTo(cash + excess[i]!, 12));
+  }
+  for (const type of ['historical', 'field'])
+    expect(returns(type, type === 'field' ? { field: 'ALPHA' } : {}, { ...context, cash })).toEqual(
+      returns(type, type === 'field' ? { field: 'ALPHA' } : {}, context),
+    );
+});
 
 describe('other models of expected returns', () => {
   test('historical means shrink towards their mean, and are all alike at one', () => {

@@ -3,8 +3,11 @@ import { expect, test } from 'vitest';
 import { formatDay } from '#domain/days.js';
 import { growthOf } from '#domain/market/growth.js';
 import { marketOn } from '#domain/backtest/simulate/market-on.js';
+import { checkShape } from '#domain/shape.js';
 import type { ScenarioMarket } from '#domain/scenarios/holdings.js';
 import { regress } from '#domain/scenarios/regression.js';
+import { scenarioFindings } from '#domain/scenarios/scenario-market.js';
+import { ScenarioRequest } from '#domain/scenarios/scenario-request.js';
 import { shockScenario } from '#domain/scenarios/shock-scenario.js';
 import { windowScenario } from '#domain/scenarios/window-scenario.js';
 import { buildMarket } from '../backtest/market-builder.js';
@@ -254,4 +257,39 @@ test('a shock of nothing known, and factors that move together, are refused by t
     detail: { findings: [{ message: expect.stringContaining('cannot be told apart') }] },
   });
   expect(refusal({ W: -0.1 })).toMatchObject({ return: expect.closeTo(-0.1, 10) });
+});
+
+test('two scenarios of one name are refused, the second named with the first', () => {
+  const window = { start: '2020-01-01', end: '2020-02-01' };
+  const scenarios = [
+    { name: 'crash', window },
+    { name: 'rates', shocks: { 'SECTOR:Banks': 0.1 } },
+    { name: 'crash', shocks: { 'SECTOR:Banks': -0.2 } },
+  ];
+  expect(checkShape(ScenarioRequest, { scenarios }).findings).toEqual([
+    {
+      severity: 'error',
+      code: 'DUPLICATE_ID',
+      path: 'scenarios[2].name',
+      message: 'scenarios[2].name is crash, as scenarios[0].name is.',
+      value: 'crash',
+    },
+  ]);
+  expect(checkShape(ScenarioRequest, { scenarios: scenarios.slice(0, 2) }).findings).toEqual([]);
+});
+
+test('sessions of a regression that no shock asks for are told', () => {
+  const market = marketOf({
+    close: { A: steps(100, { 10: 0.1 }), B: steps(50, {}) },
+    weights: { A: 1 },
+    sectors: { A: 'X', B: 'X' },
+  });
+  const place = { by: 'SECTOR', path: 'scenarios[0]' };
+  const findingsOf = (shocks: Record<string, number>, regression_sessions: number) =>
+    scenarioFindings(market, { name: 's', shocks, regression_sessions }, place);
+  expect(findingsOf({ A: 0.1, 'SECTOR:X': 0.2 }, 60)).toMatchObject([
+    { severity: 'warning', code: 'NO_EFFECT', path: 'scenarios[0].regression_sessions', value: 60 },
+  ]);
+  expect(findingsOf({ A: 0.1 }, 504)).toEqual([]);
+  expect(findingsOf({ B: 0.1 }, 60)).toEqual([]);
 });

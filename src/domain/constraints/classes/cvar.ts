@@ -4,7 +4,7 @@ import { constraintClass } from '../constraint-class.js';
 import { constraintParams, fraction } from '../parameters.js';
 import { stated } from '../program-row.js';
 
-const { confidence, scenarios } = tailParams.shape;
+const { confidence } = tailParams.shape;
 
 export const cvar = constraintClass({
   type: 'CVaR',
@@ -20,7 +20,6 @@ export const cvar = constraintClass({
       { least: -1 },
     ),
     confidence,
-    scenarios,
     ...drawnParams,
   }),
   example: { id: 'cvar', type: 'CVaR', params: { limit: 0.02, confidence: 0.95 } },

@@ -40,6 +40,7 @@ export const blackLitterman = returnsClass({
   type: 'black_litterman',
   label: 'Black-Litterman',
   help: 'The returns above cash at which the index is the best portfolio, moved towards views by their confidence and by covariance.',
+  isAboveCash: true,
   params: z.strictObject({
     views: z.array(View).max(VIEWS_MAX).default([]).meta({
       label: 'Views',

@@ -7,6 +7,7 @@ export const capmReturns = returnsClass({
   type: 'capm',
   label: 'Capital asset pricing',
   help: 'Risk aversion times the covariance with the index: the returns above cash at which the index is the best portfolio. Betas may be shrunk towards one.',
+  isAboveCash: true,
   params: z.strictObject({
     risk_aversion: riskAversion,
     shrinkage: z
@@ -19,9 +20,9 @@ export const capmReturns = returnsClass({
   example: { type: 'capm', risk_aversion: 2.5, shrinkage: 0.3 },
   sentence: ({ risk_aversion, shrinkage }) =>
     `${risk_aversion} times the covariances with the source${shrinkage > 0 ? `, their betas shrunk by ${shrinkage} towards one` : ''}`,
-  returns({ risk_aversion, shrinkage }, { metric, index }) {
+  returns({ risk_aversion, shrinkage }, { metric, index, cash }) {
     const returns = equilibriumReturns(metric, index, risk_aversion);
     const ofIndex = returns.reduce((sum, value, i) => sum + value * index[i]!, 0);
-    return returns.map((value) => shrinkage * ofIndex + (1 - shrinkage) * value);
+    return returns.map((value) => cash + shrinkage * ofIndex + (1 - shrinkage) * value);
   },
 });

@@ -15,6 +15,7 @@ export const maxSharpe = objectiveClass({
       unit: 'fraction a year',
     }),
   }),
+  cash: ({ risk_free_rate }) => risk_free_rate,
   unattainable: ({ risk_free_rate: rate }, most) =>
     `No weights within the rows are expected to return more than the risk-free rate of ${rate} after costs${most === null ? '' : `; the most that any are is ${inWords(most + rate)}`}.`,
   measure: plainMeasure('the Sharpe ratio'),

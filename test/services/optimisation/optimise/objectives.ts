@@ -13,6 +13,7 @@ type Result = z.infer<typeof OptimisationRunResult>;
 
 export const CAPS = [{ id: 'pos', type: 'PositionBounds', params: { upper: 0.2 } }];
 export const CAPM = { type: 'capm', risk_aversion: 2.5 };
+const HISTORICAL = { type: 'historical', shrinkage: 0.5 };
 
 export async function finished(request: object): Promise<JobStatus> {
   const body = { index_id: 'BROAD', constraint_set_id: 'caps', ...request };
@@ -106,14 +107,39 @@ export function describeObjectives(): void {
       expect(run.expected_return).toBeCloseTo((49 + 64 + 81 + 100 + 121) / 5, 8);
     });
 
+    test('takes the risk-free rate off once, of returns above cash and of total ones', async () => {
+      const objective = { type: 'max_sharpe', risk_free_rate: 0.02 };
+      const rate = { objective, constraint_set_id: 'uncapped' };
+      await put('uncapped', []);
+      // The index is the tangent at the returns that make it the best portfolio, whatever cash earns.
+      for (const expected_returns of [CAPM, { type: 'black_litterman' }]) {
+        const run = await solved({ ...rate, expected_returns });
+        for (const { weight, index_weight } of run.weights) expect(weight).toBeCloseTo(index_weight, 9);
+        expect(run.expected_return).toBeCloseTo(0.02 + 2.5 * run.volatility ** 2, 10);
+        expect(run.objective_value).toBeCloseTo((run.expected_return! - 0.02) / run.volatility, 12);
+        expect(run.frontier!.tangency!.sharpe).toBeCloseTo(run.objective_value, 9);
+      }
+      const idle = await solved({ ...rate, expected_returns: CAPM, risk_free_rate: 0.03 });
+      expect(idle.frontier!.tangency!.sharpe).toBeCloseTo(idle.objective_value, 9);
+      expect(idle.findings).toMatchObject([{ code: 'NO_EFFECT', path: 'risk_free_rate', value: 0.03 }]);
+      expect(idle.findings[0]!.message).toContain('the 0.02 of the objective');
+      // Total returns have a tangency at the rate of the request; that it is another than the objective's is told.
+      const total = await solved({ ...rate, expected_returns: HISTORICAL });
+      expect(total.objective_value).toBeCloseTo((total.expected_return! - 0.02) / total.volatility, 12);
+      expect(total.findings).toMatchObject([{ code: 'DEFAULT_TAKEN', path: 'risk_free_rate', value: 0 }]);
+      const same = await solved({ ...rate, expected_returns: HISTORICAL, risk_free_rate: 0.02 });
+      expect(same.findings).toEqual([]);
+      expect(same.frontier!.tangency!.sharpe).toBeCloseTo(same.objective_value, 8);
+    });
+
     test('that no weights can have what it asks for says so with the most there is', async () => {
       const { error } = await finished({
         objective: { type: 'max_sharpe', risk_free_rate: 0.9 },
-        expected_returns: CAPM,
+        expected_returns: HISTORICAL,
       });
       expect(error).toMatchObject({ code: 'OBJECTIVE_UNATTAINABLE', detail: { objective: 'max_sharpe' } });
       const { largest } = error!.detail as { largest: number };
-      const { expected_return } = await solved({ objective: 'max_return', expected_returns: CAPM });
+      const { expected_return } = await solved({ objective: 'max_return', expected_returns: HISTORICAL });
       expect(largest).toBeCloseTo(expected_return! - 0.9, 10);
       const most = Number(expected_return!.toPrecision(6));
       expect(error!.message).toContain(`the risk-free rate of 0.9 after costs; the most that any are is ${most}.`);

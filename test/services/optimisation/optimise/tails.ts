@@ -44,6 +44,16 @@ export function describeTails(): void {
       const limited = await solved({ ...utility, constraint_set_id: 'tail' });
       expect(limited.binding.map((row) => row?.['type'])).toContain('CVaR');
       expect(limited.objective_value).toBeLessThan((await solved(utility)).objective_value);
+      const blocks = { limit: 1.05 * average, ...drawn, block: 5, scenarios: 60 };
+      await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: blocks }]);
+      const objective = { type: 'min_cvar', confidence: 0.9, scenarios: 60, seed: 3 };
+      const { findings } = await solved({ constraint_set_id: 'tail', objective });
+      expect(findings.map(({ code, path }) => `${code} ${path}`)).toEqual([
+        'NO_EFFECT objective.seed',
+        'NO_EFFECT constraints[1].params.block',
+        'NO_EFFECT constraints[1].params.scenarios',
+      ]);
+      expect(findings[0]!.message).toBe('objective.seed has no effect beside source historical.');
       await put('tail', [...CAPS, { id: 'tail', type: 'CVaR', params: { limit: 0.95 * average, ...drawn } }]);
       const { error } = await finished({ ...utility, constraint_set_id: 'tail' });
       expect(error!.code).toBe('INFEASIBLE');

@@ -1,0 +1,57 @@
+import type { z } from 'zod';
+import { smallValue, type Finding } from '../findings.js';
+import { pathText } from '../shape.js';
+import { parameterSpecs, type Condition } from './type-spec.js';
+
+/** A parameter that is read beside some values of others alone. */
+interface Conditional {
+  readonly name: string;
+  readonly when: readonly Condition[];
+  readonly usual: unknown;
+}
+
+const known = new WeakMap<z.ZodObject, readonly Conditional[]>();
+
+/**
+ * Parameters of another value than their default that nothing reads beside the others, as their schema says by `when`.
+ * @param values  Parsed by the schema.
+ * @param path    Of the values, as the client wrote it.
+ */
+export function unreadParameters(
+  schema: z.ZodObject,
+  values: Readonly<Record<string, unknown>>,
+  path: string,
+): Finding[] {
+  return conditionalOf(schema).flatMap(({ name, when, usual }): Finding[] => {
+    const value = values[name];
+    if (JSON.stringify(value) === JSON.stringify(usual)) return [];
+    const beside = firstAgainst(when, values);
+    if (beside === undefined) return [];
+    const field = pathText(path, [name]);
+    const message = `${field} has no effect beside ${beside} ${String(values[beside])}.`;
+    return [{ severity: 'warning', code: 'NO_EFFECT', message, path: field, ...smallValue(value) }];
+  });
+}
+
+function conditionalOf(schema: z.ZodObject): readonly Conditional[] {
+  const found = known.get(schema);
+  if (found !== undefined) return found;
+  const conditional = parameterSpecs(schema).flatMap(({ name, when, default: usual }) =>
+    when === null ? [] : [{ name, when, usual }],
+  );
+  known.set(schema, conditional);
+  return conditional;
+}
+
+/** Of the condition that holds furthest the parameter that it fails by; undefined where one holds. */
+function firstAgainst(when: readonly Condition[], values: Readonly<Record<string, unknown>>): string | undefined {
+  let furthest = -1;
+  let against: string | undefined;
+  for (const condition of when) {
+    const names = Object.keys(condition);
+    const failing = names.findIndex((name) => !condition[name]!.includes(String(values[name])));
+    if (failing < 0) return undefined;
+    if (failing > furthest) [furthest, against] = [failing, names[failing]];
+  }
+  return against;
+}

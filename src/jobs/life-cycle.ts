@@ -81,7 +81,7 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
   switch (event.type) {
     case 'start':
       if (life.status !== 'pending') return 'not-pending';
-      return { ...life, status: 'running', message: 'Started.', started_at: event.at, heartbeat_at: event.at };
+      return started(life, event.at);
     case 'cancel':
       return { ...life, status: 'cancelled', message: 'Cancelled.', finished_at: event.at };
     case 'fail':
@@ -97,6 +97,11 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
       if (event.attempt !== life.attempt) return 'stale-attempt';
       return advanceRunning(life, event, limits);
   }
+}
+
+/** A waiting life that begins. @param at as the wire writes times */
+export function started<L extends Life>(life: L, at: string): L {
+  return { ...life, status: 'running', message: 'Started.', started_at: at, heartbeat_at: at };
 }
 
 type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' | 'crash' | 'release' }>;

@@ -156,12 +156,13 @@ function describeClaims({ joined }: Queues): void {
     });
 
     test('are running on disk with their attempt, and their node hears of work to come', async () => {
-      const { queue, claimed, documents, state } = await joined();
+      const { queue, claimed, reopen, state } = await joined();
       const calls = state.calls;
       await queue.submit(job('a'));
       expect(state.calls).toBeGreaterThan(calls);
       expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 1 });
-      expect(await documents.get('job', 'backtest:a')).toMatchObject({ body: { status: 'running', attempt: 1 } });
+      const after = await reopen();
+      expect((await after.queue.find('backtest:a'))?.status).toMatchObject({ status: 'running', attempt: 1 });
     });
   });
 }

@@ -9,11 +9,11 @@ import { formatTimestamp } from '#store/timestamp.js';
 import { identityOf } from '../job-identity.js';
 import { assertRoom, newCallback, putDeliveries } from '../callbacks.js';
 import { authorOf, readJobRecord, splitRecord, toStatus, type JobIdentity, type JobRecord } from '../job-record.js';
-import { advance, isTerminal, newLife, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
+import { advance, isTerminal, newLife, started, type Impossible, type Life, type LifeEvent } from '../life-cycle.js';
 import type { Ending, NewJob } from '../queue.js';
 import type { JobStatus } from '../status.js';
 import type { AttemptKey } from '../attempt-key.js';
-import type { JobRows, Place } from './job-rows.js';
+import type { JobRows, Place, ReservedJob } from './job-rows.js';
 import { NOTHING, type Beat, type FoundBody, type SeenJob } from './seen-job.js';
 
 /** A change of a job that has been committed. */
@@ -22,8 +22,12 @@ export interface Moved {
   readonly before: Life;
   readonly life: Life;
   readonly status: JobStatus;
-  /** The job as it was written; undefined where the answer of the commit was lost. */
-  readonly written?: SeenJob | undefined;
+}
+
+/** An attempt that has begun. */
+export interface Begun extends Moved {
+  /** The job as it is stored, on which its end builds. */
+  readonly seen: SeenJob;
 }
 
 export interface Move {
@@ -34,8 +38,6 @@ export interface Move {
   readonly effect?: Extract<Ending, { type: 'succeed' }>['effect'];
   /** The job as the caller has seen it: it need not be read, unless it is another by now. */
   readonly seen?: SeenJob | undefined;
-  /** Node and length of the lease that a start gives. */
-  readonly lease?: { readonly node: string; readonly ms: number };
 }
 
 /** Jobs as documents: what a job is and has become. Every change writes its row along. */
@@ -46,6 +48,8 @@ export interface JobDocuments {
    * @throws Refusal JOB_RUNNING for another input, OVERLOADED for too many callbacks
    */
   add(job: NewJob, at: string, admit: (place: Place) => void): Promise<{ record: JobRecord; isNew: boolean }>;
+  /** What an attempt that its row has begun is of; undefined where the job has ended since, or cannot be read. */
+  begun(offered: ReservedJob, beat: Beat): Promise<Begun | undefined>;
   /** Takes a job through an event. @returns the change, why it came too late, or undefined without a readable job */
   move(move: Move): Promise<Moved | Impossible | undefined>;
   /**
@@ -72,17 +76,17 @@ interface MoveTerms {
 export function createJobDocuments({ documents, rows, attemptsMax }: JobDocumentsDependencies): JobDocuments {
   const limits = { attemptsMax };
 
-  async function write(tx: JobTransaction, record: JobRecord, lease?: Move['lease']): Promise<void> {
+  async function write(tx: JobTransaction, record: JobRecord): Promise<void> {
     await tx.put('job', record.job_id, record);
-    tx.putJob(rowOf(record, lease));
+    tx.putJob(rowOf(record));
   }
 
   const look = async (jobId: string): Promise<SeenJob> =>
     (await rows.look([jobId])).get(jobId) ?? { ...NOTHING, beat: undefined };
 
-  /** @returns the change with what it has written, or why it came too late */
+  /** @returns the change, or why it came too late */
   async function moveIn(tx: JobTransaction, order: Move, { seen, setBy }: MoveTerms) {
-    const { jobId, attempt, event, effect, lease } = order;
+    const { jobId, attempt, event, effect } = order;
     tx.buildOn({ kind: 'job', id: jobId }, seen.version);
     const record = recordOf(seen.found);
     if (record === undefined) return undefined;
@@ -97,9 +101,9 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
     const isOver = isTerminal(next.status);
     const callbacks = isOver ? await putDeliveries(tx, toStatus(identity, next, record)) : record.callbacks;
     const written = { ...identity, ...next, request: record.request, callbacks };
-    await write(tx, written, lease);
+    await write(tx, written);
     if (isOver) tx.drop({ kind: 'job-input', id: jobId });
-    return { identity, before, life: next, status: toStatus(identity, next, written), record: written };
+    return { identity, before, life: next, status: toStatus(identity, next, written) };
   }
 
   return {
@@ -122,12 +126,24 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
         await tx.put('job-input', jobId, { payload });
         return { record, isNew: true };
       }),
+    async begun(offered, beat) {
+      const { jobId, sequence, attempt } = offered;
+      const isOf = (record: JobRecord | undefined): boolean =>
+        record?.status === 'pending' && record.sequence === sequence && record.attempt === attempt;
+      const own = { ...offered.seen, beat };
+      const seen = isOf(recordOf(own.found)) ? own : await look(jobId);
+      const record = recordOf(seen.found);
+      if (record === undefined) await rows.drop(offered);
+      if (record === undefined || !isOf(record)) return undefined;
+      const { identity, life: before } = splitRecord(record);
+      const life = withBeat(before, beat);
+      return { identity, before, life, status: toStatus(identity, life, record), seen };
+    },
     async move(order) {
       let { seen } = order;
       let by = NO_REQUEST;
-      let version: string | undefined;
       const setBy = (record: JobRecord): void => void (by = authorOf(splitRecord(record).identity));
-      const moved = await documents.jobTransaction(
+      return documents.jobTransaction(
         async (tx) => {
           const known = seen;
           seen = undefined; // It is another where the body runs again.
@@ -138,13 +154,8 @@ export function createJobDocuments({ documents, rows, attemptsMax }: JobDocument
           get by() {
             return by;
           },
-          onWritten: (of) => void (version = of),
         },
       );
-      if (typeof moved !== 'object') return moved;
-      const { record, ...change } = moved;
-      const found = { id: order.jobId, body: record };
-      return version === undefined ? change : { ...change, written: { found, version, beat: undefined } };
     },
     async fateOf({ jobId, sequence, attempt }) {
       const record = recordOf(await documents.get('job', jobId));
@@ -177,8 +188,8 @@ async function forgetIn(tx: DocumentTransaction, id: string, sequence: number): 
   if (isItself && (record === undefined || isTerminal(record.status))) await tx.delete('job', id);
 }
 
-/** The row of a job. @param lease of an attempt that begins now */
-export function rowOf(record: JobRecord, lease?: Move['lease']): JobRow {
+/** The row of a job. @param lease of an attempt that runs */
+export function rowOf(record: JobRecord, lease?: { readonly node: string; readonly ms: number }): JobRow {
   const { job_id, kind, owner, status, sequence, attempt, estimated_bytes } = record;
   const { lane } = JOB_KIND_CATALOGUE[kind];
   const held = { node: lease?.node ?? null, lease_ms: lease?.ms ?? null };
@@ -198,13 +209,17 @@ export function requireRecord(stored: FoundBody, jobId: string): JobRecord | und
   return record;
 }
 
-/** A running life with what its attempt last said. */
-export function withBeat<L extends Life>(life: L, beat: Beat | undefined): L {
-  if (beat === undefined || life.status !== 'running') return life;
+/** A life as its row has it: whether its attempt has begun, and what that last said. */
+export function withBeat<L extends Life>(stored: L, beat: Beat | undefined): L {
+  if (beat === undefined) return stored;
+  const at = (time: Date): string => formatTimestamp(time.getTime());
+  const isBegun = stored.status === 'pending' && beat.started_at !== null;
+  const life = isBegun ? started(stored, at(beat.started_at)) : stored;
+  if (life.status !== 'running') return life;
   return {
     ...life,
     progress: Math.max(life.progress, beat.progress),
     message: beat.message ?? life.message,
-    heartbeat_at: beat.beat_at === null ? life.heartbeat_at : formatTimestamp(beat.beat_at.getTime()),
+    heartbeat_at: beat.beat_at === null ? life.heartbeat_at : at(beat.beat_at),
   };
 }

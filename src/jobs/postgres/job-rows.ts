@@ -33,15 +33,30 @@ export interface BeatOrder {
   readonly leaseMs: number;
 }
 
+/** How an attempt begins. */
+export interface Start {
+  readonly node: string;
+  readonly leaseMs: number;
+  /** As the wire writes times. */
+  readonly at: string;
+  /** A name of its own, by which it is taken back. */
+  readonly claim: string;
+}
+
 export interface ReserveOrder {
   /** What the node has for all of its jobs. */
   readonly memoryBytes: number;
   readonly lane: Lane;
   readonly exceptOwners: readonly string[];
   readonly freeBytes: number;
+  /** Of a job that fits into the free memory; another one is kept from other nodes for a moment. */
+  readonly start: Start;
 }
 
-export interface ReservedJob extends WaitingJob, AttemptKey {
+/** An offered job, and its start; null where it waits for memory. */
+export type OfferedKey = AttemptKey & { readonly claim: string | null };
+
+export interface ReservedJob extends WaitingJob, OfferedKey {
   readonly seen: SeenJob;
   /** What it was submitted with. */
   readonly input: FoundDocument;
@@ -54,12 +69,19 @@ export interface RunningJob extends AttemptKey {
 /** Statements on the rows of jobs: what is asked often and is in no document. */
 export interface JobRows {
   place(job: { readonly jobId: string; readonly owner: string }): Promise<PlaceOfJob>;
-  /** Keeps the next job of a lane that the node may take from other nodes for a moment. */
+  /**
+   * The next job of a lane that the node may take, which begins where it fits. Its document may be older than its row
+   * where others changed both just then.
+   */
   reserve(order: ReserveOrder): Promise<ReservedJob | undefined>;
-  /** Gives a reserved job back. */
-  release(key: AttemptKey): Promise<void>;
+  /** Begins a reserved job. @returns when, by the row; undefined where it does not wait any more */
+  start(key: AttemptKey, start: Start): Promise<Beat | undefined>;
+  /** Gives a reserved job back, or one whose start nobody has taken up. */
+  release(job: OfferedKey): Promise<void>;
+  /** Takes back starts whose answers were lost. */
+  undo(starts: readonly Start[]): Promise<void>;
   /** Takes a job out of the line whose document cannot be read. */
-  drop(key: AttemptKey): Promise<void>;
+  drop(job: OfferedKey): Promise<void>;
   /** Prolongs a lease. @returns what the attempt has said by now; undefined when it is not the one any more */
   beat(key: AttemptKey, order: BeatOrder): Promise<Beat | undefined>;
   /** Jobs with their documents; those that are not there are left out. */
@@ -85,7 +107,8 @@ type PlaceRow = DocumentColumns<'document'> & { sequence: string; queued: number
 
 type ReservedRow = KeyRow &
   DocumentColumns<'document'> &
-  DocumentColumns<'input'> & { kind: JobKindName; owner: string; estimated_bytes: string };
+  DocumentColumns<'input'> &
+  Beat & { kind: JobKindName; owner: string; estimated_bytes: string; claim: string | null };
 
 /** Kinds of this version: jobs of a newer one wait for a node that knows them. */
 export const JOB_KINDS = Object.keys(JOB_KIND_CATALOGUE);
@@ -98,6 +121,7 @@ const LEFT_MAX = 50;
 /** In the condition of a write that may be lost with the server: its commit does not wait for the disk. */
 export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
+const BEAT = 'progress, message, beat_at, started_at';
 
 /** @param schema as a quoted identifier */
 export function createJobRows(database: Database, schema: string): JobRows {
@@ -117,7 +141,7 @@ export function createJobRows(database: Database, schema: string): JobRows {
         `UPDATE ${jobs} SET lease_until = clock_timestamp() + $4::double precision * interval '1 ms', beat_at = clock_timestamp(),
             progress = greatest(progress, least($5::double precision, 1)), message = coalesce($6, message),
             revision = CASE WHEN $7 THEN nextval('${schema}.job_revision') ELSE revision END
-          WHERE ${SAME} AND status = 'running' AND ${UNFLUSHED} RETURNING progress, message, beat_at`,
+          WHERE ${SAME} AND status = 'running' AND ${UNFLUSHED} RETURNING ${BEAT}`,
         [...keyValues(key), leaseMs, progress?.fraction ?? 0, progress?.message ?? null, hasNews],
       );
       return beat;
@@ -175,7 +199,7 @@ export async function advanceSequence({ database, schema }: { database: Database
   );
 }
 
-type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'release' | 'drop'>;
+type WaitingRows = Pick<JobRows, 'place' | 'reserve' | 'start' | 'release' | 'undo' | 'drop'>;
 
 /** Statements on jobs that wait. */
 interface WaitingOptions {
@@ -187,7 +211,32 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
   /** Jobs that a node with so much memory, left and in all, may take. */
   const isFitting = (free: string, all: string): string =>
     `status = 'pending' AND kind = ANY($1) AND coalesce(reserved_until < clock_timestamp(), true) AND estimated_bytes <=
-        CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all} ELSE ${free} END::bigint`;
+        CASE WHEN queued_at < clock_timestamp() - interval '${PASSED_OVER_SECONDS} s' THEN ${all}::bigint ELSE ${free}::bigint END`;
+
+  /** What a start writes, by column. @param from number of its first parameter */
+  const started = (from: number): readonly (readonly [column: string, value: string])[] => [
+    ['status', `'running'`],
+    ['reserved_until', 'NULL'],
+    ['node', `$${from}`],
+    ['lease_until', `clock_timestamp() + $${from + 1}::double precision * interval '1 ms'`],
+    ['started_at', `$${from + 2}::timestamptz`],
+    ['claim', `$${from + 3}::uuid`],
+    ['beat_at', 'NULL'],
+    ['progress', '0'],
+    ['message', 'NULL'],
+    ['revision', `nextval('${schema}.job_revision')`],
+  ];
+  const ofStart = ({ node, leaseMs, at, claim }: Start) => [node, leaseMs, at, claim];
+  const fits = 'estimated_bytes <= $2::bigint';
+  const reserved = started(6).map(([column, value]) =>
+    column === 'reserved_until'
+      ? `${column} = CASE WHEN ${fits} THEN NULL ELSE clock_timestamp() + interval '${RESERVED_SECONDS} s' END`
+      : `${column} = CASE WHEN ${fits} THEN ${value} ELSE ${column} END`,
+  );
+  const undone = `status = 'pending', reserved_until = NULL, node = NULL, lease_until = NULL, started_at = NULL, claim = NULL`;
+  /** Waits, or has begun by this claim. */
+  const isOffered = `${SAME} AND (status = 'pending' OR status = 'running' AND claim = $4::uuid)`;
+  const offerValues = ({ jobId, sequence, attempt, claim }: OfferedKey) => [jobId, sequence, attempt, claim];
 
   return {
     async place({ jobId, owner }) {
@@ -203,34 +252,48 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
       const seen = { ...documentOf(row!, 'document'), beat: undefined };
       return { sequence: Number(sequence), queued, queuedOfOwner, seen };
     },
-    async reserve({ lane, exceptOwners, freeBytes, memoryBytes }) {
+    async reserve({ lane, exceptOwners, freeBytes, memoryBytes, start }) {
       const [row] = await database.query<ReservedRow>(
         `WITH reserved AS (
-            UPDATE ${jobs} SET reserved_until = clock_timestamp() + interval '${RESERVED_SECONDS} s'
+            UPDATE ${jobs} SET ${reserved.join(', ')}
               WHERE job_id = (
                 SELECT job_id FROM ${jobs} WHERE ${isFitting('$2', '$3')} AND lane = $4 AND NOT owner = ANY($5)
                   ORDER BY turn, jobs.sequence LIMIT 1 FOR UPDATE SKIP LOCKED
-              ) AND ${UNFLUSHED} RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt
+              ) RETURNING job_id, kind, owner, estimated_bytes, sequence, attempt, ${BEAT},
+                CASE WHEN ${fits} THEN claim END AS claim
           )
           SELECT reserved.*, ${documentColumns('document')}, ${documentColumns('input')} FROM reserved
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job' AND id = job_id LIMIT 1) AS document ON true
             LEFT JOIN LATERAL (SELECT * FROM ${schema}.documents WHERE kind = 'job-input' AND id = job_id LIMIT 1) AS input ON true`,
-        [JOB_KINDS, freeBytes, memoryBytes, lane, exceptOwners],
+        [JOB_KINDS, freeBytes, memoryBytes, lane, exceptOwners, ...ofStart(start)],
       );
       if (row === undefined) return undefined;
-      const { job_id, kind, owner, estimated_bytes: bytes } = row;
-      const seen = { ...documentOf(row, 'document'), beat: undefined }; // None runs.
+      const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;
+      const { progress, message, beat_at, started_at } = row;
+      const beat = claim === null ? undefined : { progress, message, beat_at, started_at };
+      const seen = { ...documentOf(row, 'document'), beat };
       const { found: input } = documentOf(row, 'input');
-      return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes), seen, input };
+      return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };
     },
-    async release({ jobId, sequence, attempt }) {
+    async start({ jobId, sequence, attempt }, start) {
+      const set = started(4).map(([column, value]) => `${column} = ${value}`);
+      const [beat] = await database.query<Beat>(
+        `UPDATE ${jobs} SET ${set.join(', ')} WHERE ${SAME} AND status = 'pending' RETURNING ${BEAT}`,
+        [jobId, sequence, attempt, ...ofStart(start)],
+      );
+      return beat;
+    },
+    async release(job) {
+      await database.query(`UPDATE ${jobs} SET ${undone} WHERE ${isOffered} AND ${UNFLUSHED}`, offerValues(job));
+    },
+    async undo(starts) {
       await database.query(
-        `UPDATE ${jobs} SET reserved_until = NULL WHERE ${SAME} AND status = 'pending' AND ${UNFLUSHED}`,
-        [jobId, sequence, attempt],
+        `UPDATE ${jobs} SET ${undone} WHERE status = 'running' AND node = ANY($1) AND claim = ANY($2::uuid[])`,
+        [starts.map(({ node }) => node), starts.map(({ claim }) => claim)],
       );
     },
-    async drop({ jobId, sequence, attempt }) {
-      await database.query(`DELETE FROM ${jobs} WHERE ${SAME} AND status = 'pending'`, [jobId, sequence, attempt]);
+    async drop(job) {
+      await database.query(`DELETE FROM ${jobs} WHERE ${isOffered}`, offerValues(job));
     },
   };
 }

@@ -1,19 +1,22 @@
 import type { Clock } from '../clock.js';
 import type { Lane } from '../compute-pool.js';
 import type { ClaimOrder } from '../queue.js';
-import { RESERVED_SECONDS, type JobRows, type ReservedJob } from './job-rows.js';
+import type { Beat } from './seen-job.js';
+import { RESERVED_SECONDS, type JobRows, type ReservedJob, type Start } from './job-rows.js';
 
 export interface OffersDependencies {
-  readonly rows: Pick<JobRows, 'reserve' | 'release'>;
+  readonly rows: Pick<JobRows, 'reserve' | 'start' | 'release' | 'undo'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
   /** Memory that this node has for all of its jobs. */
   readonly memoryBytes: number;
 }
 
-/** Jobs that are reserved for this node while it decides whether it takes them. */
+/** Jobs that are this node's while it decides whether it takes them. */
 export interface Offers {
-  /** The job that the node makes room for, otherwise the next one in line that it may take. */
-  next(order: ClaimOrder): Promise<ReservedJob | undefined>;
+  /** The job that the node makes room for, otherwise the next one in line that it may take, which begins where it fits. */
+  next(order: ClaimOrder, start: Start): Promise<ReservedJob | undefined>;
+  /** Begins one that was not taken at first. @returns as the row's; undefined where it is another node's by now */
+  begin(offered: ReservedJob, start: Start): Promise<Beat | undefined>;
   /**
    * One that was not taken. It is first in line again; or, where it has waited so long that it is offered to nodes
    * without room, stays with this one, which takes no other of its lane until it has the room.
@@ -30,6 +33,8 @@ interface HeldJob {
 
 export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): Offers {
   const held = new Map<Lane, HeldJob>();
+  /** Starts whose answers were lost: nobody runs what they may have begun. */
+  const lost = new Set<Start>();
 
   /** Takes out the job that is held; a reservation that has run out may be another node's. */
   function takeHeld({ lane, exceptOwners }: ClaimOrder): ReservedJob | undefined {
@@ -39,15 +44,34 @@ export function createOffers({ rows, clock, memoryBytes }: OffersDependencies): 
     return entry !== undefined && clock.monotonicMs() < entry.untilMs ? entry.job : undefined;
   }
 
+  async function noting<T>(start: Start, started: Promise<T>): Promise<T> {
+    try {
+      return await started;
+    } catch (thrown) {
+      lost.add(start);
+      throw thrown;
+    }
+  }
+
+  async function undoLost(): Promise<void> {
+    if (lost.size === 0) return;
+    const starts = [...lost];
+    await rows.undo(starts);
+    for (const start of starts) lost.delete(start);
+  }
+
   return {
-    async next(order) {
+    async next(order, start) {
+      await undoLost();
       const { lane, exceptOwners, freeBytes } = order;
       const own = takeHeld(order);
       if (own !== undefined) return own;
-      return rows.reserve({ lane, exceptOwners: [...exceptOwners], freeBytes, memoryBytes });
+      return noting(start, rows.reserve({ lane, exceptOwners: [...exceptOwners], freeBytes, memoryBytes, start }));
     },
+    begin: (offered, start) => noting(start, rows.start(offered, start)),
     async leave(offered, { lane, freeBytes }) {
-      if (offered.estimated_bytes <= freeBytes || held.has(lane)) return rows.release(offered);
+      const isHeld = offered.claim === null && offered.estimated_bytes > freeBytes;
+      if (!isHeld || held.has(lane)) return rows.release(offered);
       held.set(lane, { job: offered, untilMs: clock.monotonicMs() + RESERVED_SECONDS * 1000 });
     },
     async close() {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal, isUnavailable } from '#domain/refusal.js';
 import type { Database } from '#store/postgres/database.js';
@@ -206,23 +207,22 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   }
 
   async function claim(order: ClaimOrder): Promise<Claim | undefined> {
-    const offered = isDraining ? undefined : await offers.next(order);
+    const event: LifeEvent = { type: 'start', at: timestampOf(clock) };
+    const start = { node: dependencies.node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
+    const offered = isDraining ? undefined : await offers.next(order, start);
     if (offered === undefined) return isDraining || order.lane === 'light' ? undefined : parts?.claim(order);
     if (isDraining || !order.take(offered)) {
       await (isDraining ? rows.release(offered) : offers.leave(offered, order));
       return undefined;
     }
-    const event: LifeEvent = { type: 'start', at: timestampOf(clock) };
-    const lease = { node: dependencies.node, ms: limits.leaseMs };
-    const { jobId, seen } = offered;
-    const moved = await jobs.move({ jobId, attempt: offered, event, lease, seen });
-    if (moved === undefined) await rows.drop(offered);
-    if (typeof moved !== 'object') return undefined;
-    follow(moved, event);
-    const granted = leases.of(moved);
+    const beat = offered.seen.beat ?? (await offers.begin(offered, start));
+    const begun = beat && (await jobs.begun({ ...offered, claim: start.claim }, beat));
+    if (begun === undefined) return undefined;
+    follow(begun, event);
+    const granted = leases.of(begun);
     if (granted === undefined) return undefined;
-    own.start(granted, moved.written);
-    return { lease: granted, job: moved.identity, input: await inputOf(offered, documents) };
+    own.start(granted, begun.seen);
+    return { lease: granted, job: begun.identity, input: await inputOf(offered, documents) };
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {

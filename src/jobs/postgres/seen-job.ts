@@ -9,6 +9,8 @@ export interface Beat {
   readonly progress: number;
   readonly message: string | null;
   readonly beat_at: Date | null;
+  /** When it began; null where its document says so. */
+  readonly started_at: Date | null;
 }
 
 /** A document with its body alone. */
@@ -19,7 +21,10 @@ export interface SeenJob {
   readonly found: FoundBody;
   /** Of the document. */
   readonly version: string;
-  /** Of the attempt that the document has; undefined where that does not run. */
+  /**
+   * Of the attempt that the document has; undefined without a row. A start writes the row alone: its document is that of
+   * a job that waits.
+   */
   readonly beat: Beat | undefined;
 }
 
@@ -54,6 +59,7 @@ type LookRow = DocumentColumns<'document'> & {
   readonly progress: number | null;
   readonly message: string | null;
   readonly beat_at: Date | null;
+  readonly started_at: Date | null;
   readonly revision: string | null;
 };
 
@@ -61,7 +67,8 @@ type LookRow = DocumentColumns<'document'> & {
 export function createLooks(database: Database, schema: string) {
   // A beat is of the attempt that the document has: one commit writes both, and one statement reads them.
   const statement = (jobs: string): string =>
-    `SELECT ${documentColumns('document')}, row.progress, row.message, row.beat_at, row.revision
+    `SELECT ${documentColumns('document')}, row.progress, row.message, row.beat_at,
+        CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.revision
       FROM ${schema}.documents AS document LEFT JOIN ${schema}.jobs AS row ON row.job_id = document.id
       WHERE document.kind = 'job' AND document.id ${jobs}`;
   const [one, several] = [statement('= $1'), statement('= ANY($1)')];
@@ -77,7 +84,7 @@ export function createLooks(database: Database, schema: string) {
 }
 
 function seenOf(row: LookRow): SeenRevision {
-  const { progress, message, beat_at, revision } = row;
-  const beat = progress === null ? undefined : { progress, message, beat_at };
+  const { progress, message, beat_at, started_at, revision } = row;
+  const beat = progress === null ? undefined : { progress, message, beat_at, started_at };
   return { ...documentOf(row, 'document'), beat, revision: Number(revision ?? 0) };
 }

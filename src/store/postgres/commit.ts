@@ -31,8 +31,6 @@ export interface JobRow {
 export interface Written {
   /** Artifacts that no document refers to any more. */
   readonly unreferenced: readonly string[];
-  /** Of every document that it wrote; undefined where the answer was lost. */
-  readonly version: string | undefined;
 }
 
 /** What became of a commit. Undefined: something it had read has changed, nothing was written. */
@@ -73,14 +71,14 @@ export function createCommits(database: Database, { schema, node }: { schema: st
       if (CONFLICTS.includes(stateOf(thrown) ?? '')) return undefined;
       if (!(thrown instanceof OutcomeUnknown) || (!draft.isWritten && events.length === 0)) throw thrown;
       const isCommitted = await hasCommitted(token, draft.kindWritten ?? '', thrown);
-      return isCommitted ? { unreferenced: [], version: undefined } : undefined;
+      return isCommitted ? { unreferenced: [] } : undefined;
     }
   }
 
   async function call(token: string, at: Date, columns: readonly unknown[]): Promise<Committed> {
     const [row] = await database.query<CommitRow>(statement, [token, node, at, ...columns]);
     const [version, ...unreferenced] = row!.written?.split(' ') ?? []; // One row always.
-    return version === undefined ? undefined : { unreferenced, version };
+    return version === undefined ? undefined : { unreferenced };
   }
 
   /**

@@ -3,7 +3,14 @@ import type { CommitEvent } from '#domain/commit-events.js';
 import { Refusal, isUnavailable } from '#domain/refusal.js';
 import { createCommitListeners } from '../commit-listeners.js';
 import { isDocumentId, numberOf } from '../document-id.js';
-import type { BodyReader, DocumentEngine, DocumentEngineOptions, Listing, UnreadableCause } from '../port.js';
+import type {
+  BodyReader,
+  DocumentEngine,
+  DocumentEngineOptions,
+  Listing,
+  TransactionOptions,
+  UnreadableCause,
+} from '../port.js';
 import { createCommits, type CommitOrder, type JobRow } from './commit.js';
 import type { Database } from './database.js';
 import { createDraft } from './draft.js';
@@ -11,7 +18,7 @@ import { openEventReader, type EventReaderOptions, type RiddenEvents } from './e
 import { createLine } from './line.js';
 import { SCHEMA } from './migrate.js';
 import { createRows, openRow, type Row } from './rows.js';
-import { runBody, type JobTransactionBody, type JobTransactionOptions } from './transaction.js';
+import { runBody, type JobTransactionBody } from './transaction.js';
 
 export interface PostgresStoreOptions extends DocumentEngineOptions, Pick<EventReaderOptions, 'readMs'> {
   /** With the schema of `divisor migrate`; it stays open when the store is closed. */
@@ -24,7 +31,7 @@ export interface PostgresDocuments extends DocumentEngine {
   /** What others publish. */
   readonly events: RiddenEvents;
   /** As `transaction`, rows of jobs included. */
-  jobTransaction<T>(change: JobTransactionBody<T>, options?: JobTransactionOptions): Promise<T>;
+  jobTransaction<T>(change: JobTransactionBody<T>, options?: TransactionOptions): Promise<T>;
 }
 
 /** Documents in PostgreSQL, for any number of processes. @throws Refusal STORE_UNAVAILABLE */
@@ -62,7 +69,7 @@ export async function openPostgresDocuments(options: PostgresStoreOptions): Prom
     revision: (kind) => whileOpen(() => rows.revision(kind)),
     list: (kind, readBody) => whileOpen(async () => listingOf(await rows.rows(kind), readBody)),
     transaction: (change) => whileOpen(() => transaction(change)),
-    jobTransaction: (change, options) => whileOpen(() => transaction(change, options?.onWritten)),
+    jobTransaction: (change) => whileOpen(() => transaction(change)),
     subscribe: listeners.add,
     events,
     referencedArtifacts: () => whileOpen(() => rows.artifacts()),
@@ -99,7 +106,7 @@ const TRIES_MAX = 100;
 const BACKOFF_MS = 2;
 
 /** What became of one run of a body; undefined when something it read has changed meanwhile. */
-type Outcome<T> = { readonly result: T; readonly version?: string | undefined } | undefined;
+type Outcome<T> = { readonly result: T } | undefined;
 
 /** @returns what runs a body until nothing that it read changes under it */
 function createTransactions({ database, now = Date.now, onUnreferenced }: PostgresStoreOptions, parts: Parts) {
@@ -133,7 +140,7 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     if (committed === undefined) return undefined;
     publish(order.events);
     if (committed.unreferenced.length > 0) onUnreferenced?.(committed.unreferenced);
-    return { result, version: committed.version };
+    return { result };
   }
 
   async function repeat<T>(change: JobTransactionBody<T>, time: number): Promise<NonNullable<Outcome<T>>> {
@@ -145,10 +152,9 @@ function createTransactions({ database, now = Date.now, onUnreferenced }: Postgr
     throw new Refusal('STORE_UNAVAILABLE', 'Too many others write the documents of the change.');
   }
 
-  return async <T>(change: JobTransactionBody<T>, onWritten?: JobTransactionOptions['onWritten']): Promise<T> => {
+  return async <T>(change: JobTransactionBody<T>): Promise<T> => {
     const time = now();
-    const { result, version } = (await run(change, time)) ?? (await repeating.take(() => repeat(change, time)));
-    if (version !== undefined) onWritten?.(version);
+    const { result } = (await run(change, time)) ?? (await repeating.take(() => repeat(change, time)));
     return result;
   };
 }

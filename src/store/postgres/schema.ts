@@ -4,7 +4,7 @@ import { pulseFunction } from './pulse-function.js';
 import { sealedDocuments } from './sealed-commit.js';
 
 /** What this program knows of the schema: the number of the last step below. */
-export const PROTOCOL = 5;
+export const PROTOCOL = 6;
 
 /** Locks that keys share by their hash: a transaction of any size takes at most so many. */
 const STRIPES = 1024;
@@ -20,7 +20,7 @@ export function stepsOf(schema: string): readonly string[] {
   const parts = [documentTables, jobTables, lockFunction, jobsFunction, commitFunction, tidyFunction];
   const first = parts.map((part) => part(schema)).join('');
   const fifth = [sealedDocuments(schema, STRIPES), pulseFunction(schema), prepareFunction(schema)].join('');
-  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES), fifth];
+  return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES), fifth, starts(schema)];
 }
 
 const documentTables = (schema: string): string => `
@@ -278,6 +278,18 @@ const grantsLike = (schema: string, earlier: string, added: string): string => `
         CASE WHEN role = 0 THEN 'PUBLIC' ELSE role::regrole::text END);
     END LOOP;
   END $$;
+`;
+
+/**
+ * A start writes the row of a job alone, so that its document is that of a job that waits. Programs of earlier steps show
+ * it as one, and leave it to others when its node falls silent.
+ */
+const starts = (schema: string): string => `
+  ALTER TABLE ${schema}.jobs
+    /* Of the attempt that runs. */
+    ADD COLUMN started_at timestamptz,
+    /* Names a start, also one whose answer was lost. */
+    ADD COLUMN claim uuid;
 `;
 
 const tidyFunction = (schema: string): string => `

@@ -1,6 +1,6 @@
 import type { CommitEvent } from '#domain/commit-events.js';
 import { isDocumentId, numberedId, numberOf } from '../document-id.js';
-import type { DocumentKind, DocumentTransaction, FoundDocument, TransactionOptions } from '../port.js';
+import type { DocumentKind, DocumentTransaction, FoundDocument } from '../port.js';
 import { formatTimestamp } from '../timestamp.js';
 import type { JobRow } from './commit.js';
 import { ABSENT, type Draft, type Write } from './draft.js';
@@ -25,11 +25,6 @@ export interface JobTransaction extends DocumentTransaction {
   buildOn(document: DocumentKey, version: string): void;
   /** Deletes a document, should it be there, without a look. */
   drop(document: DocumentKey): void;
-}
-
-export interface JobTransactionOptions extends TransactionOptions {
-  /** Receives the version of what was written; is not called where the answer of the commit was lost. */
-  readonly onWritten?: (version: string) => void;
 }
 
 export type JobTransactionBody<T> = (tx: JobTransaction) => Promise<T>;

@@ -1,17 +1,22 @@
 import { Refusal } from '#domain/refusal.js';
 import { readJobRecord, type JobRecord } from '#jobs/job-record.js';
-import type { JobRows, RunningJob } from '#jobs/postgres/job-rows.js';
+import { withBeat } from '#jobs/postgres/job-documents.js';
+import type { JobRows, OfferedKey, RunningJob, Start } from '#jobs/postgres/job-rows.js';
 import type { Beat, SeenRevision } from '#jobs/postgres/seen-job.js';
 import type { Room } from '#jobs/queue.js';
 import type { FoundDocument } from '#store/port.js';
 import type { JobRow } from '#store/postgres/commit.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
-import type { JobTransaction, JobTransactionOptions } from '#store/postgres/transaction.js';
+import type { JobTransaction } from '#store/postgres/transaction.js';
 
 /** A row of the table of jobs, as its statements leave it. */
-export interface SimulatedRow extends JobRow {
+export interface SimulatedRow extends Omit<JobRow, 'status' | 'node'> {
   readonly turn: number;
   readonly queuedMs: number;
+  status: string;
+  node: string | null;
+  claim: string | null;
+  startedMs: number | null;
   reservedUntil: number;
   leaseUntil: number;
   progress: number;
@@ -56,7 +61,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
 
   const record = (jobId: string): JobRecord | undefined => {
     const text = documents.get(`job/${jobId}`);
-    return text === undefined ? undefined : readJobRecord(JSON.parse(text), jobId);
+    const stored = text === undefined ? undefined : readJobRecord(JSON.parse(text), jobId);
+    return stored && withBeat(stored, seen(jobId).beat);
   };
   const found = (kind: string, id: string) => {
     const text = documents.get(`${kind}/${id}`);
@@ -79,7 +85,8 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
         : Math.max(0, ...own, waiting.length === 0 ? 0 : Math.min(...waiting.map((each) => each.turn)));
     const leaseUntil = row.lease_ms === null ? Infinity : now() + row.lease_ms;
     const queuedMs = same?.sequence === row.sequence ? same.queuedMs : now();
-    rows.set(row.job_id, { ...row, turn, queuedMs, leaseUntil, reservedUntil: -1, progress: 0, revision: ++revision });
+    const begun = { leaseUntil, reservedUntil: -1, claim: null, startedMs: null, progress: 0 };
+    rows.set(row.job_id, { ...row, ...begun, turn, queuedMs, revision: ++revision });
   }
 
   /** Writes what a body has put if nothing it read is another by now. @returns whether it did */
@@ -100,10 +107,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
   }
 
   function documentsFor(call: Call): Ports {
-    async function jobTransaction<T>(
-      change: (tx: JobTransaction) => Promise<T>,
-      options?: JobTransactionOptions,
-    ): Promise<T> {
+    async function jobTransaction<T>(change: (tx: JobTransaction) => Promise<T>): Promise<T> {
       for (;;) {
         const read = new Map<string, number>();
         const puts = new Map<string, unknown>();
@@ -133,10 +137,7 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
           },
         };
         const result = await change(tx);
-        const written = await call(() => (commit(read, puts, jobs) ? String(version) : undefined));
-        if (written === undefined) continue;
-        if (puts.size > 0) options?.onWritten?.(written);
-        return result;
+        if (await call(() => commit(read, puts, jobs))) return result;
       }
     }
     return { get: (kind, id) => call(() => found(kind, id)), transaction: jobTransaction, jobTransaction };
@@ -148,7 +149,19 @@ export function createSharedDatabase(now: () => number, onCommit: (change: Chang
     record,
     portsOf: (call) => ({
       documents: documentsFor(call),
-      rows: rowsFor(call, { rows, now, found, seen, next: () => ({ sequence: ++sequence }), revise: () => ++revision }),
+      rows: rowsFor(call, {
+        rows,
+        now,
+        found,
+        seen,
+        next: () => ({ sequence: ++sequence }),
+        revise: () => ++revision,
+        changed(jobId, change) {
+          const before = record(jobId);
+          change();
+          onCommit({ puts: new Map(), before, after: record(jobId) });
+        },
+      }),
     }),
   };
 }
@@ -160,15 +173,21 @@ interface RowTable {
   seen(jobId: string): SeenRevision;
   next(): { readonly sequence: number };
   revise(): number;
+  /** Does something to a row. */
+  changed(jobId: string, change: () => void): void;
 }
 
 type Key = Parameters<JobRows['beat']>[0];
 
-function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable): SimulatedRows {
+function rowsFor(call: Call, { rows, now, found, seen, next, revise, changed }: RowTable): SimulatedRows {
   const all = () => [...rows.values()].toSorted((a, b) => a.sequence - b.sequence);
   const of = ({ jobId, sequence, attempt }: Key): SimulatedRow | undefined => {
     const row = rows.get(jobId);
     return row?.sequence === sequence && row.attempt === attempt ? row : undefined;
+  };
+  const offered = (job: OfferedKey): SimulatedRow | undefined => {
+    const row = of(job);
+    return row?.status === 'pending' || (row?.status === 'running' && row.claim === job.claim) ? row : undefined;
   };
   const running = (row: SimulatedRow) => ({ ...keyOf(row), node: row.node! });
   const isFitting = (
@@ -178,6 +197,12 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable)
     const isFree = row.status === 'pending' && row.reservedUntil < now() && lanes.includes(row.lane as 'heavy');
     return isFree && row.estimated_bytes <= (now() - row.queuedMs > PASSED_OVER_MS ? memoryBytes : freeBytes);
   };
+  function begin(row: SimulatedRow, { node, leaseMs, at, claim }: Start): void {
+    const begun = { status: 'running', node, claim, startedMs: Date.parse(at), progress: 0, revision: revise() };
+    changed(row.job_id, () => Object.assign(row, begun, { reservedUntil: -1, leaseUntil: now() + leaseMs }));
+  }
+  const undo = (row: SimulatedRow): void =>
+    void Object.assign(row, { status: 'pending', node: null, claim: null, startedMs: null, reservedUntil: -1 });
   const count = (status: string): number => all().filter((row) => row.status === status).length;
   const isLive = ({ status }: SimulatedRow): boolean => status === 'pending' || status === 'running';
   return {
@@ -187,29 +212,45 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable)
         const queuedOfOwner = queued.filter((row) => row.owner === owner).length;
         return { ...next(), queued: queued.length, queuedOfOwner, seen: seen(jobId) };
       }),
-    reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes }) =>
+    reserve: ({ lane, exceptOwners: except, freeBytes, memoryBytes, start }) =>
       call(() => {
         const room = { lanes: [lane], freeBytes, memoryBytes };
         const free = all().filter((row) => isFitting(row, room) && !except.includes(row.owner));
         const [row] = free.toSorted((a, b) => a.turn - b.turn || a.sequence - b.sequence);
         if (row === undefined) return undefined;
-        row.reservedUntil = now() + RESERVED_MS;
+        const isBegun = row.estimated_bytes <= freeBytes;
+        const waiting = seen(row.job_id);
+        if (isBegun) begin(row, start);
+        else row.reservedUntil = now() + RESERVED_MS;
         return {
           ...keyOf(row),
           job_id: row.job_id,
           kind: row.kind as 'backtest',
           owner: row.owner,
           estimated_bytes: row.estimated_bytes,
-          seen: seen(row.job_id),
+          claim: isBegun ? start.claim : null,
+          seen: { ...waiting, beat: isBegun ? beatOf(row) : undefined },
           input: found('job-input', row.job_id),
         };
       }),
-    release: (key) =>
+    start: (key, start) =>
       call(() => {
         const row = of(key);
-        if (row?.status === 'pending') row.reservedUntil = -1;
+        if (row?.status !== 'pending') return undefined;
+        begin(row, start);
+        return beatOf(row);
       }),
-    drop: (key) => call(() => void (of(key)?.status === 'pending' && rows.delete(key.jobId))),
+    release: (job) =>
+      call(() => {
+        const row = offered(job);
+        if (row !== undefined) undo(row);
+      }),
+    undo: (starts) =>
+      call(() => {
+        const claims = starts.map(({ claim }) => claim);
+        for (const row of all()) if (row.status === 'running' && claims.includes(row.claim!)) undo(row);
+      }),
+    drop: (job) => call(() => void (offered(job) && rows.delete(job.jobId))),
     isWaiting: (room) => call(() => all().some((row) => isFitting(row, room))),
     beat: (key, { leaseMs, hasNews }) =>
       call(() => {
@@ -254,6 +295,11 @@ function rowsFor(call: Call, { rows, now, found, seen, next, revise }: RowTable)
   };
 }
 
-const beatOf = ({ progress }: SimulatedRow): Beat => ({ progress, message: null, beat_at: null });
+const beatOf = ({ progress, status, startedMs }: SimulatedRow): Beat => ({
+  progress,
+  message: null,
+  beat_at: null,
+  started_at: status === 'running' && startedMs !== null ? new Date(startedMs) : null,
+});
 
 const keyOf = ({ job_id: jobId, sequence, attempt }: SimulatedRow): Key => ({ jobId, sequence, attempt });

@@ -11,7 +11,7 @@ import { lastAtMost } from '#domain/search.js';
 import type { ExposuresViewInput } from '#jobs/tasks/views.js';
 import type { Engine } from '#kernels/engines/engine.js';
 import { exposuresOf, type Exposures } from '#views/exposures/exposures-view.js';
-import type { FieldReader, SideName } from '#views/exposures/field-series.js';
+import type { FieldReader, HeldNames, SideName } from '#views/exposures/field-series.js';
 import { bookHoldings, storedHoldings } from '#views/exposures/sides.js';
 import { comparedWith } from './compared.js';
 import { groupSpells, ownGroup } from '#domain/market/market-groups.js';
@@ -91,40 +91,26 @@ function fieldReader(fields: readonly string[], { market, header, benchmarkNames
   const followed = Int32Array.from(new Set([...sides.own.columns, ...sides.benchmark.columns])).sort();
   const sections = crossSectionsOf({ market: sm, treatment, currency: header.currency, followed });
   const latestOf = fields.map((field) => sections.latest(field));
-  const areSame = comparingColumns();
   return {
     fields,
-    on(day, held) {
+    on(day, weights) {
       const session = lastAtMost(sm.sessions, day);
-      const own = sides.own.columnsHeld(held);
-      let other: Int32Array | undefined;
+      const own = sides.own.held(weights);
+      let other: HeldNames | undefined;
       let section: CrossSection | undefined;
-      let ownField: number | undefined;
       return {
-        values(field, side, weights) {
-          const held = side === 'own' ? own : (other ??= sides.benchmark.columnsHeld(weights));
-          const { room, scattered } = sides[side];
+        // An index and the one that it is weighted otherwise than hold the same names.
+        held: (side, held) => (side === 'own' ? own : (other ??= sides.benchmark.held(held, own.columns))),
+        values(field, { columns, count }, out) {
           const read = latestOf[field]!;
+          const values = out.subarray(0, columns.length);
           if (read === null)
-            return scattered((section ??= sections.at(session, own)).numbers(latest(fields[field]!), held));
-          // An index and the one that it is weighted otherwise than hold the same names.
-          if (side === 'benchmark' && field === ownField && areSame(own, held)) return scattered(sides.own.room());
-          read(session, held, room());
-          if (side === 'own') ownField = field;
-          return scattered(room());
+            values.set((section ??= sections.at(session, own.columns)).numbers(latest(fields[field]!), columns));
+          else read(session, columns, values);
+          out.fill(NaN, columns.length, count);
         },
       };
     },
-  };
-}
-
-/** Whether two lists of columns are equal; the same two are compared once. */
-function comparingColumns(): (a: Int32Array, b: Int32Array) => boolean {
-  let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
-  return (a, b) => {
-    if (known?.a !== a || known.b !== b)
-      known = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
-    return known.areEqual;
   };
 }
 
@@ -135,50 +121,53 @@ function notRead(): never {
 interface PlacedNames {
   /** All that the market has, ascending. */
   readonly columns: Int32Array;
-  /** Columns of the names with a weight, ascending. */
-  columnsHeld(weights: Float64Array): Int32Array;
-  /** Memory for a value of each of these. */
-  room(): Float64Array;
-  /** Values of the columns that were told last, at the places of their names, NaN at the others. */
-  scattered(values: Float64Array): Float64Array;
+  /**
+   * Those with a weight, ascending; valid until the next call.
+   * @param alike columns that are told in place of equal ones
+   */
+  held(weights: Float64Array, alike?: Int32Array): HeldNames;
 }
 
 /** Names in a market; those that it does not have have no value. */
 function placedNames(sm: SessionMarket, names: readonly string[]): PlacedNames {
-  const placed = names
-    .map((name, place) => ({ place, column: sm.columnOf(name) }))
-    .filter(({ column }) => column >= 0)
-    .toSorted((a, b) => a.column - b.column);
-  const columns = Int32Array.from(placed, ({ column }) => column);
-  const placeOf = Int32Array.from(placed, ({ place }) => place);
-  /** Whether each of the names had a weight the last time. */
-  const wasHeld = new Uint8Array(names.length);
-  const out = new Float64Array(names.length).fill(NaN);
-  let held: Int32Array = new Int32Array(0);
-  let places: Int32Array = new Int32Array(0);
-  const rooms = new Float64Array(columns.length);
-  let room = rooms.subarray(0, 0);
+  const columnAt = names.map((name) => sm.columnOf(name));
+  const [placed, absent] = [(place: number) => columnAt[place]! >= 0, (place: number) => columnAt[place]! < 0];
+  const all = [...names.keys()];
+  const ordered = all.filter(placed).toSorted((a, b) => columnAt[a]! - columnAt[b]!);
+  /** Places by column, those of names without one behind them. */
+  const places = Int32Array.from([...ordered, ...all.filter(absent)]);
+  const sizes = new Float64Array(names.length);
+  const same = sameColumns();
+  let heldAt: Int32Array = new Int32Array(0);
+  let others: Int32Array = places;
+  let columns: Int32Array = new Int32Array(0);
   return {
-    columns,
-    room: () => room,
-    columnsHeld(weights) {
-      if (areHeld(wasHeld, weights)) return held;
-      for (let i = 0; i < wasHeld.length; i++) wasHeld[i] = weights[i] === 0 ? 0 : 1;
-      held = columns.filter((_, position) => wasHeld[placeOf[position]!] === 1);
-      places = placeOf.filter((place) => wasHeld[place] === 1);
-      room = rooms.subarray(0, held.length);
-      out.fill(NaN);
-      return held;
-    },
-    scattered(values) {
-      for (let i = 0; i < places.length; i++) out[places[i]!] = values[i]!;
-      return out;
+    columns: Int32Array.from(ordered, (place) => columnAt[place]!),
+    held(weights, alike) {
+      if (!areHeld(weights, heldAt, others)) {
+        heldAt = places.filter((place) => weights[place] !== 0);
+        others = places.filter((place) => weights[place] === 0);
+        columns = heldAt.filter(placed).map((place) => columnAt[place]!);
+      }
+      for (let i = 0; i < heldAt.length; i++) sizes[i] = weights[heldAt[i]!]!;
+      return { columns: alike && same(columns, alike) ? alike : columns, weights: sizes, count: heldAt.length };
     },
   };
 }
 
 /** Whether the names with a weight are those that were held: they change at rebalances, and are asked for on every date. */
-function areHeld(wasHeld: Uint8Array, weights: Float64Array): boolean {
-  for (let i = 0; i < wasHeld.length; i++) if ((weights[i] === 0 ? 0 : 1) !== wasHeld[i]) return false;
+function areHeld(weights: Float64Array, held: Int32Array, others: Int32Array): boolean {
+  for (let i = 0; i < held.length; i++) if (weights[held[i]!] === 0) return false;
+  for (let i = 0; i < others.length; i++) if (weights[others[i]!] !== 0) return false;
   return true;
+}
+
+/** Whether two lists of columns are equal; the same two are compared once. */
+function sameColumns(): (a: Int32Array, b: Int32Array) => boolean {
+  let known: { readonly a: Int32Array; readonly b: Int32Array; readonly areEqual: boolean } | undefined;
+  return (a, b) => {
+    if (known?.a !== a || known.b !== b)
+      known = { a, b, areEqual: a.length === b.length && a.every((column, i) => column === b[i]) };
+    return known.areEqual;
+  };
 }

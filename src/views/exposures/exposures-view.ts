@@ -15,12 +15,12 @@ import {
 } from './dated-figures.js';
 import {
   FIELD_WIDTH,
-  fieldMaker,
   fieldSeries,
   type FieldReader,
   type FieldSeries,
   type FieldsOfDay,
   type SideName,
+  weightedField,
 } from './field-series.js';
 import { runSide, type Holdings, type Side } from './sides.js';
 import {
@@ -147,18 +147,16 @@ function fieldsOf(of: Asked, makers: FiguresMaker[]): () => Exposures['fields'] 
   const { input, sides, shown } = of;
   const { fields: reader, keep } = input;
   const readOn = onceADay(reader);
-  const figuresOf = (field: string, f: number, name: SideName) => {
-    const side = sides[name];
-    if (side === null) return null;
-    const figures = keep(['field', field, benchmarkOf(of, name)], sized(of, FIELD_WIDTH));
-    makers.push(fieldMaker(figures, readOn, { field: f, name, side }));
-    return figures;
-  };
-  const made = reader.fields.map((field, f) => ({
-    field,
-    own: figuresOf(field, f, 'own')!,
-    benchmark: figuresOf(field, f, 'benchmark'),
-  }));
+  const names = Math.max(sides.own.names.length, sides.benchmark?.names.length ?? 0);
+  const made = reader.fields.map((field, f) => {
+    const weighted = weightedField(readOn, { field: f, names });
+    const figuresOf = (name: SideName): DatedFigures => {
+      const figures = keep(['field', field, benchmarkOf(of, name)], sized(of, FIELD_WIDTH));
+      makers.push(weighted.maker(figures, name));
+      return figures;
+    };
+    return { field, own: figuresOf('own'), benchmark: sides.benchmark && figuresOf('benchmark') };
+  });
   return () =>
     made.map(({ field, own, benchmark }) => ({
       field,

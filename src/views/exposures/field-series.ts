@@ -1,7 +1,6 @@
 import { weightedPercentiles } from '#domain/analytics/weighted-percentiles.js';
 import type { Day } from '#domain/days.js';
 import { shownFigure, type DatedFigures, type FiguresMaker, type Shown } from './dated-figures.js';
-import type { Side } from './sides.js';
 
 /** What a datapoint is weighted by: the holdings of the run, or those of the benchmark. */
 export type SideName = 'own' | 'benchmark';
@@ -15,12 +14,25 @@ export interface FieldReader {
   on(day: Day, held: Float64Array): FieldsOfDay;
 }
 
+/** What is valid until the next day is read. */
 export interface FieldsOfDay {
+  /** Names of a side with a weight. */
+  held(side: SideName, weights: Float64Array): HeldNames;
   /**
-   * Values of a side's names, [names], NaN where missing or without a weight; valid until the next call.
+   * Values of names that are held.
    * @param field Position in the fields.
+   * @param out   At least [n], its first n overwritten; NaN where missing.
    */
-  values(field: number, side: SideName, weights: Float64Array): Float64Array;
+  values(field: number, held: HeldNames, out: Float64Array): void;
+}
+
+export interface HeldNames {
+  /** The same array while the names are the same, also where those of the other side are. */
+  readonly columns: Int32Array;
+  /** At least [n]. */
+  readonly weights: Float64Array;
+  /** n: the columns, and names behind them that the market does not have. */
+  readonly count: number;
 }
 
 const PERCENTILES = [0.1, 0.25, 0.5, 0.75, 0.9];
@@ -36,33 +48,42 @@ export interface FieldSeries {
   readonly percentiles: Readonly<Record<'p10' | 'p25' | 'p50' | 'p75' | 'p90', Float64Array>>;
 }
 
-/** Where the figures of a datapoint come from. */
-export interface FieldOfSide {
-  /** Position in the fields of the reader. */
-  readonly field: number;
-  readonly name: SideName;
-  readonly side: Side;
+/** What is read of a day, once for all datapoints. */
+type ReadOn = (day: Day, held: Float64Array) => FieldsOfDay;
+
+/** A datapoint weighted by what sides hold: read and parted once a date where both hold the same names. */
+export interface WeightedField {
+  maker(figures: DatedFigures, side: SideName): FiguresMaker;
 }
 
-/** A datapoint weighted by what a side holds. @param readOn what is read of a day, once for all datapoints */
-export function fieldMaker(
-  figures: DatedFigures,
-  readOn: (day: Day, held: Float64Array) => FieldsOfDay,
-  { field, name, side }: FieldOfSide,
-): FiguresMaker {
-  const { values, known } = figures;
-  const ordered = weightedPercentiles(side.names.length, PERCENTILES);
+/**
+ * @param field Position in the fields of the reader.
+ * @param names Most that a side has.
+ */
+export function weightedField(readOn: ReadOn, { field, names }: { field: number; names: number }): WeightedField {
+  const percentiles = weightedPercentiles(names, PERCENTILES);
   const row = new Float64Array(PERCENTILES.length);
+  let partedOn: Day | undefined;
+  let parted: Int32Array | undefined;
   return {
-    figures,
-    make(date) {
-      const weights = date[name];
-      const read = readOn(date.day, date.own).values(field, name, weights);
-      ordered.into(row, read, weights);
-      values[date.at] = ordered.average[0]!;
-      values[known.length + date.at] = ordered.average[1]!;
-      for (let p = 0; p < row.length; p++) values[(2 + p) * known.length + date.at] = row[p]!;
-    },
+    maker: (figures, side) => ({
+      figures,
+      make({ at, day, own, [side]: weights }) {
+        const read = readOn(day, own);
+        const held = read.held(side, weights);
+        if (partedOn !== day || parted !== held.columns) {
+          read.values(field, held, percentiles.values);
+          percentiles.part(held.count);
+          partedOn = day;
+          parted = held.columns;
+        }
+        percentiles.by(held.weights, row);
+        const { values, known } = figures;
+        values[at] = percentiles.average[0]!;
+        values[known.length + at] = percentiles.average[1]!;
+        for (let p = 0; p < row.length; p++) values[(2 + p) * known.length + at] = row[p]!;
+      },
+    }),
   };
 }
 

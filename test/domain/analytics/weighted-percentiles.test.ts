@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { weightedPercentiles } from '#domain/analytics/weighted-percentiles.js';
+import { weightedPercentiles, type WeightedPercentiles } from '#domain/analytics/weighted-percentiles.js';
 
 const SHARES = [0.1, 0.5, 0.9];
 
@@ -9,6 +9,13 @@ function byDefinition(values: readonly number[], weights: readonly number[], sha
   const total = held.reduce((sum, i) => sum + Math.abs(weights[i]!), 0);
   const below = (limit: number) => held.reduce((sum, i) => sum + (values[i]! <= limit ? Math.abs(weights[i]!) : 0), 0);
   return Math.min(...held.map((i) => values[i]!).filter((value) => below(value) >= share * total - 1e-12));
+}
+
+/** Percentiles of one date. */
+function into(of: WeightedPercentiles, out: Float64Array, values: ArrayLike<number>, weights: ArrayLike<number>): void {
+  of.values.set(values);
+  of.part(values.length);
+  of.by(Float64Array.from(weights), out);
 }
 
 test('percentiles are the least values that a share of the weights reaches', () => {
@@ -21,10 +28,10 @@ test('percentiles are the least values that a share of the weights reaches', () 
     { values: [2, 2, NaN, 9, -1, 3, 3], weights: [0.4, 0.3, 0.2, 0, -0.2, 0.1, 0.2] },
   ];
   for (const { values, weights } of dates) {
-    percentiles.into(out, Float64Array.from(values), Float64Array.from(weights));
+    into(percentiles, out, values, weights);
     expect([...out]).toEqual(SHARES.map((share) => byDefinition(values, weights, share)));
   }
-  percentiles.into(out, new Float64Array(7), new Float64Array(7));
+  into(percentiles, out, new Float64Array(7), new Float64Array(7));
   expect([...out]).toEqual([NaN, NaN, NaN]);
 });
 
@@ -33,9 +40,9 @@ test('percentiles of a date do not depend on the dates before it', () => {
   const weights = Float64Array.from({ length: 60 }, (_, i) => ((i * 29) % 17) / 7);
   const [after, alone] = [new Float64Array(SHARES.length), new Float64Array(SHARES.length)];
   const used = weightedPercentiles(60, SHARES);
-  used.into(after, values.toReversed(), weights);
-  used.into(after, values, weights);
-  weightedPercentiles(60, SHARES).into(alone, values, weights);
+  into(used, after, values.toReversed(), weights);
+  into(used, after, values, weights);
+  into(weightedPercentiles(60, SHARES), alone, values, weights);
   expect(after).toEqual(alone);
 });
 
@@ -53,7 +60,7 @@ test('percentiles of many names, some far from the others and some equal, are th
   for (const spread of spreads) {
     const values = names.map(spread);
     for (const weights of [names.map(() => 1 / 256), names.map((i) => ((i * 7919) % 101) / 64 - 0.5)]) {
-      percentiles.into(out, Float64Array.from(values), Float64Array.from(weights));
+      into(percentiles, out, values, weights);
       expect([...out]).toEqual(SHARES.map((share) => byDefinition(values, weights, share)));
     }
   }

@@ -12,6 +12,8 @@ const NAMES = 70;
 const { columns: file } = sampleRun({ names: NAMES, start: '2020-01-01', end: '2020-12-31' });
 const open = (): RunColumns => openColumns((from, to) => file.subarray(from, to));
 
+const COLUMNS = Int32Array.from({ length: NAMES }, (_, place) => place);
+
 /** A datapoint that some names lack on some days. */
 const valueOf = (place: number, day: Day): number => ((place * 37 + day) % 11 === 0 ? NaN : (place * 13 + day) % 29);
 const asked: Omit<ExposuresInput, 'keep'> = {
@@ -26,7 +28,10 @@ const asked: Omit<ExposuresInput, 'keep'> = {
   benchmark: null,
   fields: {
     fields: ['A'],
-    on: (day) => ({ values: () => Float64Array.from({ length: NAMES }, (_, place) => valueOf(place, day)) }),
+    on: (day) => ({
+      held: (_side, weights) => ({ columns: COLUMNS, weights, count: NAMES }),
+      values: (_field, { columns }, out) => out.set(Float64Array.from(columns, (place) => valueOf(place, day))),
+    }),
   },
 };
 

@@ -12,13 +12,18 @@ export interface DividendHistory {
    * @throws BeforeMarket
    */
   trailing(column: number, day: Day): number;
-  /**
-   * First day after one on which that sum may be another, Infinity where it stays: sums change a few times a year, and
-   * are asked for day by day.
-   */
-  trailingUntil(column: number, day: Day): number;
+  /** That sum of a name as it changes, a few times a year. @cost O(dividends of the name) the first time */
+  steps(column: number): DividendSteps;
+  /** @throws BeforeMarket where dividends of the twelve months that end on a day have been left out */
+  assertCovers(day: Day): void;
   /** Whether an ordinary dividend went ex in the days from `start` to `end`, both included. @throws BeforeMarket */
   paidBetween(column: number, start: Day, end: Day): boolean;
+}
+
+/** 0 before the first of the days, then the sum from each of them on until the next. */
+export interface DividendSteps {
+  readonly days: Int32Array;
+  readonly sums: Float64Array;
 }
 
 interface Events {
@@ -28,8 +33,17 @@ interface Events {
   readonly ratios: Float64Array;
 }
 
+/** Of markets: it depends on nothing else. */
+const histories = new WeakMap<MarketData, DividendHistory>();
+
 /** @cost O(actions) once; a look-up is O(log actions of the name + actions in the window). */
 export function dividendHistory(market: MarketData): DividendHistory {
+  const known = histories.get(market) ?? historyOf(market);
+  histories.set(market, known);
+  return known;
+}
+
+function historyOf(market: MarketData): DividendHistory {
   const events = eventsByColumn(market);
   const { settledTo = -Infinity } = market;
   const assertCovered = (after: Day): void => {
@@ -48,31 +62,22 @@ export function dividendHistory(market: MarketData): DividendHistory {
   };
   /** First day whose twelve months leave an ex day out, by ex day: names have many of them in common. */
   const leftOn = new Map<Day, Day>();
+  const leavingOn = (exDay: Day): Day => {
+    const day = leftOn.get(exDay) ?? dayLeft(exDay);
+    leftOn.set(exDay, day);
+    return day;
+  };
+  const stepsByColumn: DividendSteps[] = [];
   return {
     trailing(column, day) {
-      const { exDays, amounts, splitDays, ratios } = events[column]!;
+      const { exDays } = events[column]!;
       if (exDays.length === 0 && settledTo === -Infinity) return 0;
       const after = monthsBefore(day);
       assertCovered(after);
-      let total = 0;
-      let split = splitDays.length - 1;
-      while (split >= 0 && splitDays[split]! > day) split--;
-      let basis = 1; // shares of `day` per share of the dividend's ex day
-      for (let i = lastAtMost(exDays, day); i >= 0 && exDays[i]! > after; i--) {
-        while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
-        total += amounts[i]! / basis;
-      }
-      return total;
+      return sumOn(events[column]!, day, lastAtMost(exDays, after) + 1);
     },
-    trailingUntil(column, day) {
-      const { exDays, splitDays } = events[column]!;
-      const oldest = exDays[lastAtMost(exDays, monthsBefore(day)) + 1] ?? Infinity;
-      const coming = Math.min(nextAfter(exDays, day), nextAfter(splitDays, day));
-      if (oldest > day) return coming;
-      const left = leftOn.get(oldest) ?? dayLeft(oldest);
-      leftOn.set(oldest, left);
-      return Math.min(left, coming);
-    },
+    steps: (column) => (stepsByColumn[column] ??= stepsOf(events[column]!, leavingOn)),
+    assertCovers: (day) => assertCovered(monthsBefore(day)),
     paidBetween(column, start, end) {
       assertCovered(start - 1);
       const { exDays } = events[column]!;
@@ -82,8 +87,24 @@ export function dividendHistory(market: MarketData): DividendHistory {
   };
 }
 
-/** The first of some days that is after another, Infinity where none is. */
-const nextAfter = (days: Int32Array, day: Day): number => days[lastAtMost(days, day) + 1] ?? Infinity;
+/** Sums of the twelve months before each day on which a dividend comes or leaves, or the share basis changes. */
+function stepsOf(events: Events, leavingOn: (exDay: Day) => Day): DividendSteps {
+  const left = events.exDays.map(leavingOn);
+  const days = Int32Array.from(new Set([...events.exDays, ...left, ...events.splitDays])).sort();
+  return { days, sums: Float64Array.from(days, (day) => sumOn(events, day, lastAtMost(left, day) + 1)) };
+}
+
+/** The dividends from one on up to a day, on the share basis of the day. */
+function sumOn({ exDays, amounts, splitDays, ratios }: Events, day: Day, first: number): number {
+  let total = 0;
+  let basis = 1; // shares of `day` per share of the dividend's ex day
+  let split = lastAtMost(splitDays, day);
+  for (let i = lastAtMost(exDays, day); i >= first; i--) {
+    while (split >= 0 && splitDays[split]! > exDays[i]!) basis *= ratios[split--]!;
+    total += amounts[i]! / basis;
+  }
+  return total;
+}
 
 /** First day whose twelve months leave an ex day out: not always the same date, as of 29 February. */
 function dayLeft(exDay: Day): Day {

@@ -1,7 +1,9 @@
+import type { Day } from '../../days.js';
 import { growthRow } from '../../market/growth.js';
 import { referenceSpells } from '../../market/reference-spells.js';
 import type { ReturnGaps } from '../../market/return-gaps.js';
 import type { SessionMarket } from '../../market/session-market.js';
+import { lastAtMost } from '../../search.js';
 import { dividendHistory, type DividendHistory } from './dividends.js';
 import type { DerivedName } from './field-request.js';
 import { resolve } from './resolution.js';
@@ -157,6 +159,7 @@ function referenceSeries({ market, sessions }: SessionMarket, name: string): Ser
 }
 
 function product(left: Series, right: Series): Series {
+  if (isWholePanel(left) && isWholePanel(right)) return panelProduct(left.panel, right.panel);
   let scratch = new Float64Array(0);
   return {
     fill(session, columns, out) {
@@ -165,6 +168,31 @@ function product(left: Series, right: Series): Series {
       left.fill(session, columns, out);
       right.fill(session, columns, factor);
       for (let i = 0; i < columns.length; i++) out[i]! *= factor[i]!;
+    },
+  };
+}
+
+interface OfPanel {
+  readonly panel: SeriesPanel;
+}
+
+/** Whether the values are the cells of a panel, all of them. */
+function isWholePanel(series: Series): series is Series & OfPanel {
+  return series.panel?.less === 0 && series.panel.gaps === null;
+}
+
+function panelProduct(left: SeriesPanel, right: SeriesPanel): Series {
+  return {
+    fill(session, columns, out) {
+      const [a, b] = [left.rowAt(session), right.rowAt(session)];
+      if (a < 0 || b < 0) {
+        out.fill(NaN);
+        return;
+      }
+      for (let i = 0; i < columns.length; i++) {
+        const column = columns[i]!;
+        out[i] = left.cells[a + column]! * right.cells[b + column]!;
+      }
     },
   };
 }
@@ -237,10 +265,22 @@ function betweenBars(sm: SessionMarket, terms: SeriesTerms, less: number): Serie
 /** Ordinary dividends of the twelve months before the session over its close; 0 for a name that never paid. */
 function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividends: DividendHistory): Series {
   const close = market.fields.get('CLOSE')!;
-  /** Sums of the names, and the days from and before which they hold: sessions follow each other. */
+  /** Sums of the names, and the days before which they hold: sessions follow each other. */
   const sums = new Float64Array(names);
-  const from = new Float64Array(names).fill(Infinity);
-  const until = new Float64Array(names);
+  const until = new Float64Array(names).fill(-Infinity);
+  let [first, latest] = [Infinity, -Infinity];
+  const sumOn = (column: number, day: Day): void => {
+    if (day === first) {
+      // Most questions are about one day.
+      sums[column] = dividends.trailing(column, day);
+      until[column] = day + 1;
+      return;
+    }
+    const steps = dividends.steps(column);
+    const at = lastAtMost(steps.days, day);
+    sums[column] = steps.sums[at] ?? 0;
+    until[column] = steps.days[at + 1] ?? Infinity;
+  };
   return {
     fill(session, columns, out) {
       const row = rowOf[session]!;
@@ -249,13 +289,13 @@ function yieldSeries({ market, rowOf, sessions, names }: SessionMarket, dividend
         out.fill(NaN);
         return;
       }
+      dividends.assertCovers(day);
+      if (latest === -Infinity) first = day;
+      if (day < latest) until.fill(-Infinity);
+      latest = day;
       for (let i = 0; i < columns.length; i++) {
         const column = columns[i]!;
-        if (day >= until[column]! || day < from[column]!) {
-          sums[column] = dividends.trailing(column, day);
-          from[column] = day;
-          until[column] = dividends.trailingUntil(column, day);
-        }
+        if (day >= until[column]!) sumOn(column, day);
         out[i] = sums[column]! / close[row * names + column]!;
       }
     },

@@ -11,6 +11,17 @@ export interface MemoryLimit {
   readonly panelBytes: number;
   /** Folder on a disk for paged memory; null where nothing is paged. */
   readonly folder: string | null;
+  /** Whether files of paged memory keep their names, for another process to open them; whoever asks removes them. */
+  readonly keepsNames?: boolean;
+}
+
+/** A file in place of memory. */
+export interface PagedFile {
+  readonly path: string;
+  /** Bytes of the memory that lie before those of the file. */
+  readonly before: number;
+  /** Bytes of the file. What follows in memory is less than a page. */
+  readonly bytes: number;
 }
 
 const GIB = 2 ** 30;
@@ -61,21 +72,72 @@ export function workMemory(bytes: number): SharedArrayBuffer {
  */
 function pagedMemory(bytes: number): SharedArrayBuffer {
   const memory = new SharedArrayBuffer(bytes);
-  const calls = systemCalls()!; // `canPage` has asked
-  const begin = calls.addressOf(memory);
-  const from = Math.ceil(begin / PAGE_BYTES) * PAGE_BYTES;
-  const length = Math.floor((begin + bytes) / PAGE_BYTES) * PAGE_BYTES - from;
-  if (length <= 0) return memory;
-  const file = openNameless(limit.folder!);
+  const pages = pagesOf(memory);
+  if (pages.bytes <= 0) return memory;
+  const path = join(limit.folder!, `pages-${process.pid}-${process.hrtime.bigint()}`); // `canPage` has asked for the folder
+  const file = openSync(path, 'wx+', 0o600);
   try {
-    const failure = calls.reserve(file, 0, length);
-    if (failure !== 0) throw new PagingFault(failure === ENOSPC ? 'ENOSPC' : `error ${failure}`, length);
-    if (calls.map(from, length, READ_AND_WRITE, SHARED_AND_FIXED, file, 0) !== from)
-      throw new PagingFault('not mapped', length);
+    if (limit.keepsNames !== true) unlinkSync(path);
+    put(file, pages);
+  } finally {
+    closeSync(file);
+  }
+  if (limit.keepsNames === true) files.set(memory, { path, before: pages.before, bytes: pages.bytes });
+  return memory;
+}
+
+const files = new WeakMap<ArrayBufferLike, PagedFile>();
+
+/** The file of paged memory that kept its name; undefined of other memory. */
+export function pagedFile(memory: ArrayBufferLike): PagedFile | undefined {
+  return files.get(memory);
+}
+
+/**
+ * Memory on the pages of a file that another process made in place of its own, with room for more behind them, and the end of
+ * its name. The edges of the memory that are not in the file are zero.
+ * @param bytes as many as the other memory has, or more
+ * @returns undefined where memory of this process begins at another place of a page: the file is to be read then
+ * @throws Error ENOSPC when the disk has no room for more
+ */
+export function openPagedFile({ path, before }: PagedFile, bytes: number): SharedArrayBuffer | undefined {
+  if (systemCalls() === null) return undefined;
+  const memory = new SharedArrayBuffer(bytes);
+  const pages = pagesOf(memory);
+  if (pages.before !== before) return undefined;
+  const file = openSync(path, 'r+');
+  try {
+    unlinkSync(path);
+    put(file, pages);
     return memory;
   } finally {
     closeSync(file);
   }
+}
+
+interface Pages {
+  /** Address of the first. */
+  readonly from: number;
+  /** Bytes of the memory before them. */
+  readonly before: number;
+  readonly bytes: number;
+}
+
+/** Whole pages of memory. */
+function pagesOf(memory: SharedArrayBuffer): Pages {
+  const { addressOf, pageBytes } = systemCalls()!; // whoever asks has them
+  const begin = addressOf(memory);
+  const from = Math.ceil(begin / pageBytes) * pageBytes;
+  const bytes = Math.floor((begin + memory.byteLength) / pageBytes) * pageBytes - from;
+  return { from, before: from - begin, bytes };
+}
+
+/** Puts a file in place of pages. */
+function put(file: number, { from, bytes }: Pages): void {
+  const { reserve, map } = systemCalls()!; // as above
+  const failure = reserve(file, 0, bytes);
+  if (failure !== 0) throw new PagingFault(failure === ENOSPC ? 'ENOSPC' : `error ${failure}`, bytes);
+  if (map(from, bytes, READ_AND_WRITE, SHARED_AND_FIXED, file, 0) !== from) throw new PagingFault('not mapped', bytes);
 }
 
 /** Memory that could not be paged. */
@@ -89,23 +151,13 @@ class PagingFault extends Error {
   }
 }
 
-/** Largest page of any processor that Node runs on. */
-const PAGE_BYTES = 65_536;
 /** Of Linux, on every processor. */
 const READ_AND_WRITE = 3;
 const SHARED_AND_FIXED = 0x11;
 const ENOSPC = 28;
 
-let opened = 0;
-
-function openNameless(folder: string): number {
-  const path = join(folder, `pages-${process.pid}-${process.hrtime.bigint()}-${opened++}`);
-  const file = openSync(path, 'wx+', 0o600);
-  unlinkSync(path);
-  return file;
-}
-
 interface SystemCalls {
+  readonly pageBytes: number;
   addressOf(memory: SharedArrayBuffer): number;
   /** Takes room of a file; the number of an error, 0 without one. */
   readonly reserve: (file: number, from: number, bytes: number) => number;
@@ -126,6 +178,7 @@ function openCalls(): SystemCalls | null {
     const system = load(null);
     const copy = system.func('uintptr_t memcpy(void *, void *, size_t)') as unknown as Copy; // The prototypes in C are those of the types.
     return {
+      pageBytes: Number(system.func('int getpagesize()')()),
       addressOf(memory) {
         const bytes = new Uint8Array(memory, 0, 1);
         return Number(copy(bytes, bytes, 0));

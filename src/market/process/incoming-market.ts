@@ -1,7 +1,15 @@
 import { open, rm, type FileHandle } from 'node:fs/promises';
+import type { PagedFile } from '#kernels/memory/paged-memory.js';
 import { settleAll } from './settle-all.js';
-import { growablePanel, newTakenCount } from '../serving/panels.js';
-import { daysOf, transferAll, type Extent, type HandOver, type SharedMarket } from '../serving/shared-market.js';
+import { growablePanel, newTakenCount, openedPanel } from '../serving/panels.js';
+import {
+  daysOf,
+  edgesOf,
+  transferAll,
+  type Extent,
+  type HandOver,
+  type SharedMarket,
+} from '../serving/shared-market.js';
 import { reportPanelMemory } from './gc-pressure.js';
 
 /** A market that is being received from another process. */
@@ -25,7 +33,16 @@ const READS_AT_ONCE = 2;
 interface Shape {
   readonly days: number;
   readonly assets: number;
-  readonly fields: readonly { readonly name: string; readonly values: SharedArrayBuffer }[];
+  readonly fields: readonly Field[];
+}
+
+interface Field {
+  readonly name: string;
+  readonly values: SharedArrayBuffer;
+  /** The file that the other process fills, where its panels are paged. */
+  readonly file: PagedFile | undefined;
+  /** Whether the memory lies on that file, and need not be read. */
+  readonly isOpened: boolean;
 }
 
 /**
@@ -58,12 +75,14 @@ export function createIncomingMarket(): IncomingMarket {
   }
 
   /** @throws Error ENOSPC when the disk has no room for panels that are paged */
-  function begin({ days, assets, fields }: HandOver & { kind: 'shape' }): void {
-    shape = {
-      days,
-      assets,
-      fields: fields.map((name) => ({ name, values: growablePanel(days, assets, fields.length) })),
+  function begin({ days, assets, fields, files: paged = [] }: HandOver & { kind: 'shape' }): void {
+    const fieldOf = (name: string, f: number): Field => {
+      const file = paged[f];
+      const opened = file && openedPanel(file, days, assets);
+      const values = opened ?? growablePanel(days, assets, fields.length);
+      return { name, values, file, isOpened: opened !== undefined };
     };
+    shape = { days, assets, fields: fields.map(fieldOf) };
     reportPanelMemory(shape.fields.map(({ values }) => values));
   }
 
@@ -85,15 +104,34 @@ export function createIncomingMarket(): IncomingMarket {
     queues[queue].catch(() => {}); // thrown with the rest
   }
 
-  async function takeRest({ file, dates, tables, actionPlaces }: HandOver & { kind: 'rest' }): Promise<SharedMarket> {
+  /** Panels in files of their own: their edges, and all of those that could not be opened. */
+  async function readPaged({ days, assets, fields }: Shape, path: string, edges: Extent): Promise<void> {
+    const bytes = days * assets * Float64Array.BYTES_PER_ELEMENT;
+    const paged = fields.flatMap(({ file, ...field }) => (file === undefined ? [] : [{ ...field, file }]));
+    await read(
+      path,
+      edges.offset,
+      paged.flatMap(({ values, file }) => edgesOf(values, file, bytes)),
+    );
+    for (const { values, file, isOpened } of paged)
+      if (!isOpened) await read(file.path, 0, [new Uint8Array(values, file.before, file.bytes)]);
+  }
+
+  async function takeRest(rest: HandOver & { kind: 'rest' }): Promise<SharedMarket> {
+    const { file, dates, tables, actionPlaces, edges } = rest;
     const { days, fields } = shape!; // comes first
     const part = async ({ offset, bytes }: Extent): Promise<SharedArrayBuffer> => {
       const memory = new SharedArrayBuffer(bytes);
       await read(file, offset, [new Uint8Array(memory)]);
       return memory;
     };
-    const [parts] = await settleAll([settleAll([part(dates), part(tables), part(actionPlaces)]), settleAll(queues)]);
-    return { dates: parts[0], fields, tables: parts[1], actionPlaces: parts[2], taken: newTakenCount(days) };
+    const [parts] = await settleAll([
+      settleAll([part(dates), part(tables), part(actionPlaces)]),
+      settleAll(queues),
+      readPaged(shape!, file, edges),
+    ]);
+    const panels = fields.map(({ name, values }) => ({ name, values }));
+    return { dates: parts[0], fields: panels, tables: parts[1], actionPlaces: parts[2], taken: newTakenCount(days) };
   }
 
   return {

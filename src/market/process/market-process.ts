@@ -6,7 +6,7 @@ import type { ImportHeader } from '#domain/documents/import-request.js';
 import type { Finding } from '#domain/findings.js';
 import type { MarketHandle } from '#domain/market/handle.js';
 import { Refusal } from '#domain/refusal.js';
-import { memoryLimit } from '#kernels/memory/paged-memory.js';
+import { memoryLimit, type MemoryLimit } from '#kernels/memory/paged-memory.js';
 import { startMarketProcess } from './process-pool.js';
 import type {
   ContentSummary,
@@ -66,7 +66,7 @@ export async function runMarketTask<K extends Exclude<MarketTaskName, 'inspect'>
     }
     const sharedFiles = load === null ? null : folders.map((folder) => join(folder, 'market'));
     const bodyFile = body === undefined ? null : await writeBody(folders, body);
-    const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryLimit() };
+    const taskOptions = { sharedFiles, bodyFile, calendars, memory: memoryIn(folders.at(-1)!) };
     const request = { task, input, options: taskOptions } as MarketTaskRequest; // task and input belong together
     const report = sound(await converse(request, options, (step) => incoming.take(step)));
     if (report.kind === 'refused') return { kind: 'refused', findings: report.findings };
@@ -103,6 +103,12 @@ function sound(report: Ending): Extract<Ending, { kind: 'done' | 'refused' }> {
     throw new Refusal(report.isFull ? 'STORAGE_FULL' : 'STORE_WRITE_FAILED', report.message);
   if (report.kind === 'refusal') throw new Refusal(report.error.code, report.error.message, report.error.detail);
   throw new Error(`the process reported ${report.kind} at its end`);
+}
+
+/** The limit of this process for another one, whose paged memory this one opens. */
+function memoryIn(folder: string): MemoryLimit {
+  const limit = memoryLimit();
+  return limit.folder === null ? limit : { ...limit, folder, keepsNames: true };
 }
 
 /** Removes a folder, which is empty unless something went wrong: that takes one turn where a search takes several. */

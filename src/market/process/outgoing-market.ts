@@ -1,11 +1,19 @@
 import { open, type FileHandle } from 'node:fs/promises';
-import { isPaged } from '#kernels/memory/paged-memory.js';
+import { isPaged, pagedFile, type PagedFile } from '#kernels/memory/paged-memory.js';
 import { shareMarket } from '#domain/market/handle.js';
 import { settleAll } from './settle-all.js';
 import type { MarketContent } from '../content/market-content.js';
 import { BLOCK_DAYS } from '../content/day-blocks.js';
 import { panelBytes, type Panels } from '../serving/panels.js';
-import { daysOf, isFull, batchDays, transferAll, type Extent, type HandOver } from '../serving/shared-market.js';
+import {
+  daysOf,
+  edgesOf,
+  isFull,
+  batchDays,
+  transferAll,
+  type Extent,
+  type HandOver,
+} from '../serving/shared-market.js';
 
 /** A market that is being sent to another process. */
 export interface OutgoingMarket {
@@ -18,6 +26,19 @@ export interface OutgoingMarket {
    * @throws ENOSPC when no file has room for the rest
    */
   finish(content: MarketContent): Promise<void>;
+}
+
+/** The files of panels, where all of them are paged. */
+function filesOf({ fields }: Panels): readonly PagedFile[] | undefined {
+  const files = Array.from(fields.values(), ({ buffer, byteOffset }) =>
+    byteOffset === 0 ? pagedFile(buffer) : undefined,
+  );
+  return files.length > 0 && files.every((file) => file !== undefined) ? files : undefined;
+}
+
+function edgesIn({ fields }: Panels, files: readonly PagedFile[]): Uint8Array[] {
+  const panels = [...fields.values()];
+  return files.flatMap((file, f) => edgesOf(panels[f]!.buffer, file, panels[f]!.byteLength));
 }
 
 /** Concurrent writes: each holds a thread of the file system, which readers need too. */
@@ -40,6 +61,8 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
   let turn = 0;
   let left = paths;
   let panels: Panels | undefined;
+  /** Of the panels, where they are paged. */
+  let files: readonly PagedFile[] | undefined;
   /** A flag for each day of the panels. */
   let sent = new Uint8Array(0);
 
@@ -74,18 +97,21 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
     panels = started;
     const shape = { dates: started.dates.length, identifiers: started.identifiers.length, fields: started.fields.size };
     if (isPaged(panelBytes(shape))) left = left.slice(-1); // memory is what it does not fit into
+    files = filesOf(started);
     sent = new Uint8Array(started.dates.length);
     report({
       kind: 'shape',
       days: shape.dates,
       assets: shape.identifiers,
       fields: [...started.fields.keys()],
+      ...(files === undefined ? {} : { files }),
     });
   }
 
   function send(from: number, to: number): void {
     const sending = panels!; // set by `begin`
     sent.fill(1, from, to);
+    if (files !== undefined) return; // they are there already
     const queue = turn++ % WRITES_AT_ONCE;
     queues[queue] = queues[queue]!.then(async () => {
       const written = await write(daysOf([...sending.fields.values()], sending.identifiers.length, from, to));
@@ -108,7 +134,8 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       new Uint8Array(shared.tables),
       new Uint8Array(shared.actionPlaces),
     ] as const;
-    const { file, offset } = await write(pieces);
+    const edges = edgesIn(panels!, files ?? []);
+    const { file, offset } = await write([...pieces, ...edges]);
     let end = offset;
     const extentOf = ({ length: bytes }: Uint8Array): Extent => ({ offset: (end += bytes) - bytes, bytes });
     await settleAll(queues);
@@ -118,6 +145,7 @@ export function createOutgoingMarket(paths: readonly string[], report: (step: Ha
       dates: extentOf(pieces[0]),
       tables: extentOf(pieces[1]),
       actionPlaces: extentOf(pieces[2]),
+      edges: { offset: end, bytes: edges.reduce((sum, { length }) => sum + length, 0) },
     });
   }
 

@@ -1,4 +1,4 @@
-import { panelMemory } from '#kernels/memory/paged-memory.js';
+import { openPagedFile, panelMemory, type PagedFile } from '#kernels/memory/paged-memory.js';
 
 /** Dense panels over two axes: days ascending by identifiers in code-point order. */
 export interface Panels {
@@ -34,6 +34,14 @@ export function emptyPanel(cells: number, fields = 1): Float64Array<SharedArrayB
  * Days that can be appended to a served panel in place: a year of refreshes. Unwritten memory takes no physical memory.
  */
 const SPARE_DAYS = 256;
+
+/**
+ * The memory of a growable panel on the file of one that another process fills; undefined where the file is to be read.
+ * @throws Error ENOSPC when the disk has no room for the days to come
+ */
+export function openedPanel(file: PagedFile, days: number, assets: number): SharedArrayBuffer | undefined {
+  return openPagedFile(file, panelBytes({ dates: days + SPARE_DAYS, identifiers: assets, fields: 1 }));
+}
 
 /** Memory of a panel, [days x assets] float64, with room for SPARE_DAYS more. @param fields panels of its store */
 export function growablePanel(days: number, assets: number, fields: number): SharedArrayBuffer {

@@ -1,9 +1,17 @@
 import type { MarketHandle } from '#domain/market/handle.js';
+import type { PagedFile } from '#kernels/memory/paged-memory.js';
 
 /** How the reading process hands a market to the one that serves it: batch by batch of days, through files. */
 export type HandOver =
   /** Panels of this shape follow; those sent before are discarded. */
-  | { readonly kind: 'shape'; readonly days: number; readonly assets: number; readonly fields: readonly string[] }
+  | {
+      readonly kind: 'shape';
+      readonly days: number;
+      readonly assets: number;
+      readonly fields: readonly string[];
+      /** Of each panel the file that it lies in, where all of them are paged: no days follow. */
+      readonly files?: readonly PagedFile[];
+    }
   /** Days of all panels lie in a file, field after field. */
   | {
       readonly kind: 'days';
@@ -19,6 +27,8 @@ export type HandOver =
       readonly dates: Extent;
       readonly tables: Extent;
       readonly actionPlaces: Extent;
+      /** Of panels in files of their own, what is not in these: the bytes before and behind, panel after panel. */
+      readonly edges: Extent;
     };
 
 export interface Extent {
@@ -85,6 +95,12 @@ export function daysOf(panels: readonly Float64Array[], assets: number, from: nu
     const { buffer, byteOffset, byteLength } = panel.subarray(from * assets, to * assets);
     return new Uint8Array(buffer, byteOffset, byteLength);
   });
+}
+
+/** What of a panel's memory lies before and behind its file. @param bytes of the panel */
+export function edgesOf(memory: ArrayBufferLike, file: PagedFile, bytes: number): Uint8Array[] {
+  const end = file.before + file.bytes;
+  return [new Uint8Array(memory, 0, file.before), new Uint8Array(memory, end, bytes - end)];
 }
 
 /** Bytes of a batch: enough to pay for a message, few enough to be transferred while the next is read. */

@@ -1,7 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { canPage, isPaged, limitMemory, memoryLimit, panelMemory, workMemory } from '#kernels/memory/paged-memory.js';
+import {
+  canPage,
+  isPaged,
+  limitMemory,
+  memoryLimit,
+  openPagedFile,
+  pagedFile,
+  panelMemory,
+  workMemory,
+} from '#kernels/memory/paged-memory.js';
 import { temporaryFolders } from '../../store/temporary-folder.js';
 
 const folderFor = temporaryFolders();
@@ -62,6 +71,21 @@ test('panels are paged by the size of their store, arrays made from them from a 
     MIB / 4,
     MIB / 4,
   ]);
+});
+
+test('a file that keeps its name is memory of another process, too, with room for more', ({ skip }) => {
+  unlessPaged(skip);
+  limitMemory({ panelBytes: MIB, folder, keepsNames: true });
+  const made = panelMemory(2 * MIB);
+  const file = pagedFile(made)!;
+  expect(openPagedFile({ ...file, before: file.before + 8 }, 3 * MIB)).toBeUndefined();
+  expect(readdirSync(folder)).toHaveLength(1);
+  const opened = openPagedFile(file, 3 * MIB)!;
+  expect([opened.byteLength, readdirSync(folder), pagedFile(panelMemory(8))]).toEqual([3 * MIB, [], undefined]);
+  new Uint8Array(made).fill(7);
+  const bytes = new Uint8Array(opened);
+  const end = file.before + file.bytes;
+  expect(bytes.every((byte, i) => byte === (i >= file.before && i < end ? 7 : 0))).toBe(true);
 });
 
 test('without a folder nothing is paged, whatever its size', () => {

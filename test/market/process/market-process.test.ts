@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -220,5 +220,30 @@ test('panels that are begun with another shape make void what came of those befo
     expect(new Float64Array(fields[0]!.values).subarray(0, 200).every((value) => value === 2)).toBe(true);
   } finally {
     await incoming.close();
+  }
+});
+
+test('panels in a file that memory of this process cannot lie on are read from it, with their edges', async () => {
+  const base = await folderFor();
+  const [days, assets] = [300, 7];
+  const panel = new Uint8Array(Float64Array.from({ length: days * assets }, (_, cell) => cell + 0.5).buffer);
+  // Before the first whole page lie as many bytes as in no process.
+  const file = { path: join(base, 'panel'), before: 24, bytes: 8192 };
+  const end = file.before + file.bytes;
+  writeFileSync(file.path, panel.subarray(file.before, end));
+  const rest = join(base, 'rest');
+  writeFileSync(rest, Buffer.concat([panel.subarray(0, file.before), panel.subarray(end)]));
+  const nothing = { offset: 0, bytes: 0 };
+  const incoming = createIncomingMarket();
+  try {
+    incoming.take({ kind: 'shape', days, assets, fields: ['CLOSE'], files: [file] });
+    const edges = { offset: 0, bytes: panel.length - file.bytes };
+    incoming.take({ kind: 'rest', file: rest, dates: nothing, tables: nothing, actionPlaces: nothing, edges });
+    const { fields } = await incoming.market()!;
+    expect(Buffer.from(fields[0]!.values, 0, panel.length).equals(panel)).toBe(true);
+    expect(readdirSync(base)).toEqual([]);
+  } finally {
+    await incoming.stop();
+    incoming.close();
   }
 });

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 import { stateOf } from './database.js';
-import { PROTOCOL, stepsOf } from './schema.js';
+import { ownNames, PROTOCOL, stepsOf } from './schema.js';
 import { sealRows } from './seal-rows.js';
 
 /** Schema of the database that a cluster's tables are in, unless a test brings its own. */
@@ -115,16 +115,16 @@ export async function assertGranted(client: ClientBase, schema: string = SCHEMA)
     `SELECT privilege || ' on ' || string_agg(name, ', ' ORDER BY name) AS lacking FROM (
         SELECT privilege, relname::text AS name
           FROM pg_class, unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS privilege
-          WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname <> 'protocol'
+          WHERE relnamespace = $1::regnamespace AND relkind = 'r' AND relname = ANY($2)
             AND NOT has_table_privilege(pg_class.oid, privilege)
         UNION ALL SELECT 'USAGE', relname::text FROM pg_class
-          WHERE relnamespace = $1::regnamespace
+          WHERE relnamespace = $1::regnamespace AND relname = ANY($2)
             AND CASE relkind WHEN 'S' THEN NOT has_sequence_privilege(oid, 'USAGE') ELSE false END
             AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = pg_class.oid AND deptype = 'i')
         UNION ALL SELECT 'EXECUTE', proname::text FROM pg_proc
-          WHERE pronamespace = $1::regnamespace AND NOT has_function_privilege(pg_proc.oid, 'EXECUTE')
+          WHERE pronamespace = $1::regnamespace AND proname = ANY($2) AND NOT has_function_privilege(pg_proc.oid, 'EXECUTE')
       ) AS each GROUP BY privilege ORDER BY privilege`,
-    [client.escapeIdentifier(schema)],
+    [client.escapeIdentifier(schema), ownNames()],
   );
   if (rows.length > 0) throw await notGranted(client, schema, rows.map(({ lacking }) => lacking).join('; '));
 }

@@ -23,6 +23,14 @@ export function stepsOf(schema: string): readonly string[] {
   return [first, nodeTables(schema), partTable(schema), secondCommitFunction(schema, STRIPES), fifth, starts(schema)];
 }
 
+/** Names of the tables, sequences and functions that the steps make: a schema may have others, which are the operator's. */
+export function ownNames(): readonly string[] {
+  const made = stepsOf('own')
+    .join('')
+    .matchAll(/CREATE (?:UNLOGGED )?(?:TABLE|SEQUENCE|FUNCTION) own\.(\w+)/g);
+  return [...made].map(([, name]) => name!); // The one group.
+}
+
 const documentTables = (schema: string): string => `
   CREATE TABLE ${schema}.documents (
     kind text COLLATE "C" NOT NULL,

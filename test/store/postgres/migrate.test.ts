@@ -125,6 +125,11 @@ describe.skipIf(!hasPostgresql)('the schema', () => {
       );
     expect(await migrate(client, world.schema)).toEqual({ from: PROTOCOL, to: PROTOCOL });
     await assertGranted(client, world.schema);
+    // What the operator keeps beside our tables is nobody else's.
+    await world.query('CREATE TABLE $schema.kept (id serial); CREATE SEQUENCE $schema.kept_sequence');
+    await world.query(`CREATE FUNCTION $schema.kept_function() RETURNS int LANGUAGE sql AS 'SELECT 1'`);
+    await world.query('REVOKE ALL ON FUNCTION $schema.kept_function FROM PUBLIC');
+    await assertGranted(client, world.schema);
 
     await world.query(`REVOKE INSERT, DELETE ON $schema.jobs, $schema.documents FROM ${role}`);
     await expect(assertGranted(client, world.schema)).rejects.toMatchObject(

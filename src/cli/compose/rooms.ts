@@ -13,6 +13,7 @@ import type { JobSystem } from '#jobs/job-system.js';
 import { createLocalQueue } from '#jobs/local/local-queue.js';
 import { memoryBudget } from '#jobs/memory-budget.js';
 import { createPool, heapMegabytes } from '#jobs/pool.js';
+import { claimNode } from '#jobs/postgres/claim-node.js';
 import { createPostgresQueue } from '#jobs/postgres/postgres-queue.js';
 import type { EndedJob } from '#jobs/queue.js';
 import { createNodePool } from '#jobs/resolve-task.js';
@@ -27,6 +28,7 @@ import { createRunStates, type RunStates } from '#services/runs/run-states.js';
 import { createWarmUp, type WarmUp } from '#services/runs/warm-up.js';
 import type { Home } from '#store/home/home.js';
 import { watchHomeSizes } from '#store/home/home-sizes.js';
+import { ownIdentity } from '#store/home/process-identity.js';
 import { openStore, type Store } from '#store/open-store.js';
 import type { ArtifactStore, DocumentStore } from '#store/port.js';
 import { watchDisk } from '../disk-watch.js';
@@ -107,7 +109,7 @@ export async function openRooms({ role, home, settings, log, onDefect, open }: R
     awaitedMarket(market.markets),
     readMarket(market.markets),
   ];
-  const { pool, jobs } = openWork({
+  const { pool, jobs } = await openWork({
     handleOf: (identity) => market.markets.handleOf(identity),
     role,
     settings,
@@ -202,10 +204,7 @@ interface WorkInput {
 }
 
 /** The threads, and the jobs that run on them. */
-function openWork(input: WorkInput): {
-  readonly pool: ComputePool;
-  readonly jobs: JobSystem;
-} {
+async function openWork(input: WorkInput): Promise<{ readonly pool: ComputePool; readonly jobs: JobSystem }> {
   const { role, handleOf, settings, log, store, onThreadLost, onEnded } = input;
   const { workers } = settings;
   const memoryBytes = memoryBudget();
@@ -238,7 +237,7 @@ function openWork(input: WorkInput): {
       : createPostgresQueue({
           ...shared,
           documents: shared,
-          node: nodeName(settings),
+          node: await nodeName(shared, input),
           clock,
           limits,
           log,
@@ -252,6 +251,7 @@ function openWork(input: WorkInput): {
             memory_bytes: memoryBytes,
             market: input.market(),
             lacks: input.lacks(),
+            process: ownIdentity(),
           }),
         });
   const jobs = createJobSystem({ queue, artifacts, pool, clock, limits, log });
@@ -264,8 +264,17 @@ async function fileOf(artifacts: ArtifactStore, { artifact, beside = [] }: Artif
   return path!; // One of one file at least.
 }
 
-/** Name of this machine's home, by which its attempts are known after a restart. */
-const nodeName = ({ home }: Settings): string => `${hostname()}:${home}`;
+/** Name of this machine's home, by which its attempts are known after a restart; another where a copy of it has that. */
+async function nodeName(
+  shared: NonNullable<Store['shared']>,
+  { role, settings, log }: Pick<WorkInput, 'role' | 'settings' | 'log'>,
+): Promise<string> {
+  const name = `${hostname()}:${settings.home}`;
+  const node = await claimNode({ ...shared, name, role, version: engineVersion(), process: ownIdentity() });
+  if (node !== name)
+    log.warn({ name, node }, 'another process of the same host name and home lives: this one has a name of its own');
+  return node;
+}
 
 interface DeliveriesInput {
   readonly settings: Settings;

@@ -1,3 +1,4 @@
+import type { ProcessIdentity } from '#store/home/process-identity.js';
 import type { Database } from '#store/postgres/database.js';
 import type { Lane } from '../compute-pool.js';
 import { HUGE_BYTES, type JobClass } from '../job-class.js';
@@ -19,6 +20,8 @@ export interface NodeState {
   readonly protocol: number;
   /** Names of the checks of its health that fail. */
   readonly lacks: readonly string[];
+  /** By which another process that is to have its name knows whether it has ended; absent where its version does not say. */
+  readonly process?: ProcessIdentity | undefined;
 }
 
 type Later = 'memory_bytes' | 'protocol' | 'lacks';
@@ -27,7 +30,7 @@ type Later = 'memory_bytes' | 'protocol' | 'lacks';
 type SaidState = Omit<NodeState, Later> & Partial<Pick<NodeState, Later>>;
 
 /** A node as the others see it. */
-export interface NodeEntry extends NodeState {
+export interface NodeEntry extends Omit<NodeState, 'process'> {
   readonly node: string;
   readonly started_at: string;
   /** Seconds since its last heartbeat. */
@@ -112,7 +115,8 @@ export function createNodeRows(database: Database, schema: string): NodeRows {
       );
       // As `beat` wrote it; earlier versions said less.
       return rows.map(({ state, reserved, ...row }) => {
-        const said = { memory_bytes: null, protocol: 1, lacks: [], ...(JSON.parse(state) as SaidState) };
+        const { process: _, ...told } = JSON.parse(state) as SaidState; // Nobody's but a successor's.
+        const said = { memory_bytes: null, protocol: 1, lacks: [], ...told };
         return { ...row, reserved_bytes: reserved, ...said };
       });
     },

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isAlive, type ProcessIdentity } from '#store/home/process-identity.js';
+import type { Database } from '#store/postgres/database.js';
+import { PROTOCOL } from '#store/postgres/schema.js';
+import { isLiveNode, type NodeState } from './node-rows.js';
+
+export interface NodeClaim {
+  readonly database: Database;
+  /** Schema of the tables, as a quoted identifier. */
+  readonly schema: string;
+  /** Name of this machine's home. */
+  readonly name: string;
+  readonly process: ProcessIdentity;
+  readonly role: string;
+  readonly version: string;
+  /** Waits for a process of the same name to say that it lives. */
+  readonly pause?: () => Promise<void>;
+}
+
+/** Longer than a process that lives says nothing. */
+const SILENT_MS = 5000;
+
+/**
+ * Takes the name of a node. Machines that were copied from one have the same host name and the same home: where a process
+ * of the name lives that is not known to have ended, and says so while it is looked at, this one gets a name of its own.
+ * Two of one name would take each other's attempts for those of a process before them.
+ * @returns the name to work under
+ */
+export async function claimNode(claim: NodeClaim): Promise<string> {
+  const { name, process, pause = () => sleep(SILENT_MS) } = claim;
+  const rows = createHolders(claim);
+  let own = name;
+  for (let looked: string | undefined; ;) {
+    const holder = await rows.find(own);
+    if (isFree(holder, process) || holder?.seen_at === looked) {
+      if (await rows.take(own, holder)) return own;
+    } else if (looked === undefined) {
+      looked = holder?.seen_at;
+      await pause();
+    } else {
+      own = `${name}#${randomBytes(3).toString('hex')}`;
+      looked = undefined;
+    }
+  }
+}
+
+/** Who had a name last. */
+interface Holder {
+  /** Null where its version does not say. */
+  readonly process: string | null;
+  readonly seen_at: string;
+  readonly is_live: boolean;
+}
+
+function isFree(holder: Holder | undefined, own: ProcessIdentity): boolean {
+  if (holder === undefined || !holder.is_live || holder.process === null) return true;
+  const identity = JSON.parse(holder.process) as ProcessIdentity; // As `take` wrote it.
+  if (identity.world === null || identity.world !== own.world) return false; // Nobody can tell from here.
+  const isOwn = identity.pid === own.pid && identity.started === own.started; // An earlier service of this process.
+  return isOwn || isAlive(identity) === false;
+}
+
+function createHolders({ database, schema, process, role, version }: NodeClaim) {
+  const nodes = `${schema}.nodes`;
+  /** Of a node that runs nothing yet. */
+  const state: NodeState = {
+    role,
+    version,
+    places: { heavy: 0, light: 0 },
+    memory_bytes: null,
+    market: null,
+    stale: 0,
+    protocol: PROTOCOL,
+    lacks: [],
+    process,
+  };
+  return {
+    async find(node: string): Promise<Holder | undefined> {
+      const sql = `SELECT state::jsonb -> 'process' #>> '{}' AS process, seen_at::text, ${isLiveNode} AS is_live
+        FROM ${nodes} WHERE node = $1`;
+      return (await database.query<Holder>(sql, [node]))[0];
+    },
+    /** @returns whether nobody has said anything under it since */
+    async take(node: string, holder: Holder | undefined): Promise<boolean> {
+      const taken = await database.query(
+        `INSERT INTO ${nodes} AS n (node, seen_at, state) VALUES ($1, clock_timestamp(), $2)
+          ON CONFLICT (node) DO UPDATE SET seen_at = excluded.seen_at, state = excluded.state WHERE n.seen_at = $3
+          RETURNING node`,
+        [node, JSON.stringify(state), holder?.seen_at ?? null],
+      );
+      return taken.length > 0;
+    },
+  };
+}

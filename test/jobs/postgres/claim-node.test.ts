@@ -1,0 +1,78 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { claimNode, type NodeClaim } from '#jobs/postgres/claim-node.js';
+import { listNodes } from '#jobs/postgres/list-nodes.js';
+import { ownIdentity, type ProcessIdentity } from '#store/home/process-identity.js';
+import { hasPostgresql, openTestSchema, type TestSchema } from '../../postgresql/shared-postgresql.js';
+
+const HERE = ownIdentity();
+/** A process of another machine: nobody can tell from here whether it has ended. */
+const FAR: ProcessIdentity = { ...HERE, world: 'another boot' };
+const FARTHER: ProcessIdentity = { ...HERE, world: 'a third boot' };
+const NEVER: ProcessIdentity = { ...HERE, pid: 2 ** 30 };
+const OWN_NAME = /^machine:\/var#[\da-f]{6}$/;
+
+describe.skipIf(!hasPostgresql || HERE.world === null)('the name of a node', () => {
+  let world: TestSchema;
+  beforeEach(async () => {
+    world = await openTestSchema();
+  });
+  afterEach(() => world.drop());
+
+  /** @param pause what happens while the holder of the name is looked at */
+  const take = (process: ProcessIdentity, pause: NonNullable<NodeClaim['pause']> = unasked) =>
+    claimNode({
+      database: world.database,
+      schema: `"${world.schema}"`,
+      name: 'machine:/var',
+      role: 'worker',
+      version: '1.2.3',
+      process,
+      pause,
+    });
+  const unasked = () => Promise.reject(new Error('nobody had to be looked at'));
+  const age = (by: string) => world.query(`UPDATE $schema.nodes SET seen_at = seen_at - interval '${by}'`);
+  /** A sign of life of whoever has the name. */
+  const beat = async (): Promise<void> => void (await age('-1 ms'));
+
+  test('is taken by the first, which is listed without a place', async () => {
+    expect(await take(FAR)).toBe('machine:/var');
+    const [node] = await listNodes(world);
+    expect(node).toMatchObject({
+      node: 'machine:/var',
+      role: 'worker',
+      places: { heavy: 0, light: 0 },
+      is_lost: false,
+    });
+    expect(node).not.toHaveProperty('process');
+  });
+
+  test('is that of a process that is known to have ended, or has been silent for too long, at once', async () => {
+    await take(NEVER);
+    expect(await take(HERE)).toBe('machine:/var');
+    expect(await take(HERE), 'a later service of one process').toBe('machine:/var');
+    await take(HERE);
+    await age('1 hour');
+    expect(await take(FAR)).toBe('machine:/var');
+  });
+
+  test('is that of a process elsewhere that says nothing while it is looked at', async () => {
+    await take(FAR);
+    let looks = 0;
+    expect(await take(FARTHER, async () => void looks++)).toBe('machine:/var');
+    expect(looks).toBe(1);
+  });
+
+  test('is not that of a process which lives: a copy of its machine has one of its own', async () => {
+    await take(FAR);
+    const copies = [await take(FARTHER, beat), await take(HERE, beat)];
+    for (const copy of copies) expect(copy).toMatch(OWN_NAME);
+    expect(new Set(copies).size).toBe(2);
+    expect(await listNodes(world)).toHaveLength(3);
+  });
+
+  test('is given once to copies that start together', async () => {
+    const names = await Promise.all([FAR, FARTHER, HERE].map((process) => take(process, beat)));
+    expect(new Set(names).size).toBe(3);
+    expect(names.filter((name) => name === 'machine:/var')).toHaveLength(1);
+  });
+});

@@ -5,6 +5,7 @@ import { ErrorDetail } from './common.js';
 import { routes } from './route.js';
 
 export const JOB_STATUS_NAMES = ['pending', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+const ATTEMPT_ENDS = ['succeeded', 'failed', 'cancelled', 'crashed', 'released'] as const;
 
 /** A job id is `{kind}:{ident}`; the path takes the colon as it is or as %3A. */
 export const jobIdSchema = z
@@ -30,6 +31,23 @@ export const JobCallback = z
   })
   .meta({ id: 'JobCallback' });
 
+export const JobAttempt = z
+  .strictObject({
+    attempt: z.int().min(1).meta({ description: 'Which one, counted from 1.' }),
+    node: z.string().nullable().meta({
+      description: 'Process that ran it, as `divisor nodes` names it; null where one process serves a home.',
+    }),
+    started_at: z.string().meta({ description: 'Its start.' }),
+    heartbeat_at: z.string().nullable().meta({ description: 'Last time it was seen alive.' }),
+    ended_at: z.string().nullable().meta({ description: 'Its end; null while it runs.' }),
+    end: z.enum(ATTEMPT_ENDS).nullable().meta({
+      description:
+        '`crashed`: its thread or process ended, or was silent for too long, which three attempts may; `released`: given back unharmed, any number of times; null while it runs.',
+    }),
+    reason: z.string().nullable().meta({ description: 'Why it crashed, was released or failed.' }),
+  })
+  .meta({ id: 'JobAttempt' });
+
 const fields = {
   job_id: jobIdSchema,
   kind: z.enum(JOB_KINDS),
@@ -46,6 +64,9 @@ const fields = {
   finished_at: z.string().nullable(),
   heartbeat_at: z.string().nullable().meta({ description: 'Last time the running attempt was seen alive.' }),
   attempt: z.int().min(1).meta({ description: 'Counts starts; written before the work starts.' }),
+  attempts: z.array(JobAttempt).readonly().meta({
+    description: 'Attempts in their order, the last eleven at most; the current one is the last of them.',
+  }),
   request: z.unknown().meta({ description: 'The body as accepted.' }),
   input_hash: z.string().meta({ description: 'SHA-256 of everything the work depends on besides the market.' }),
   request_id: z.string().nullable().meta({

@@ -14,7 +14,7 @@ export function eventOf(ending: Ending, attempt: number, at: string): LifeEvent 
     case 'crash':
       return { type: 'crash', attempt, cause: ending.cause, at };
     case 'release':
-      return { type: 'release', attempt };
+      return { type: 'release', attempt, cause: ending.cause, at };
   }
 }
 

@@ -1,5 +1,6 @@
 import { LOCAL_AUTHOR, type Authorship } from '#domain/documents/version-document.js';
 import type { BodyReader, DocumentReader } from '#store/port.js';
+import { attemptsOf } from './attempts.js';
 import { isTerminal, type Life } from './life-cycle.js';
 import { JOB_KINDS, type JobKindName } from '#domain/jobs/job-kinds.js';
 import { JOB_STATES, type JobCallback, type JobStatus } from './status.js';
@@ -67,6 +68,7 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
     finished_at: life.finished_at,
     heartbeat_at: life.heartbeat_at,
     attempt: life.attempt,
+    attempts: attemptsOf(life),
     request,
     input_hash: identity.input_hash,
     request_id: identity.request_id,
@@ -79,7 +81,8 @@ export function toStatus(identity: JobIdentity, life: Life, { request, callbacks
 export function splitRecord(record: JobRecord): { readonly identity: JobIdentity; readonly life: Life } {
   const { job_id, kind, created_at, input_hash, sequence, estimated_bytes } = record;
   const { owner, author, note, request_id, trace_id } = record;
-  const { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at } = record;
+  const { status, attempt, crashes, progress, message, error, result } = record;
+  const { started_at, finished_at, heartbeat_at, node, earlier } = record;
   return {
     identity: {
       job_id,
@@ -94,20 +97,36 @@ export function splitRecord(record: JobRecord): { readonly identity: JobIdentity
       request_id,
       trace_id,
     },
-    life: { status, attempt, crashes, progress, message, error, result, started_at, finished_at, heartbeat_at },
+    life: {
+      status,
+      attempt,
+      crashes,
+      progress,
+      message,
+      error,
+      result,
+      started_at,
+      finished_at,
+      heartbeat_at,
+      node,
+      earlier,
+    },
   };
 }
 
 /** A stored body as a record, or undefined when it is none. */
 export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
   if (typeof body !== 'object' || body === null) return undefined;
-  // Members are checked below before they are believed; records of earlier versions know no author, no request and no callbacks.
+  // Members are checked below before they are believed; records of earlier versions know no author, no request, no
+  // callbacks and no attempts.
   const record: Partial<Record<keyof JobRecord, unknown>> = {
     author: null,
     note: null,
     request_id: null,
     trace_id: null,
     callbacks: [],
+    node: null,
+    earlier: [],
     ...body,
   };
   const isRecord =
@@ -115,6 +134,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
     oneOf(JOB_KINDS, record.kind) &&
     oneOf(JOB_STATES, record.status) &&
     Array.isArray(record.callbacks) &&
+    Array.isArray(record.earlier) &&
     Number.isInteger(record.attempt) &&
     Number.isInteger(record.crashes) &&
     Number.isInteger(record.sequence) &&
@@ -128,6 +148,7 @@ export const readJobRecord: BodyReader<JobRecord> = (body, id) => {
       record.started_at,
       record.finished_at,
       record.heartbeat_at,
+      record.node,
     ].every((value) => value === null || typeof value === 'string') &&
     (record.result !== null) === (record.status === 'succeeded') &&
     (record.error !== null) === (record.status === 'failed');

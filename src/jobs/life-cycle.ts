@@ -1,6 +1,7 @@
 import type { ErrorDetail } from '#domain/refusal.js';
 import type { ArtifactRef } from '#store/port.js';
-import type { JobState } from './status.js';
+import { withEnded } from './attempts.js';
+import type { JobAttempt, JobState } from './status.js';
 
 /**
  * The life of a job as one pure state machine. Everything that can happen to a job is an event; what an event may
@@ -25,13 +26,18 @@ export interface Life {
   readonly started_at: string | null;
   readonly finished_at: string | null;
   readonly heartbeat_at: string | null;
+  /** Process that runs the current attempt; null where one process serves a home, and of a job that waits. */
+  readonly node: string | null;
+  /** Attempts that ended early, the last ones. */
+  readonly earlier: readonly JobAttempt[];
 }
 
 export type JobResult = { readonly artifact: ArtifactRef } | { readonly value: unknown };
 
 /** Times are as the wire writes them. */
 export type LifeEvent =
-  | { readonly type: 'start'; readonly at: string }
+  /** @param node of the process that works on it, where there are several */
+  | { readonly type: 'start'; readonly at: string; readonly node?: string }
   | { readonly type: 'progress'; readonly attempt: number; readonly fraction: number; readonly message?: string }
   | { readonly type: 'beat'; readonly attempt: number; readonly at: string }
   | {
@@ -44,8 +50,8 @@ export type LifeEvent =
   | { readonly type: 'fail'; readonly attempt: number; readonly error: ErrorDetail; readonly at: string }
   /** The worker or the process died under the attempt, or its messages were lost. */
   | { readonly type: 'crash'; readonly attempt: number; readonly cause: string; readonly at: string }
-  /** The service stops and gives the attempt back unharmed. */
-  | { readonly type: 'release'; readonly attempt: number }
+  /** The attempt is given back unharmed: the service stops, or what it works on is away. */
+  | { readonly type: 'release'; readonly attempt: number; readonly cause: string; readonly at: string }
   | { readonly type: 'cancel'; readonly at: string };
 
 /** Reasons for an event to change nothing. */
@@ -68,6 +74,8 @@ export function newLife(message = 'Waiting for a worker.'): Life {
     started_at: null,
     finished_at: null,
     heartbeat_at: null,
+    node: null,
+    earlier: [],
   };
 }
 
@@ -81,7 +89,7 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
   switch (event.type) {
     case 'start':
       if (life.status !== 'pending') return 'not-pending';
-      return started(life, event.at);
+      return started(life, event);
     case 'cancel':
       return { ...life, status: 'cancelled', message: 'Cancelled.', finished_at: event.at };
     case 'fail':
@@ -99,9 +107,12 @@ export function advance(life: Life, event: LifeEvent, limits: LifeLimits): Life 
   }
 }
 
-/** A waiting life that begins. @param at as the wire writes times */
-export function started<L extends Life>(life: L, at: string): L {
-  return { ...life, status: 'running', message: 'Started.', started_at: at, heartbeat_at: at };
+/** A waiting life that begins. */
+export function started<L extends Life>(
+  life: L,
+  { at, node = null }: { readonly at: string; readonly node?: string | null },
+): L {
+  return { ...life, status: 'running', message: 'Started.', started_at: at, heartbeat_at: at, node };
 }
 
 type RunningEvent = Extract<LifeEvent, { type: 'progress' | 'beat' | 'succeed' | 'crash' | 'release' }>;
@@ -125,14 +136,21 @@ function advanceRunning(life: Life, event: RunningEvent, { attemptsMax }: LifeLi
       };
     case 'crash': {
       const crashes = life.crashes + 1;
-      if (crashes < attemptsMax)
-        return queuedAgain({ ...life, crashes }, `Waiting again: attempt ${life.attempt} ended early.`);
+      if (crashes < attemptsMax) {
+        const where = life.node === null ? '' : ` on ${life.node}`;
+        const earlier = withEnded(life, { end: 'crashed', reason: event.cause, at: event.at });
+        const message = `Waiting again: attempt ${life.attempt}${where} ended: ${event.cause}.`;
+        return queuedAgain({ ...life, crashes, earlier }, message);
+      }
       const message = `The job took its worker or the process down ${crashes} times.`;
       const error: ErrorDetail = { code: 'WORKER_CRASHED', message, detail: { attempts: crashes, cause: event.cause } };
       return { ...life, crashes, status: 'failed', message, error, finished_at: event.at };
     }
     case 'release':
-      return queuedAgain(life, 'Waiting again: the service was stopped.');
+      return queuedAgain(
+        { ...life, earlier: withEnded(life, { end: 'released', reason: event.cause, at: event.at }) },
+        `Waiting again: ${event.cause}.`,
+      );
   }
 }
 
@@ -145,5 +163,6 @@ function queuedAgain(life: Life, message: string): Life {
     message,
     started_at: null,
     heartbeat_at: null,
+    node: null,
   };
 }

@@ -171,7 +171,7 @@ export type Ending =
   /** It took its worker down: three of those fail the job, fewer queue it again. */
   | { readonly type: 'crash'; readonly cause: string }
   /** It is given back unharmed and queued again. */
-  | { readonly type: 'release' };
+  | { readonly type: 'release'; readonly cause: string };
 
 export interface JobQuery {
   readonly kinds?: readonly JobKindName[] | undefined;

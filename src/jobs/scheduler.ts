@@ -36,6 +36,9 @@ const TICK_MS = 1000;
 
 const LANES: readonly Lane[] = ['light', 'heavy'];
 
+const STOPPED: Ending = { type: 'release', cause: 'the service was stopped' };
+const AWAY: Ending = { type: 'release', cause: 'the database or the place of the results was away' };
+
 interface Running {
   readonly lease: Lease;
   readonly job: JobIdentity;
@@ -129,7 +132,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const { lease, job } = claim;
     const attempt = isOpen ? attemptOf(claim) : undefined;
     if (attempt === undefined || attempt instanceof Refusal) {
-      await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : { type: 'release' });
+      await queue.complete(lease, attempt ? { type: 'fail', error: attempt.toDetail() } : STOPPED);
       return undefined;
     }
     const entry: Running = { lease, job, attempt, startedMs: clock.monotonicMs(), isEnding: false };
@@ -153,7 +156,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
     const { attempt } = entry;
     try {
       const completion = await completionOf(attempt, artifacts);
-      if (completion === undefined) return void (await end(entry, { type: 'release' }));
+      if (completion === undefined) return void (await end(entry, AWAY));
       const { result, message = 'Done.', effect } = completion;
       if (!(await end(entry, { type: 'succeed', result, message, ...(effect && { effect }) })))
         await discard(attempt, artifacts);
@@ -214,7 +217,7 @@ export function createScheduler(dependencies: SchedulerDependencies): Scheduler 
   }
 
   async function giveBack({ lease, attempt }: Running): Promise<void> {
-    await queue.complete(lease, { type: 'release' });
+    await queue.complete(lease, STOPPED);
     attempt.end();
   }
 

@@ -19,6 +19,23 @@ export interface JobCallback {
   readonly next_attempt_at: string | null;
 }
 
+export type AttemptEnd = 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'released';
+
+/** An attempt of a job. */
+export interface JobAttempt {
+  readonly attempt: number;
+  /** Process that ran it; null where one process serves a home. */
+  readonly node: string | null;
+  readonly started_at: string;
+  /** Last time it was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Null while it runs. */
+  readonly ended_at: string | null;
+  readonly end: AttemptEnd | null;
+  /** Why it crashed, was released or failed. */
+  readonly reason: string | null;
+}
+
 /** A job as the wire shows it. `result` is null until the job succeeded, and always in listings. */
 export interface JobStatus {
   readonly job_id: string;
@@ -35,6 +52,8 @@ export interface JobStatus {
   readonly heartbeat_at: string | null;
   /** 1 for the first start; written before the work starts. */
   readonly attempt: number;
+  /** The last ones, in their order. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   readonly input_hash: string;

@@ -1,6 +1,7 @@
 import { fc } from '../fast-check.js';
 import { describe, expect, test } from 'vitest';
 import type { ErrorDetail } from '#domain/refusal.js';
+import { attemptsOf } from '#jobs/attempts.js';
 import { advance, isTerminal, newLife, type Life, type LifeEvent } from '#jobs/life-cycle.js';
 import { IS_SOAK } from '../soak.js';
 
@@ -22,6 +23,12 @@ const start: LifeEvent = { type: 'start', at: AT };
 const cancel: LifeEvent = { type: 'cancel', at: AT };
 const crash = (attempt: number): LifeEvent => ({ type: 'crash', attempt, cause: 'worker exited with code: 3', at: AT });
 const succeed = (attempt: number): LifeEvent => ({ type: 'succeed', attempt, result: RESULT, at: AT });
+const release = (attempt: number): LifeEvent => ({
+  type: 'release',
+  attempt,
+  cause: 'the service was stopped',
+  at: AT,
+});
 const fail = (attempt: number): LifeEvent => ({ type: 'fail', attempt, error: ERROR, at: AT });
 const progress = (attempt: number, fraction: number): LifeEvent => ({ type: 'progress', attempt, fraction });
 
@@ -83,10 +90,7 @@ describe('a job', () => {
   });
 
   test('that was given back when the service stopped is no poison, however often', () => {
-    const stops = Array.from({ length: 10 }, (_, i): LifeEvent[] => [
-      start,
-      { type: 'release', attempt: i + 1 },
-    ]).flat();
+    const stops = Array.from({ length: 10 }, (_, i) => [start, release(i + 1)]).flat();
     expect(live(...stops)).toMatchObject({ status: 'pending', attempt: 11, crashes: 0 });
     expect(live(...stops, start, crash(11), start, crash(12), start, succeed(13))).toMatchObject({
       status: 'succeeded',
@@ -95,13 +99,40 @@ describe('a job', () => {
 
   test('hears nothing of an attempt that was given up', () => {
     const second = live(start, crash(1), start);
-    for (const event of [succeed(1), fail(1), crash(1), progress(1, 0.9), { type: 'release', attempt: 1 } as const]) {
+    for (const event of [succeed(1), fail(1), crash(1), progress(1, 0.9), release(1)]) {
       expect(advance(second, event, LIMITS)).toBe('stale-attempt');
     }
   });
 
+  test('remembers where its attempts ran, when they were last seen alive and why they ended', () => {
+    const on = (node: string): LifeEvent => ({ ...start, node });
+    const seen = '2026-11-20T03:05:42.000000+00:00';
+    const silent = { ...crash(1), cause: 'no sign of life for 10 seconds' };
+    const life = live(on('one'), { type: 'beat', attempt: 1, at: seen }, silent);
+    expect(life.message).toBe('Waiting again: attempt 1 on one ended: no sign of life for 10 seconds.');
+    const lost = { attempt: 1, node: 'one', started_at: AT, heartbeat_at: seen, ended_at: AT, end: 'crashed' };
+    expect(attemptsOf(life)).toEqual([{ ...lost, reason: 'no sign of life for 10 seconds' }]);
+    const ended = live(on('one'), silent, on('other'), release(2), on('one'), fail(3));
+    expect(attemptsOf(ended)).toMatchObject([
+      { attempt: 1, node: 'one', end: 'crashed' },
+      { attempt: 2, node: 'other', end: 'released', reason: 'the service was stopped' },
+      { attempt: 3, node: 'one', end: 'failed', reason: 'No price.', ended_at: AT },
+    ]);
+    expect(attemptsOf(live(start)).at(-1)).toMatchObject({ end: null, ended_at: null, reason: null });
+    expect(attemptsOf(live(start, crash(1), start, crash(2), start, crash(3))).map(({ end }) => end)).toEqual(
+      Array(3).fill('crashed'),
+    );
+  });
+
+  test('remembers ten attempts before the current one', () => {
+    const stops = Array.from({ length: 30 }, (_, i) => [start, release(i + 1)]).flat();
+    const attempts = attemptsOf(live(...stops, start, succeed(31)));
+    expect(attempts.map(({ attempt }) => attempt)).toEqual(Array.from({ length: 11 }, (_, i) => 21 + i));
+    expect(attempts.at(-1)).toMatchObject({ end: 'succeeded', reason: null });
+  });
+
   test('that waits cannot succeed, crash, be given back or make progress', () => {
-    for (const event of [succeed(1), crash(1), progress(1, 0.5), { type: 'release', attempt: 1 } as const]) {
+    for (const event of [succeed(1), crash(1), progress(1, 0.5), release(1)]) {
       expect(advance(newLife(), event, LIMITS)).toBe('not-running');
     }
     expect(advance(live(start), start, LIMITS)).toBe('not-pending');
@@ -116,7 +147,7 @@ describe('whatever happens to a job in whatever order', () => {
     attempt.map(crash),
     attempt.map(succeed),
     attempt.map(fail),
-    fc.record({ type: fc.constant('release' as const), attempt }),
+    attempt.map(release),
     fc.record({ type: fc.constant('beat' as const), attempt, at: fc.constant(AT) }),
     fc
       .tuple(attempt, fc.double({ min: -1, max: 2, noNaN: true }))

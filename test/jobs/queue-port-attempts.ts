@@ -50,7 +50,7 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       };
       await queue.submit(job('a'));
       const released = (await claimed()).lease;
-      await queue.complete(released, { type: 'release' });
+      await queue.complete(released, { type: 'release', cause: 'the test asks' });
       const silent = (await claimed()).lease;
       await isIgnored(released);
       await pass(LEASE_MS + 2000);
@@ -71,17 +71,20 @@ export function describeAttempts({ joined, joinAs }: Queues): void {
       const { queue, claimed, statusOf } = await joined();
       await queue.submit(job('a'));
       for (const type of ['crash', 'release', 'crash', 'release', 'release'] as const)
-        await queue.complete((await claimed()).lease, type === 'crash' ? { type, cause: 'code 3' } : { type });
+        await queue.complete((await claimed()).lease, { type, cause: 'code 3' });
       expect(await statusOf('a')).toMatchObject({ status: 'pending', attempt: 6, progress: 0, started_at: null });
       await queue.complete((await claimed()).lease, { type: 'crash', cause: 'code 3' });
       const detail = { attempts: 3, cause: 'code 3' };
-      expect(await statusOf('a')).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail } });
+      const failed = await statusOf('a');
+      expect(failed).toMatchObject({ status: 'failed', error: { code: 'WORKER_CRASHED', detail } });
+      const ends = ['crashed', 'released', 'crashed', 'released', 'released', 'crashed'];
+      expect(failed?.attempts.map(({ attempt, end }) => [attempt, end])).toEqual(ends.map((end, i) => [i + 1, end]));
     });
 
     test('that queues the job again makes it the next of its owner', async () => {
       const { queue, claimed } = await joined();
       for (const id of ['a', 'b']) await queue.submit(job(id));
-      await queue.complete((await claimed()).lease, { type: 'release' });
+      await queue.complete((await claimed()).lease, { type: 'release', cause: 'the test asks' });
       expect((await claimed()).lease).toMatchObject({ jobId: 'backtest:a', attempt: 2 });
     });
   });

@@ -364,6 +364,8 @@ export interface BacktestJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -2712,6 +2714,8 @@ export interface GenerateJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -3454,6 +3458,23 @@ export interface InverseVolatilityWeightWeighting {
   readonly group_caps?: readonly GroupCapInput[] | undefined;
 }
 
+export interface JobAttempt {
+  /** Which one, counted from 1. */
+  readonly attempt: number;
+  /** Process that ran it, as `divisor nodes` names it; null where one process serves a home. */
+  readonly node: string | null;
+  /** Its start. */
+  readonly started_at: string;
+  /** Last time it was seen alive. */
+  readonly heartbeat_at: string | null;
+  /** Its end; null while it runs. */
+  readonly ended_at: string | null;
+  /** `crashed`: its thread or process ended, or was silent for too long, which three attempts may; `released`: given back unharmed, any number of times; null while it runs. */
+  readonly end: 'succeeded' | 'failed' | 'cancelled' | 'crashed' | 'released' | null;
+  /** Why it crashed, was released or failed. */
+  readonly reason: string | null;
+}
+
 export interface JobCallback {
   /** Header webhook-id of the message, the same in every attempt. */
   readonly delivery_id: string;
@@ -3500,6 +3521,8 @@ export interface JobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -3870,6 +3893,8 @@ export interface LoadJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -4363,6 +4388,8 @@ export interface OptimisationJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -5460,6 +5487,8 @@ export interface RefreshJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -5623,6 +5652,8 @@ export interface RenderJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -5700,6 +5731,8 @@ export interface ReplayJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -6052,6 +6085,8 @@ export interface RiskModelJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -6193,6 +6228,8 @@ export interface RiskValidationJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -6494,6 +6531,8 @@ export interface RunsDifferenceJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -6784,6 +6823,8 @@ export interface SimulationJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -7181,6 +7222,8 @@ export interface SweepJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */
@@ -7352,6 +7395,8 @@ export interface SyncJobStatus {
   readonly heartbeat_at: string | null;
   /** Counts starts; written before the work starts. */
   readonly attempt: number;
+  /** Attempts in their order, the last eleven at most; the current one is the last of them. */
+  readonly attempts: readonly JobAttempt[];
   /** The body as accepted. */
   readonly request: unknown;
   /** SHA-256 of everything the work depends on besides the market. */

@@ -7,6 +7,11 @@ import type { OwnAttempts } from './own-attempts.js';
 
 /** How often a node, and an attempt that has nothing new, says that it lives. */
 export const QUIET_MS = 2000;
+/**
+ * A quiet attempt is looked at once a second: one that was silent for so long says it now, so that it is never silent for
+ * longer than 2.25 s, and learns in time that it was cancelled should the word of that be lost.
+ */
+export const BEAT_MS_MIN = 1250;
 
 export interface HeartbeatsDependencies {
   readonly rows: Pick<JobRows, 'beat'>;
@@ -52,7 +57,7 @@ export function createHeartbeats(dependencies: HeartbeatsDependencies): Heartbea
       const progress = progressOf(lease);
       const text = JSON.stringify(progress ?? null);
       const hasNews = said.get(lease) !== text;
-      if (!hasNews && !leases.silentSince(clock.monotonicMs() - QUIET_MS + 1).includes(lease)) return true;
+      if (!hasNews && !leases.silentSince(clock.monotonicMs() - BEAT_MS_MIN + 1).includes(lease)) return true;
       if (!(await beat(lease, progress, hasNews))) return false;
       said.set(lease, text);
       if (hasNews) onNews(lease.jobId);

@@ -214,7 +214,7 @@ export function withBeat<L extends Life>(stored: L, beat: Beat | undefined): L {
   if (beat === undefined) return stored;
   const at = (time: Date): string => formatTimestamp(time.getTime());
   const isBegun = stored.status === 'pending' && beat.started_at !== null;
-  const life = isBegun ? started(stored, at(beat.started_at)) : stored;
+  const life = isBegun ? started(stored, { at: at(beat.started_at), node: beat.node }) : stored;
   if (life.status !== 'running') return life;
   return {
     ...life,

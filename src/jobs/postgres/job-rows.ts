@@ -121,7 +121,7 @@ const LEFT_MAX = 50;
 /** In the condition of a write that may be lost with the server: its commit does not wait for the disk. */
 export const UNFLUSHED = `(SELECT set_config('synchronous_commit', 'off', true)) IS NOT NULL`;
 const SAME = `job_id = $1 AND sequence = $2 AND attempt = $3`;
-const BEAT = 'progress, message, beat_at, started_at';
+const BEAT = 'progress, message, beat_at, started_at, node';
 
 /** @param schema as a quoted identifier */
 export function createJobRows(database: Database, schema: string): JobRows {
@@ -269,8 +269,8 @@ function waitingRows(database: Database, { schema, jobs }: WaitingOptions): Wait
       );
       if (row === undefined) return undefined;
       const { job_id, kind, owner, claim, estimated_bytes: bytes } = row;
-      const { progress, message, beat_at, started_at } = row;
-      const beat = claim === null ? undefined : { progress, message, beat_at, started_at };
+      const { progress, message, beat_at, started_at, node } = row;
+      const beat = claim === null ? undefined : { progress, message, beat_at, started_at, node };
       const seen = { ...documentOf(row, 'document'), beat };
       const { found: input } = documentOf(row, 'input');
       return { ...keyOf(row), job_id, kind, owner, estimated_bytes: Number(bytes), claim, seen, input };

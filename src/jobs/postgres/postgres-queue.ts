@@ -3,7 +3,6 @@ import { JOB_KIND_CATALOGUE } from '#domain/jobs/job-kinds.js';
 import { Refusal, isUnavailable } from '#domain/refusal.js';
 import type { Database } from '#store/postgres/database.js';
 import type { PostgresDocuments } from '#store/postgres/document-store.js';
-import { createLine } from '#store/postgres/line.js';
 import { formatTimestamp } from '#store/timestamp.js';
 import type { AttemptKey } from '../attempt-key.js';
 import { admit } from '../admission.js';
@@ -28,8 +27,9 @@ import type {
 import type { JobStatus } from '../status.js';
 import { createJobDocuments, recordOf, type JobDocuments, type Moved } from './job-documents.js';
 import { createJobReader } from './job-reader.js';
+import { createHearing } from './hearing.js';
 import { createHeartbeats } from './heartbeats.js';
-import { createJobRows, type JobRows, type ReservedJob } from './job-rows.js';
+import { createJobRows, type JobRows, type ReservedJob, type Start } from './job-rows.js';
 import { createJobWatchers } from './job-watchers.js';
 import { keepLooking } from './keep-looking.js';
 import type { NodeState } from './node-rows.js';
@@ -38,6 +38,7 @@ import { createOwnAttempts } from './own-attempts.js';
 import { createPartRows } from './part-rows.js';
 import { createPresence, type Presence } from './presence.js';
 import { createSharedParts, type SharedParts } from './shared-parts.js';
+import { createSubmissions } from './submissions.js';
 
 export interface PostgresQueueDependencies extends Omit<SharedQueueDependencies, 'rows' | 'presence' | 'parts'> {
   readonly documents: SharedQueueDependencies['documents'] & Pick<PostgresDocuments, 'events'>;
@@ -104,11 +105,12 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   const leases = createLeases();
   const offers = createOffers({ rows, clock, memoryBytes: limits.jobBytesMax });
   const forgetSurplus = createForgetting({ rows, jobs, endedMax: limits.endedMax });
-  /** Submissions of this process, in their order: limits count all that came before. */
-  const submissions = createLine();
+  const submissions = createSubmissions(write);
+  const hearing = createHearing();
   const own = createOwnAttempts();
-  const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews: watchers.notify });
   let node: Node | undefined;
+  const progressOf = (lease: Lease): TaskProgress | undefined => node?.progressOf(lease);
+  const beats = createHeartbeats({ rows, leases, own, clock, ...limits, progressOf, onNews: watchers.notify });
   let isDraining = false;
   let isClosed = false;
 
@@ -144,16 +146,15 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   }
 
   async function cancel(jobId: string): Promise<JobStatus> {
-    await submissions.idle(); // One on its way is cancelled once it is there.
+    await submissions.of(jobId); // One on its way is cancelled once it is there.
     const event: LifeEvent = { type: 'cancel', at: timestampOf(clock) };
     for (let tries = 1; ; tries++) {
       const moved = await jobs.move({ jobId, event });
       if (typeof moved === 'object') {
         follow(moved, event);
-        if (moved.before.status === 'running') {
-          cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
-          await parts?.forget(jobId);
-        }
+        // One that waited when it was looked at may have been begun since, which its document does not tell.
+        cancellations?.publish(jobId).catch(() => {}); // A heartbeat says it too.
+        if (moved.before.status === 'running') await parts?.forget(jobId);
         return moved.status;
       }
       const status = (await reader.find(jobId))?.status;
@@ -169,9 +170,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     await presence.announce();
     cancellations?.subscribe((jobId) => {
       parts?.ask(jobId);
-      const lease = leases.ofJob(jobId);
-      // Whether it was cancelled is in the row.
-      if (lease !== undefined) void beats.prolong(lease).catch(() => {});
+      hearing.hear(jobId); // Of one whose start is being written there is no lease yet.
+      askAgain(leases.ofJob(jobId));
     });
     const left = await rows.runningOn(dependencies.node);
     for (const key of left) await crash(key, 'the service ended while the job ran');
@@ -196,6 +196,11 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     return left.length;
   }
 
+  /** Asks at once whether an attempt is wanted: whether its job was cancelled is in the row. */
+  function askAgain(lease: Lease | undefined): void {
+    if (lease !== undefined) void beats.prolong(lease).catch(() => {}); // A heartbeat asks again.
+  }
+
   /** @returns whether the attempt had not ended before */
   async function crash(key: AttemptKey, cause: string): Promise<boolean> {
     const event = eventOf({ type: 'crash', cause }, key.attempt, timestampOf(clock));
@@ -207,22 +212,32 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
   }
 
   async function claim(order: ClaimOrder): Promise<Claim | undefined> {
-    const event: LifeEvent = { type: 'start', at: timestampOf(clock) };
-    const start = { node: dependencies.node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
-    const offered = isDraining ? undefined : await offers.next(order, start);
-    if (offered === undefined) return isDraining || order.lane === 'light' ? undefined : parts?.claim(order);
-    if (isDraining || !order.take(offered)) {
-      await (isDraining ? rows.release(offered) : offers.leave(offered, order));
-      return undefined;
-    }
-    const beat = offered.seen.beat ?? (await offers.begin(offered, start));
-    const begun = beat && (await jobs.begun({ ...offered, claim: start.claim }, beat));
+    if (isDraining) return undefined;
+    const { node } = dependencies;
+    const event: LifeEvent = { type: 'start', at: timestampOf(clock), node };
+    const start = { node, leaseMs: limits.leaseMs, at: event.at, claim: randomUUID() };
+    const { value: taken, heard } = await hearing.during(() => take(order, start));
+    if (taken === undefined) return isDraining || order.lane === 'light' ? undefined : parts?.claim(order);
+    const { offered, begun } = taken;
     if (begun === undefined) return undefined;
     follow(begun, event);
     const granted = leases.of(begun);
     if (granted === undefined) return undefined;
     own.start(granted, begun.seen);
+    if (heard.has(offered.jobId)) askAgain(granted);
     return { lease: granted, job: begun.identity, input: await inputOf(offered, documents) };
+  }
+
+  /** @returns the job that was offered, and its start where it was taken; undefined where none waits */
+  async function take(order: ClaimOrder, start: Start) {
+    const offered = await offers.next(order, start);
+    if (offered === undefined) return undefined;
+    if (isDraining || !order.take(offered)) {
+      await (isDraining ? rows.release(offered) : offers.leave(offered, order));
+      return { offered };
+    }
+    const beat = offered.seen.beat ?? (await offers.begin(offered, start));
+    return { offered, begun: beat && (await jobs.begun({ ...offered, claim: start.claim }, beat)) };
   }
 
   async function complete(lease: Lease, ending: Ending): Promise<boolean> {
@@ -262,12 +277,8 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     return false;
   }
 
-  function progressOf(lease: Lease): TaskProgress | undefined {
-    return node?.progressOf(lease);
-  }
-
   return {
-    submit: (job) => submissions.take(() => write(job)),
+    submit: submissions.submit,
     cancel,
     join,
     claim,
@@ -276,7 +287,7 @@ export function createSharedQueue(dependencies: SharedQueueDependencies): JobQue
     complete,
     ...reader,
     lanes: presence.loads,
-    isLive: (jobId) => submissions.idle().then(() => reader.isLive(jobId)),
+    isLive: (jobId) => submissions.of(jobId).then(() => reader.isLive(jobId)),
     watch: watchers.watch,
     watchAll: watchers.watchAll,
     drain: () => void (isDraining = true),

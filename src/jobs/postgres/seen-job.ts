@@ -11,6 +11,8 @@ export interface Beat {
   readonly beat_at: Date | null;
   /** When it began; null where its document says so. */
   readonly started_at: Date | null;
+  /** That runs it. */
+  readonly node: string | null;
 }
 
 /** A document with its body alone. */
@@ -60,6 +62,7 @@ type LookRow = DocumentColumns<'document'> & {
   readonly message: string | null;
   readonly beat_at: Date | null;
   readonly started_at: Date | null;
+  readonly node: string | null;
   readonly revision: string | null;
 };
 
@@ -68,7 +71,7 @@ export function createLooks(database: Database, schema: string) {
   // A beat is of the attempt that the document has: one commit writes both, and one statement reads them.
   const statement = (jobs: string): string =>
     `SELECT ${documentColumns('document')}, row.progress, row.message, row.beat_at,
-        CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.revision
+        CASE WHEN row.status = 'running' THEN row.started_at END AS started_at, row.node, row.revision
       FROM ${schema}.documents AS document LEFT JOIN ${schema}.jobs AS row ON row.job_id = document.id
       WHERE document.kind = 'job' AND document.id ${jobs}`;
   const [one, several] = [statement('= $1'), statement('= ANY($1)')];
@@ -84,7 +87,7 @@ export function createLooks(database: Database, schema: string) {
 }
 
 function seenOf(row: LookRow): SeenRevision {
-  const { progress, message, beat_at, started_at, revision } = row;
-  const beat = progress === null ? undefined : { progress, message, beat_at, started_at };
+  const { progress, message, beat_at, started_at, node, revision } = row;
+  const beat = progress === null ? undefined : { progress, message, beat_at, started_at, node };
   return { ...documentOf(row, 'document'), beat, revision: Number(revision ?? 0) };
 }

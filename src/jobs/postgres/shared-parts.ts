@@ -6,7 +6,8 @@ import { newLease, type NewLease } from '../local/leases.js';
 import type { OfferedParts } from '../offered-parts.js';
 import type { Claim, ClaimOrder, Ending, Lease } from '../queue.js';
 import { recordOf } from './job-documents.js';
-import { QUIET_MS } from './heartbeats.js';
+import { createHearing } from './hearing.js';
+import { BEAT_MS_MIN } from './heartbeats.js';
 import type { PartRows, TakenParts } from './part-rows.js';
 
 export interface SharedPartsDependencies {
@@ -54,6 +55,8 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   const held = new Map<Lease, Held>();
   const granted = new WeakSet<Lease>();
   const refused = new Set<string>();
+  /** Jobs that end while parts of them are taken. */
+  const hearing = createHearing();
   let last: Submitted | undefined;
   let areWaiting = false;
 
@@ -75,21 +78,32 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
   async function claim({ lane, exceptOwners, freeBytes, take }: ClaimOrder): Promise<Claim | undefined> {
     if (!areWaiting) return undefined;
     const order = { lane, freeBytes, exceptOwners: [...exceptOwners], exceptJobs: [...refused], leaseMs };
-    const taken = await rows.claim(order);
+    const { value: taken, heard } = await hearing.during(() => rows.claim(order));
     areWaiting = taken !== undefined;
     if (taken === undefined) return undefined;
     if (!take(taken)) {
       await rows.release(taken);
       return undefined;
     }
-    const beatMs = clock.monotonicMs();
-    const submitted = await submittedOf(taken);
-    if (submitted === undefined) return undefined; // Its job has ended.
-    const { job, input } = submitted;
-    const { lease, giveUp } = newLease(taken);
+    const own: Held = { ...newLease(taken), taken, beatMs: clock.monotonicMs() };
+    const { lease } = own;
     granted.add(lease);
-    held.set(lease, { lease, giveUp, taken, beatMs });
+    held.set(lease, own);
+    if (heard.has(taken.jobId)) askAgain(own);
+    const submitted = await submittedOf(taken).catch((thrown: unknown) => {
+      held.delete(lease);
+      throw thrown;
+    });
+    if (submitted === undefined) {
+      held.delete(lease); // Its job has ended.
+      return undefined;
+    }
+    const { job, input } = submitted;
     return { lease, job, input, parts: taken.parts };
+  }
+
+  function askAgain(own: Held): void {
+    void prolong(own).catch(() => {}); // A heartbeat asks again.
   }
 
   function lose(own: Held): false {
@@ -121,7 +135,7 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
     async heartbeat(lease) {
       const own = held.get(lease);
       if (own === undefined) return false;
-      return clock.monotonicMs() - own.beatMs < QUIET_MS || prolong(own);
+      return clock.monotonicMs() - own.beatMs < BEAT_MS_MIN || prolong(own);
     },
     async complete(lease, ending) {
       const taken = held.get(lease)?.taken;
@@ -134,9 +148,8 @@ export function createSharedParts({ rows, documents, clock, leaseMs }: SharedPar
       return true;
     },
     ask(jobId) {
-      for (const own of held.values()) {
-        if (own.taken.jobId === jobId) void prolong(own).catch(() => {}); // A heartbeat asks again.
-      }
+      hearing.hear(jobId);
+      for (const own of held.values()) if (own.taken.jobId === jobId) askAgain(own);
     },
     forget: (jobId) =>
       rows.withdraw(jobId).catch((thrown: unknown) => {

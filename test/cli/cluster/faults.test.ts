@@ -66,6 +66,16 @@ async function work(fronts: readonly Place[], client: number, written: Written, 
   }
 }
 
+interface Failed {
+  readonly id: string;
+  readonly code: string;
+  readonly message: string;
+  readonly crashes: number;
+  readonly cause: string | null;
+  /** How each attempt before the last one ended, and why. */
+  readonly earlier: readonly string[];
+}
+
 interface Faulty {
   /** The server that has the database. */
   server: PostgresqlServer;
@@ -227,7 +237,7 @@ async function found(url: string, { indices, jobs, reads, stale }: Written) {
     lost: [...indices].filter((id) => !stored.has(id)).length + [...jobs].filter((id) => !known.has(id)).length,
     doubled: runs.length - new Set(runs).size,
     halves: succeeded.filter((id) => !runs.includes(id.slice('backtest:'.length))).length,
-    failed: (await idsBy('failed')).length,
+    failed: await failedOf(client),
     redone: (await column(redone)).length,
     reads,
     staleReads: stale,
@@ -236,6 +246,20 @@ async function found(url: string, { indices, jobs, reads, stale }: Written) {
   await client.end();
   return result;
 }
+
+/** Failed jobs, each with why, and what became of its attempts. */
+async function failedOf(client: Client): Promise<readonly Failed[]> {
+  const { rows } = await client.query<Failed>(
+    `SELECT d.id, body::jsonb -> 'error' ->> 'code' AS code, body::jsonb -> 'error' ->> 'message' AS message,
+        (body::jsonb ->> 'crashes')::int AS crashes, body::jsonb -> 'error' -> 'detail' ->> 'cause' AS cause,
+        array(SELECT e ->> 'end' || ': ' || (e ->> 'reason') FROM jsonb_array_elements(body::jsonb -> 'earlier') AS e) AS earlier
+      FROM divisor.documents AS d WHERE kind = 'job' AND body::jsonb ->> 'status' = 'failed'`,
+  );
+  return rows;
+}
+
+/** Starts of a job that may end with their process. */
+const ATTEMPTS_MAX = 3;
 
 test.skipIf(!IS_SOAK || !hasPostgresql)(
   'nothing acknowledged is lost, doubled or half there, whatever of a cluster ends, stands still or is cut off',
@@ -270,6 +294,10 @@ test.skipIf(!IS_SOAK || !hasPostgresql)(
       }),
     );
     expect(result).toMatchObject({ lost: 0, doubled: 0, halves: 0, staleReads: 0 });
+    // Nothing fails a job but the end of three attempts.
+    expect(result.failed.filter(({ code, crashes }) => code !== 'WORKER_CRASHED' || crashes < ATTEMPTS_MAX)).toEqual(
+      [],
+    );
     expect(takeOverMs).toBeLessThan(LEASE_S * 1000 + TAKE_OVER_MS + SEEN_MS);
     await cluster.close();
   },

@@ -11,6 +11,8 @@ const quiet = { info: () => {}, warn: () => {}, error: () => {} };
 export interface OpenedNode {
   /** Refuses the next change of a job as a database that does not answer, once this has happened. */
   failNext(meanwhile: () => Promise<void>): void;
+  /** Lets this happen before the answer to the next claim arrives. */
+  delayNextClaim(meanwhile: () => Promise<unknown>): void;
   readonly queue: JobQueue;
   readonly documents: PostgresDocuments;
   /** What it has asked of the database so far; what is asked every half second is left out. */
@@ -43,11 +45,21 @@ export async function openNode(
     ...own,
     query(text, values) {
       if (!text.includes('pg_current_snapshot')) statements.push(text);
-      const asked = own.query<never>(text, values);
+      const asked = text.includes('reserved AS')
+        ? claimed(own.query<never>(text, values))
+        : own.query<never>(text, values);
       underWay.add(asked);
       return asked.finally(() => underWay.delete(asked));
     },
   };
+  let delay: (() => Promise<unknown>) | undefined;
+  async function claimed<T>(answer: Promise<T>): Promise<T> {
+    const late = delay;
+    delay = undefined;
+    const rows = await answer;
+    await late?.();
+    return rows;
+  }
   const documents = await openPostgresDocuments({ database, schema: world.schema });
   let failure: (() => Promise<void>) | undefined;
   const jobTransaction: PostgresDocuments['jobTransaction'] = async (change, options) => {
@@ -87,6 +99,7 @@ export async function openNode(
       await new Promise((resolve) => setImmediate(resolve)); // What follows from the answers.
     },
     failNext: (meanwhile) => void (failure = meanwhile),
+    delayNextClaim: (meanwhile) => void (delay = meanwhile),
     async close() {
       await queue.close();
       await documents.close();

@@ -226,6 +226,10 @@ describe.skipIf(!hasPostgresql)('nodes on one PostgreSQL', () => {
         const lost = new Promise<void>((resolve) => lease.onLost(resolve));
         await front!.queue.cancel('backtest:a');
         await lost; // No heartbeat is due: the clock stands still.
+        await front!.queue.submit(job('b'));
+        worker!.delayNextClaim(() => front!.queue.cancel('backtest:b')); // Told before there is a lease.
+        const next = (await worker!.claimed()).lease;
+        await expect.poll(() => next.isLost).toBe(true);
       },
       { isToldAtOnce: true },
     );

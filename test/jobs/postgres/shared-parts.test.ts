@@ -37,10 +37,10 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
 
   const placeOf = () => ({ database: world.database, schema: `"${world.schema}"`, clock: systemClock });
   /** What a node has of the parts of all. */
-  function partsOf(node: string, version = '1'): SharedParts {
+  function partsOf(node: string, version = '1', get: PostgresDocuments['get'] = documents.get): SharedParts {
     const { database, schema } = placeOf();
     const rows = createPartRows(database, schema, { node, version: () => version });
-    const parts = createSharedParts({ rows, documents, clock: systemClock, leaseMs: LEASE_MS });
+    const parts = createSharedParts({ rows, documents: { get }, clock: systemClock, leaseMs: LEASE_MS });
     parts.note(true);
     return parts;
   }
@@ -154,11 +154,25 @@ describe.skipIf(!hasPostgresql)('parts of a running job', () => {
     expect(await own.take(claim.lease)).toBe(1);
   });
 
+  test('that are taken while the attempt ends are given up at once where that is told', async () => {
+    await offered(1);
+    let told: Promise<unknown> | undefined;
+    const other = partsOf('other', '1', async (kind, id) => {
+      const found = await documents.get(kind, id);
+      await (told ??= queue
+        .complete(claim.lease, { type: 'release', cause: 'the test asks' })
+        .then(() => other.ask(claim.lease.jobId)));
+      return found;
+    });
+    const { lease } = (await other.claim(ORDER))!;
+    await expect.poll(() => lease.isLost).toBe(true);
+  });
+
   test('count for nothing once the attempt has ended', async () => {
     const own = await offered(4);
     const [late, silent] = [partsOf('late'), partsOf('silent')];
     const [first, second] = [(await late.claim(ORDER))!, (await silent.claim(ORDER))!];
-    await queue.complete(claim.lease, { type: 'release' });
+    await queue.complete(claim.lease, { type: 'release', cause: 'the test asks' });
     expect(await late.complete(first.lease, written('late'))).toBe(false);
     expect(await silent.heartbeat(second.lease), 'one that has just been granted is not asked for').toBe(true);
     silent.ask(claim.lease.jobId);

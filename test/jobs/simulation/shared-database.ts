@@ -300,6 +300,7 @@ const beatOf = ({ progress, status, startedMs }: SimulatedRow): Beat => ({
   message: null,
   beat_at: null,
   started_at: status === 'running' && startedMs !== null ? new Date(startedMs) : null,
+  node: null,
 });
 
 const keyOf = ({ job_id: jobId, sequence, attempt }: SimulatedRow): Key => ({ jobId, sequence, attempt });

@@ -402,6 +402,8 @@ class BacktestJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -3044,6 +3046,8 @@ class GenerateJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -3872,6 +3876,23 @@ class InverseVolatilityWeightWeighting(_InverseVolatilityWeightWeighting, total=
     group_caps: t.Sequence[GroupCapInput]
 
 
+class JobAttempt(t.TypedDict):
+    #: Which one, counted from 1.
+    attempt: int
+    #: Process that ran it, as `divisor nodes` names it; null where one process serves a home.
+    node: t.Optional[str]
+    #: Its start.
+    started_at: str
+    #: Last time it was seen alive.
+    heartbeat_at: t.Optional[str]
+    #: Its end; null while it runs.
+    ended_at: t.Optional[str]
+    #: `crashed`: its thread or process ended, or was silent for too long, which three attempts may; `released`: given back unharmed, any number of times; null while it runs.
+    end: t.Optional[t.Literal["succeeded", "failed", "cancelled", "crashed", "released"]]
+    #: Why it crashed, was released or failed.
+    reason: t.Optional[str]
+
+
 class JobCallback(t.TypedDict):
     #: Header webhook-id of the message, the same in every attempt.
     delivery_id: str
@@ -3919,6 +3940,8 @@ class JobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -4324,6 +4347,8 @@ class LoadJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -4880,6 +4905,8 @@ class OptimisationJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -6041,6 +6068,8 @@ class RefreshJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -6217,6 +6246,8 @@ class RenderJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -6300,6 +6331,8 @@ class ReplayJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -6676,6 +6709,8 @@ class RiskModelJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -6824,6 +6859,8 @@ class RiskValidationJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -7140,6 +7177,8 @@ class RunsDifferenceJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -7434,6 +7473,8 @@ class SimulationJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -7850,6 +7891,8 @@ class SweepJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.
@@ -8026,6 +8069,8 @@ class SyncJobStatus(t.TypedDict):
     heartbeat_at: t.Optional[str]
     #: Counts starts; written before the work starts.
     attempt: int
+    #: Attempts in their order, the last eleven at most; the current one is the last of them.
+    attempts: t.Sequence[JobAttempt]
     #: The body as accepted.
     request: t.Any
     #: SHA-256 of everything the work depends on besides the market.

@@ -3,3 +3,5 @@
  * them when they open them, and here a page that cannot be read fails the test.
  */
 export async function probeDocuments(): Promise<void> {}
+
+export async function closedDocuments(): Promise<void> {}

@@ -2,6 +2,7 @@ import { LIMITS } from '#domain/limits.js';
 import type { ErrorDetail } from '#domain/refusal.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { indexBody, loadedService, type LoadedService } from './loaded-service.js';
+import { IS_SOAK } from '../soak.js';
 
 /** What one key may take of a service, and that another's share is left alone. */
 let service: LoadedService;
@@ -20,6 +21,9 @@ beforeAll(async () => {
   expect((await service.finished('backtest:ONE')).error).toBeNull();
 }, 60_000);
 afterAll(() => service?.close(), 60_000);
+
+/** Waiting jobs of a key that are done to their end. */
+const DONE = 10;
 
 interface Refused {
   readonly error: ErrorDetail;
@@ -50,9 +54,13 @@ test('a key has a hundred jobs waiting; more are told to come back, and another 
   // The same work again is the job that waits already, not one more.
   expect((await service.ask('POST', '/risk-models/m0/estimate', body, first)).status).toBe(202);
   expect((await service.ask('POST', '/risk-models/other/estimate', body, second)).status).toBe(202);
+  // Of those that wait a few are done to their end, and all where there is time.
+  const accepted = [...answers.keys()].filter((i) => answers[i]!.status === 202).map((i) => `risk:m${i}`);
+  const done = IS_SOAK ? accepted : accepted.slice(-DONE);
+  for (const jobId of accepted) if (!done.includes(jobId)) await service.ask('DELETE', `/jobs/${jobId}`);
   await service.ask('DELETE', '/jobs/simulate:ONE');
-  for (let i = 0; i < 150; i++)
-    if (answers[i]!.status === 202) expect((await service.finished(`risk:m${i}`)).status).toBe('succeeded');
+  for (const jobId of accepted)
+    expect((await service.finished(jobId)).status).toBe(done.includes(jobId) ? 'succeeded' : 'cancelled');
   expect((await service.ask('POST', '/risk-models/again/estimate', body, first)).status).toBe(202);
   expect((await service.finished('risk:again')).status).toBe('succeeded');
 }, 120_000);

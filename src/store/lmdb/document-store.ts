@@ -23,7 +23,7 @@ import type {
 } from '../port.js';
 import { flushFolder } from '../files/flush-folder.js';
 import { watchFreeSpace, type FreeSpace } from '../files/free-space.js';
-import { probeDocuments } from './probe-documents.js';
+import { closedDocuments, probeDocuments } from './probe-documents.js';
 import { SCHEMA_VERSION } from '../schema-version.js';
 import { openDocument, sealDocument } from './sealed-document.js';
 
@@ -135,6 +135,7 @@ export async function openDocumentStore(options: LmdbOptions): Promise<DocumentE
       await queue.close();
       isClosed = true;
       await database.close();
+      await closedDocuments(folder);
     },
   };
 }

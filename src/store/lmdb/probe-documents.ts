@@ -7,25 +7,53 @@ import { EXIT_CONFIGURATION, StartRefusal } from '../start-refusal.js';
 /** Time one walk may take; 10 GiB from a slow disk. A walk that takes longer is given up and the store is opened. */
 const WALK_SECONDS_MAX = 120;
 
+/** A change so soon after another may leave the times of a file as they were: its clock ticks every few milliseconds. */
+const TICK_MS = 20;
+
+/** By file, how it was when this process last walked or closed it. */
+const sound = new Map<string, string>();
+
 /**
  * Opens and walks the documents in a process of its own: a damaged file ends whoever reads it (SIGSEGV, SIGBUS),
- * and an empty one would silently become a new store.
+ * and an empty one would silently become a new store. A file that nobody has touched since this process walked or closed
+ * it is not walked again.
  *
  * @throws StartRefusal 78, naming the newest backup when there is one
  */
 export async function probeDocuments(folder: string, backups?: string): Promise<void> {
   const file = join(folder, 'data.mdb');
-  const size = await sizeOf(file);
-  if (size === undefined) return;
-  const fault = size === 0 ? 'is empty' : await walk(folder);
-  if (fault === undefined) return;
+  const found = await stateOf(file);
+  if (found === undefined) return;
+  const { size, state } = found;
+  if (state !== undefined && sound.get(file) === state) return;
+  const fault = size === 0n ? 'is empty' : await walk(folder);
+  if (fault === undefined) return remember(file, state);
   const remedy = await newestBackup(backups);
   throw new StartRefusal(EXIT_CONFIGURATION, `The document store ${file} ${fault}; ${remedy}.`);
 }
 
-async function sizeOf(file: string): Promise<number | undefined> {
+/** Called by the process that wrote the documents of a folder, once it has closed them. */
+export async function closedDocuments(folder: string): Promise<void> {
+  const file = join(folder, 'data.mdb');
+  remember(file, (await stateOf(file))?.state);
+}
+
+function remember(file: string, state: string | undefined): void {
+  if (state === undefined) sound.delete(file);
+  else sound.set(file, state);
+}
+
+interface FileState {
+  readonly size: bigint;
+  /** What every change of the file changes; undefined where it is too young to tell. */
+  readonly state: string | undefined;
+}
+
+async function stateOf(file: string): Promise<FileState | undefined> {
   try {
-    return (await stat(file)).size;
+    const { dev, ino, size, mtimeNs, ctimeNs, ctimeMs } = await stat(file, { bigint: true });
+    const isSettled = Date.now() - Number(ctimeMs) >= TICK_MS;
+    return { size, state: isSettled ? [dev, ino, size, mtimeNs, ctimeNs].join(' ') : undefined };
   } catch (thrown) {
     if (thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT') return undefined;
     throw thrown;

@@ -242,7 +242,7 @@ async function vendorFiles(): Promise<{ readonly bars: number; readonly names: n
   await mkdir(file('vendor'));
   const days = Array.from({ length: 24 }, (_, t) => new Date(Date.UTC(2020, 0, 1 + t)).toISOString().slice(0, 10));
   let bars = 0;
-  const names = IS_SOAK ? 482 : 60;
+  const names = IS_SOAK ? 482 : 16;
   for (let n = 0; n < names; n++) {
     const lines = ['Date,Open,High,Low,Close,Adj Close,Volume,Note'];
     for (const [t, day] of days.entries()) {

@@ -1,4 +1,6 @@
+import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { cp, mkdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open as openLmdb } from 'lmdb';
@@ -157,6 +159,26 @@ describe('a damaged file', () => {
       expect(others).toEqual([]);
       await store.close();
     }
+  });
+
+  test('is looked for by a process at each opening, but where nobody has written since this process closed it', async () => {
+    const folder = await folderWithDocuments();
+    const started: ChildProcess[] = [];
+    const note = (message: unknown) => void started.push((message as { process: ChildProcess }).process);
+    subscribe('child_process', note);
+    const walksOf = async (): Promise<number> => {
+      const before = started.length;
+      await (await openDocumentStore({ folder })).close();
+      return started.slice(before).filter(({ spawnargs }) => spawnargs.includes(folder)).length;
+    };
+    await walksOf(); // The clock of the file has ticked by now.
+    expect(await walksOf()).toBe(0);
+    await writeFile(data(folder), await readFile(data(folder)));
+    expect(await walksOf()).toBe(1);
+    await rm(data(folder));
+    await cp(join(await folderWithDocuments(), 'data.mdb'), data(folder));
+    expect(await walksOf()).toBe(1);
+    unsubscribe('child_process', note);
   });
 
   test('names the newest backup, and the backup opens', async () => {

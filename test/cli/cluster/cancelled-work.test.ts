@@ -1,0 +1,138 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hasPostgresql } from '../../postgresql/shared-postgresql.js';
+import { IS_SOAK } from '../../soak.js';
+import { openCluster, prepare, type RunningCluster } from './running-cluster.js';
+
+if (!IS_SOAK) console.log('skipped: cancelled work of every kind, as it takes minutes; npm run soak has it');
+
+/** Time in which a cancelled job gives its processor back. */
+const BACK_MS = 2500;
+/** A market on which work of every kind lasts for seconds. */
+const WIDE = { store_id: 'wide', seed: 5, assets: 1200, start: '2014-01-02', end: '2024-06-28' };
+const INDEX = {
+  id: 'WIDE',
+  name: 'Wide',
+  calendar: 'XNYS',
+  base_date: '2016-01-04',
+  rebalance: { frequency: 'weekly' },
+  pipeline: { weighting: { type: 'MinimumVarianceWeight', window: 504 } },
+};
+const CAPS = Array.from({ length: 200 }, (_, i) => 1 + i);
+const LONG_ONLY = {
+  id: 'core',
+  name: 'Core',
+  constraints: [{ id: 'p', type: 'PositionBounds', params: { lower: 0, upper: 0.1 } }],
+};
+const optimisation = (objective: object) => ({ index_id: 'WIDE', constraint_set_id: 'core', objective });
+
+/** Work by its family; each is stopped in the middle of what takes it longest. */
+const FAMILIES: readonly (readonly [family: string, path: string, body: object])[] = [
+  ['backtest', '/analytics/WIDE/backtest', {}],
+  ['optimisation', '/optimise/runs', optimisation({ type: 'min_variance' })],
+  ['CVaR', '/optimise/runs', optimisation({ type: 'min_cvar', confidence: 0.95, scenarios: 2000 })],
+  ['CDaR', '/optimise/runs', optimisation({ type: 'min_cdar', confidence: 0.95, scenarios: 2000 })],
+  ['risk model', '/risk-models/wide/estimate', { index_id: 'RUN', intensity_method: 'ledoit_wolf' }],
+  [
+    'sweep',
+    '/analytics/sweeps',
+    { sweep_id: 'wide', index_id: 'WIDE', grid: { '/request/transaction_cost_bps': CAPS } },
+  ],
+  ['simulation', '/analytics/RUN/simulate', { horizon: 1260, paths: 100_000 }],
+  ['market', '/data/synthetic', { ...WIDE, store_id: 'second', assets: 3000, activate: false }],
+];
+
+interface Task {
+  readonly state: string;
+  readonly nice: number;
+  readonly parent: number;
+}
+
+/** Fields of `/proc/.../stat` behind the name, which may hold anything; undefined of what has ended. */
+function taskOf(path: string): Task | undefined {
+  try {
+    const stat = readFileSync(`${path}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0]!, parent: Number(fields[1]), nice: Number(fields[16]) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** This process and all that it has started, workers and readers of markets among them. */
+function ownProcesses(): readonly number[] {
+  const ids = readdirSync('/proc').map(Number).filter(Number.isInteger);
+  const parents = new Map(ids.map((id) => [id, taskOf(`/proc/${id}`)?.parent ?? 0]));
+  const isOwn = (id: number): boolean => id === process.pid || (id > 1 && isOwn(parents.get(id) ?? 0));
+  return ids.filter(isOwn);
+}
+
+/** Whether a thread that makes way for others, as those of jobs do, wants a processor. */
+function isBusy(processes: readonly number[]): boolean {
+  const own = getPriority();
+  return processes.some((id) =>
+    tasksOf(id)
+      .map((thread) => taskOf(`/proc/${id}/task/${thread}`))
+      .some((task) => task !== undefined && task.nice > own && 'RD'.includes(task.state)),
+  );
+}
+
+function tasksOf(id: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${id}/task`);
+  } catch {
+    return []; // It has ended.
+  }
+}
+
+const LOOK_MS = 20;
+/** Looks that agree: a thread may wait for a moment in the middle of its work. */
+const LOOKS = 10;
+
+/** Resolves when all of some looks in a row show the same; @returns the time of the first of them */
+async function settled(wanted: boolean, processes?: readonly number[]): Promise<number> {
+  let since = performance.now();
+  for (let looks = 0; looks < LOOKS;) {
+    if (isBusy(processes ?? ownProcesses()) === wanted) looks++;
+    else {
+      looks = 0;
+      since = performance.now();
+    }
+    await sleep(LOOK_MS);
+  }
+  return since;
+}
+
+describe.skipIf(!IS_SOAK || !hasPostgresql)('a job that is cancelled gives its processor back in time', () => {
+  let cluster: RunningCluster;
+  beforeAll(async () => {
+    cluster = await openCluster();
+    await cluster.startWorker();
+    const { front } = cluster;
+    await prepare(front, ['RUN'], WIDE);
+    expect((await front.ask('PUT', '/indices/WIDE', INDEX)).status).toBe(200);
+    expect((await front.ask('PUT', '/optimise/constraint-sets/core', LONG_ONLY)).status).toBe(200);
+    const { body } = await front.ask<{ job_id: string }>('POST', '/analytics/RUN/backtest', {});
+    expect(await front.finished(body.job_id)).toMatchObject({ status: 'succeeded' });
+  }, 600_000);
+  afterAll(() => cluster?.close());
+
+  test.each(FAMILIES)('%s', async (family, path, body) => {
+    const { front } = cluster;
+    await settled(false);
+    const submitted = await front.ask<{ job_id: string }>('POST', path, body);
+    expect([submitted.status, submitted.body]).toEqual([202, expect.anything()]);
+    const jobId = submitted.body.job_id;
+    await cluster.until(jobId, ({ status }) => status === 'running');
+    await settled(true);
+    const processes = ownProcesses(); // The next one to read a market starts at once.
+    const start = performance.now();
+    const { body: answer } = await front.ask<{ status: string }>('DELETE', `/jobs/${jobId}`);
+    expect(answer).toMatchObject({ status: 'cancelled' });
+    const backMs = (await settled(false, processes)) - start;
+    console.log(JSON.stringify({ family, backMs: Math.round(backMs) }));
+    expect(backMs).toBeLessThan(BACK_MS);
+  });
+});

@@ -27,7 +27,7 @@ export interface PagedFile {
 const GIB = 2 ** 30;
 
 /** Of this thread, until it is told another. */
-let limit: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 2), folder: null };
+let limit: MemoryLimit = { panelBytes: Math.min(8 * GIB, totalmem() / 4), folder: null };
 
 export function memoryLimit(): MemoryLimit {
   return limit;

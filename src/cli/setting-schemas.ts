@@ -30,12 +30,12 @@ export const whole = (least: number, most: number) =>
     .transform(Number)
     .pipe(z.int().min(least).max(most));
 
-/** Half of the memory, and at most 8 GiB, so that two versions fit beside the work. */
+/** A quarter of the memory, and at most 8 GiB: while a store is read, it is there three times. */
 export const PANEL_MEGABYTES = declare({
   flag: 'panel-memory-mb',
   variable: 'DIVISOR_PANEL_MEMORY_MB',
-  otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.5) / 2 ** 20))),
-  otherwiseHelp: 'half of the memory, at most 8192',
+  otherwise: () => String(Math.floor(Math.min(8192, memoryBudget(0.25) / 2 ** 20))),
+  otherwiseHelp: 'a quarter of the memory, at most 8192',
   help: 'Memory of the panels of one store, in MiB; those of a larger one lie on the disk of the home and are read as they are needed.',
   schema: whole(1, 100_000_000),
 });

@@ -8,10 +8,7 @@ import { IDENTIFIERS_MAX, refuseSize, ROWS_MAX, RowsFault } from './market-limit
 import { namedColumns } from '../import/named-columns.js';
 import { emptyPanel, withoutEmptyLines, type Panels } from '../serving/panels.js';
 import { cellPath, type Problems } from './problems.js';
-
-/** Rows that are allocated together, as a power of two. */
-const BLOCK_BITS = 14;
-const BLOCK_ROWS = 1 << BLOCK_BITS;
+import { BLOCK_BITS, BLOCK_ROWS, createRowBlocks } from './row-blocks.js';
 
 /** One file, sheet or table of the market dataset: which of its columns is what. */
 export interface MarketFile {
@@ -95,6 +92,7 @@ export function createMarketRows(
   const signs: ('positive' | 'counted' | 'any')[] = [];
   const codes = new Map<string, number>();
   const files: { readonly label: string; readonly firstRow: number }[] = [];
+  const blocks = createRowBlocks();
   const codeBlocks: Int32Array[] = [];
   const dayBlocks: Int32Array[] = [];
   /** [field][block] */
@@ -125,7 +123,7 @@ export function createMarketRows(
   function fieldPosition(name: string): number {
     const known = fields.indexOf(name);
     if (known >= 0) return known;
-    valueBlocks.push(codeBlocks.map(() => new Float64Array(BLOCK_ROWS).fill(Number.NaN)));
+    valueBlocks.push(codeBlocks.map(() => blocks.floats().fill(Number.NaN)));
     signs.push(PRICE_COLUMNS.has(name) ? 'positive' : COUNT_COLUMNS.has(name) ? 'counted' : 'any');
     return fields.push(name) - 1;
   }
@@ -135,9 +133,9 @@ export function createMarketRows(
     const slot = rows & (BLOCK_ROWS - 1);
     if (slot === 0) {
       if (rows >= rowsMax) throw new RowsFault(`The market has more than ${rows} rows; at most ${rowsMax} are read.`);
-      codeBlocks.push(new Int32Array(BLOCK_ROWS).fill(-1));
-      dayBlocks.push(new Int32Array(BLOCK_ROWS));
-      for (const blocks of valueBlocks) blocks.push(new Float64Array(BLOCK_ROWS).fill(Number.NaN));
+      codeBlocks.push(blocks.integers().fill(-1));
+      dayBlocks.push(blocks.integers());
+      for (const ofField of valueBlocks) ofField.push(blocks.floats().fill(Number.NaN));
     }
     if (code !== undefined && day !== undefined) {
       const block = rows >>> BLOCK_BITS;

@@ -115,6 +115,24 @@ test('a store larger than its memory is paged in both processes, with the same v
   expect([...leftBehind(), ...readdirSync(folder)]).toEqual([]);
 });
 
+test('rows of a text file beyond the memory are paged, with the same content', async ({ skip }) => {
+  const usual = memoryLimit();
+  const folder = await folderFor();
+  const days = Array.from({ length: 400 }, (_, t) => new Date(1.7e12 - 86_400_000 * t).toISOString().slice(0, 10));
+  const rows = days.flatMap((day, t) => Array.from({ length: 50 }, (_, n) => `N${n},${day},${1 + ((t * 7 + n) % 97)}`));
+  await writeFiles(folder, { 'market.csv': `identifier,date,CLOSE\n${rows.join('\n')}\n` });
+  const inMemory = await read(folder);
+  try {
+    limitMemory({ panelBytes: 100_000, folder: await folderFor() });
+    if (!canPage()) skip('memory is paged on Linux with the optional package koffi');
+    const paged = await read(folder);
+    const hashes = [inMemory, paged].map((found) => (found.kind === 'accepted' ? found.summary.contentHash : found));
+    expect(hashes[1]).toBe(hashes[0]);
+  } finally {
+    limitMemory(usual);
+  }
+});
+
 test('a process that is killed while it waits for an answer fails its task and leaves nothing behind', async () => {
   const body = new TextEncoder().encode(
     JSON.stringify({

@@ -1,0 +1,44 @@
+import { isPaged, panelMemory } from '#kernels/memory/paged-memory.js';
+
+/** Rows that are allocated together, as a power of two. */
+export const BLOCK_BITS = 14;
+export const BLOCK_ROWS = 1 << BLOCK_BITS;
+
+/** Bytes of paged blocks that are taken together: each time is a file. */
+const SLAB_BYTES = 64 << 20;
+
+/** Memory of rows whose number nobody knows before the last of them. */
+export interface RowBlocks {
+  integers(): Int32Array;
+  floats(): Float64Array;
+}
+
+/** Blocks of zeros; from the limit of panels on they are paged. */
+export function createRowBlocks(): RowBlocks {
+  let held = 0;
+  let slab = new SharedArrayBuffer(0);
+  let used = 0;
+
+  /** Room in a slab; undefined while blocks lie in memory. */
+  function room(bytes: number): { readonly slab: SharedArrayBuffer; readonly at: number } | undefined {
+    held += bytes;
+    if (!isPaged(held)) return undefined;
+    if (used + bytes > slab.byteLength) {
+      slab = panelMemory(SLAB_BYTES, held);
+      used = 0;
+    }
+    used += bytes;
+    return { slab, at: used - bytes };
+  }
+
+  return {
+    integers() {
+      const paged = room(BLOCK_ROWS * Int32Array.BYTES_PER_ELEMENT);
+      return paged ? new Int32Array(paged.slab, paged.at, BLOCK_ROWS) : new Int32Array(BLOCK_ROWS);
+    },
+    floats() {
+      const paged = room(BLOCK_ROWS * Float64Array.BYTES_PER_ELEMENT);
+      return paged ? new Float64Array(paged.slab, paged.at, BLOCK_ROWS) : new Float64Array(BLOCK_ROWS);
+    },
+  };
+}

@@ -97,13 +97,29 @@ export function createRollingGram(engine: GramEngine, past: GramHistory | null =
           read(some, panel);
           const out = engine.room(n * n);
           engine.symmetricRankK(panel, n, out);
-          for (let i = 0; i < n; i++) for (let e = i * n + i; e < i * n + n; e++) products[e]! += sign * out[e]!;
-          for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) sums[i]! += sign * panel[at + i]!;
+          addUpper(products, out, { n, sign });
+          addRows(sums, panel, sign);
         });
       }
     },
   };
   return gram;
+}
+
+interface Signed {
+  readonly n: number;
+  readonly sign: 1 | -1;
+}
+
+/** Adds or takes away the upper triangle of a matrix, [n x n]. */
+function addUpper(to: Float64Array, from: Float64Array, { n, sign }: Signed): void {
+  for (let i = 0; i < n; i++) for (let e = i * n + i; e < i * n + n; e++) to[e]! += sign * from[e]!;
+}
+
+/** Adds or takes away the rows of a panel. */
+function addRows(sums: Float64Array, panel: Float64Array, sign: 1 | -1): void {
+  const n = sums.length;
+  for (let at = 0; at < panel.length; at += n) for (let i = 0; i < n; i++) sums[i]! += sign * panel[at + i]!;
 }
 
 function isSame(a: Int32Array, b: Int32Array): boolean {

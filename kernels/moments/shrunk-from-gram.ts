@@ -24,16 +24,17 @@ export function shrunkFromGram({ products, sums }: Gram, observations: number, s
   const inverse = 1 / (observations - 1);
   for (let i = 0; i < n; i++) {
     const mean = sums[i]! / observations;
-    for (let j = i; j < n; j++) out[i * n + j] = (products[i * n + j]! - mean * sums[j]!) * inverse;
+    const row = i * n;
+    for (let j = i; j < n; j++) out[row + j] = (products[row + j]! - mean * sums[j]!) * inverse;
   }
   const deviations = Float64Array.from({ length: n }, (_, i) => Math.sqrt(Math.max(0, out[i * n + i]!)));
   const average = averageCorrelation(out, n);
   const delta = n / (n + observations);
   for (let i = 0; i < n; i++) {
     out[i * n + i] = scale * Math.max(0, out[i * n + i]!); // rounding may leave the variance of a constant below 0
-    for (let j = i + 1; j < n; j++) {
-      out[i * n + j] = scale * (delta * average * deviations[i]! * deviations[j]! + (1 - delta) * out[i * n + j]!);
-    }
+    const common = delta * average * deviations[i]!;
+    const row = i * n;
+    for (let j = i + 1; j < n; j++) out[row + j] = scale * (common * deviations[j]! + (1 - delta) * out[row + j]!);
   }
   mirrorUpper(out, n);
 }

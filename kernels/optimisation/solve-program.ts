@@ -1,7 +1,8 @@
 import { runActiveSet } from './active-set/active-set.js';
 import { coldState, LOWER, PINNED, UPPER, type ActiveState, type Iterate } from './active-set/active-state.js';
+import type { Curvatures } from './active-set/equality-system.js';
 import type { DenseAlgebra } from './factors/algebra.js';
-import { createCurvature, type Curvature } from './factors/curvature.js';
+import { createCurvature } from './factors/curvature.js';
 import { withoutFixedNames } from './presolve/fixed-names.js';
 import { runInteriorPoint, type InteriorRun } from './interior-point/interior-point.js';
 import { isFolded } from './interior-point/folded-rows.js';
@@ -53,13 +54,14 @@ const POLISHES = [
 ] as const;
 
 export function createSolver(algebra: DenseAlgebra): Solver {
-  const tools: Tools = { curvature: createCurvature(algebra), factors: createPathFactors(algebra) };
+  const curvatures = [createCurvature(algebra), createCurvature(algebra)] as const;
+  const tools: Tools = { curvatures, factors: createPathFactors(algebra) };
   return {
     solve: (program, options = {}) => solveProgram(program, tools, options),
     nearly(program) {
       assertProgram(program);
       const iterate = newIterate(program);
-      runInteriorPoint(program, tools.curvature, coldState(program), iterate, 'rough');
+      runInteriorPoint(program, curvatures[0], coldState(program), iterate, 'rough');
       return iterate.x;
     },
   };
@@ -67,7 +69,7 @@ export function createSolver(algebra: DenseAlgebra): Solver {
 
 /** The factors of a solver, with the arrays they work in. */
 interface Tools {
-  readonly curvature: Curvature;
+  readonly curvatures: Curvatures;
   readonly factors: PathFactors;
 }
 
@@ -96,13 +98,13 @@ function solveProgram(program: Program, tools: Tools, options: SolveOptions): Pr
 /** The optimum at the end of the way from another, polished; undefined where the way is lost. */
 function tryFollow(
   program: Program,
-  { curvature, factors }: Tools,
+  { curvatures, factors }: Tools,
   start: PathStart,
   limits?: PathLimits,
 ): ProgramAnswer | undefined {
   const end = followPath(program, start, factors, limits);
   if (end === undefined) return undefined;
-  const { iterations } = runActiveSet(program, curvature, end.state, end.iterate, {
+  const { iterations } = runActiveSet(program, curvatures, end.state, end.iterate, {
     iterationsMax: ACTIVE_SET_ITERATIONS,
     nearby: true,
   });
@@ -127,7 +129,7 @@ function tryNorms(program: Program, tools: Tools, { follow, warm }: SolveOptions
     finish(whole, { point, state }, iterationsMax = ACTIVE_SET_ITERATIONS) {
       const iterate = copyIterate(point);
       const held = copyState(state);
-      const { iterations } = runActiveSet(whole, tools.curvature, held, iterate, { iterationsMax, nearby: true });
+      const { iterations } = runActiveSet(whole, tools.curvatures, held, iterate, { iterationsMax, nearby: true });
       const answer = judge(whole, held, iterate, spent + iterations, 'active-set');
       return answer.status === 'solved' ? answer : undefined;
     },
@@ -159,7 +161,7 @@ function fits({ names, rows, kinks, norms }: ActiveState, program: Program): boo
 }
 
 function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }: SolveOptions): ProgramAnswer {
-  const { curvature } = tools;
+  const { curvatures } = tools;
   let iterations = 0;
   const grown = warm === undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
   if (grown !== undefined) return grown;
@@ -169,7 +171,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
     for (const { state, nearby } of beginnings(program, warm, isCold)) {
       const iterate = newIterate(program);
       iterate.x.set(program.centre);
-      const outcome = runActiveSet(program, curvature, state, iterate, {
+      const outcome = runActiveSet(program, curvatures, state, iterate, {
         iterationsMax: ACTIVE_SET_ITERATIONS,
         nearby,
       });
@@ -182,14 +184,17 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   // What held for a similar programme may be further from this one's answer than no name held.
   const grownInstead = warm !== undefined && isSteep(program) ? tryGrow(program, tools) : undefined;
   if (grownInstead !== undefined) return grownInstead;
-  const inside = solveInside(program, curvature, { before: iterations, run: 'near' });
+  const inside = solveInside(program, curvatures, { before: iterations, run: 'near' });
   // An optimum to the tolerance of a run that is not one to rounding: the forces that are left are small ones.
   const answer =
     inside.isConverged && inside.answer.status === 'failed'
-      ? better(solveInside(program, curvature, { before: inside.answer.iterations, run: 'deep' }).answer, inside.answer)
+      ? better(
+          solveInside(program, curvatures, { before: inside.answer.iterations, run: 'deep' }).answer,
+          inside.answer,
+        )
       : inside.answer;
   if (answer.status === 'solved') return answer;
-  const elastic = solveInside(program, curvature, {
+  const elastic = solveInside(program, curvatures, {
     before: answer.iterations,
     run: 'near',
     elastic: elasticProgram(program),
@@ -197,7 +202,7 @@ function solveFree(program: Program, tools: Tools, { warm, effort = 'thorough' }
   if (elastic.status === 'solved' || effort === 'quick') return better(elastic, answer);
   const scaled = equilibrate(program);
   if (scaled === null) return better(elastic, answer);
-  const other = solveInside(scaled.program, curvature, { before: elastic.iterations, run: 'far' }).answer;
+  const other = solveInside(scaled.program, curvatures, { before: elastic.iterations, run: 'far' }).answer;
   return better(
     judge(program, other.state, scaled.toOriginal(other.point), other.iterations, other.route),
     better(elastic, answer),
@@ -256,12 +261,12 @@ interface Inside {
 /** The interior point, polished: with states that may change, else as they are, else not at all. */
 function solveInside(
   program: Program,
-  curvature: Curvature,
+  curvatures: Curvatures,
   { before, run, elastic = program }: Inside,
 ): { answer: ProgramAnswer; isConverged: boolean } {
   const inner = newIterate(program);
   const state = coldState(program);
-  const outcome = runInteriorPoint(elastic, curvature, state, inner, run);
+  const outcome = runInteriorPoint(elastic, curvatures[0], state, inner, run);
   const isConverged = outcome.status === 'optimal';
   if (isIndifferent(program)) {
     const anywhere = judge(
@@ -280,7 +285,7 @@ function solveInside(
     const spent =
       iterationsMax === 0
         ? 0
-        : runActiveSet(program, curvature, held, polished, { iterationsMax, nearby: true }).iterations;
+        : runActiveSet(program, curvatures, held, polished, { iterationsMax, nearby: true }).iterations;
     const answer = judge(program, held, polished, before + outcome.iterations + spent, route);
     if (answer.status === 'solved') return { answer, isConverged };
     if (best === undefined || worst(answer.kkt) < worst(best.kkt)) best = answer;

@@ -1,6 +1,6 @@
 import { IDLE, type ActiveState, type Iterate } from './active-state.js';
-import type { Curvature } from '../factors/curvature.js';
 import { placeNames, refineState, solveState } from './equality-problem.js';
+import { createEqualitySystem, type Curvatures } from './equality-system.js';
 import { workFor } from './equality-work.js';
 import { kinkSum, type Program } from '../program/program.js';
 import { flipStates } from './state-flips.js';
@@ -29,27 +29,28 @@ const PATIENCE = 8;
  * @param state    Start; overwritten with the final state.
  * @param iterate  [n] and multipliers; multipliers of active rows and norms are used as a start, everything is
  *   overwritten.
- * @cost           an iteration |F|^3 / 6 + m |F|^2 for |F| free names and m active rows; 3 to 6 of them from a cold
- *   state.
+ * @cost           |F|^3 / 6 for |F| free names, again where many of their states changed; an iteration |F|^2 / 6 for each
+ *   name that is held since, and m |F|; 3 to 6 of them from a cold state.
  * @source         Kunisch & Rendl (2003), SIAM J. Optimization 14(1), 35-52; Hintermueller, Ito & Kunisch (2002), SIAM
  *   J. Optimization 13(3).
  */
 export function runActiveSet(
   program: Program,
-  curvature: Curvature,
+  curvatures: Curvatures,
   state: ActiveState,
   iterate: Iterate,
   options: ActiveSetOptions,
 ): ActiveSetOutcome {
   const work = workFor(program);
+  const problem = { program, state, iterate, work, system: createEqualitySystem(program, curvatures, work) };
   let fewest = Number.POSITIVE_INFINITY;
   let sinceFewer = 0;
   for (let iteration = 1; iteration <= options.iterationsMax; iteration++) {
     placeNames(program, state, iterate, work);
-    if (!solveState(program, curvature, state, iterate, work)) return { status: 'stuck', iterations: iteration };
+    if (!solveState(problem)) return { status: 'stuck', iterations: iteration };
     let flips = flipStates(program, state, iterate, work, options.nearby);
     if (flips === 0) {
-      refineState(program, curvature, state, iterate, work);
+      refineState(problem);
       flips = flipStates(program, state, iterate, work, options.nearby);
     }
     if (flips === 0)

@@ -4,7 +4,7 @@ import type { Program } from '../program/program.js';
 export interface Work {
   readonly free: Int32Array;
   freeCount: number;
-  /** Columns of the equality problem: rows, then kinks, then norms, by position in that order. */
+  /** Rows of the equality problem: rows, then kinks, then norms, by position in that order. */
   readonly active: Int32Array;
   activeCount: number;
   readonly diagonal: Float64Array;
@@ -19,13 +19,8 @@ export interface Work {
   /** Forces below this are rounding: those of a step of a thousandth. */
   readonly leastForce: number;
   readonly meanCurvature: number;
-  columns: Float64Array;
-  solved: Float64Array;
   readonly step: Float64Array;
-  /** Grows with the active rows. */
-  schur: Float64Array;
   readonly change: Float64Array;
-  readonly skipped: Uint8Array;
 }
 
 export function workFor(program: Program): Work {
@@ -47,12 +42,8 @@ export function workFor(program: Program): Work {
     gradientScale: 0,
     leastForce: 1e-3 * mean,
     meanCurvature: mean > 0 ? mean : 1,
-    columns: new Float64Array(0),
-    solved: new Float64Array(0),
     step: new Float64Array(n),
-    schur: new Float64Array(0),
     change: new Float64Array(count),
-    skipped: new Uint8Array(count),
   };
 }
 

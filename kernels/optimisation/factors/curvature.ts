@@ -25,6 +25,8 @@ export interface Curvature {
   ): boolean;
   /** b := H^-1 b, b [count x columns] row-major. */
   solve(b: Float64Array, columns: number): void;
+  /** L of H = L L', [count x count] row-major, until the next factor; undefined where H was factored in parts. */
+  triangle(): Float64Array | undefined;
 }
 
 /** Below this many free names per factor a dense factorisation is at least as fast as the low-rank form. */
@@ -204,7 +206,11 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     }
   }
 
-  return { factor, solve };
+  return {
+    factor,
+    solve,
+    triangle: () => (form === 'dense' ? square.subarray(0, order * order) : undefined),
+  };
 }
 
 /** [n], 1 for names whose row has more than its own variance. A covariance of prices shows it on its first entries. */

@@ -33,3 +33,33 @@ export function backward(l: Float64Array, b: Float64Array, { n, stride }: Factor
     for (let j = 0; j < i; j++) b[j]! -= l[row + j]! * value;
   }
 }
+
+/** Order of a lower triangular factor without room between its rows, and the place of the first entry that is not zero. */
+export interface PartialShape {
+  readonly n: number;
+  readonly from: number;
+}
+
+/** The same of `forward` for four columns side by side, zero before `from`. @cost 2 (n - from)^2 */
+export function forwardFour(
+  l: Float64Array,
+  [a, b, c, d]: readonly [Float64Array, Float64Array, Float64Array, Float64Array],
+  { n, from }: PartialShape,
+): void {
+  for (let i = from; i < n; i++) {
+    const row = i * n;
+    let [ra, rb, rc, rd] = [a[i]!, b[i]!, c[i]!, d[i]!];
+    for (let j = from; j < i; j++) {
+      const value = l[row + j]!;
+      ra -= value * a[j]!;
+      rb -= value * b[j]!;
+      rc -= value * c[j]!;
+      rd -= value * d[j]!;
+    }
+    const pivot = l[row + i]!;
+    a[i] = ra / pivot;
+    b[i] = rb / pivot;
+    c[i] = rc / pivot;
+    d[i] = rd / pivot;
+  }
+}

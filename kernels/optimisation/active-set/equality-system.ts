@@ -1,0 +1,166 @@
+import type { ActiveState, Iterate } from './active-state.js';
+import { slopeOf } from './equality-gradient.js';
+import type { Work } from './equality-work.js';
+import { createFactoredNames, type FactoredNames } from './factored-names.js';
+import type { Curvature } from '../factors/curvature.js';
+import { factorSemidefinite, solveFactored } from '../factors/schur.js';
+import { lagrangianCurvature, normForce } from '../program/norms.js';
+import type { Program } from '../program/program.js';
+
+/** Curvatures of two sets of names: the first factored, which later states may come back to, and the last. */
+export type Curvatures = readonly [Curvature, Curvature];
+
+/** The linear equations of an equality problem: free names with the curvature among them, active rows with their gradients. */
+export interface EqualitySystem {
+  /**
+   * Factors the equations of the names and rows of the work.
+   * @param proximal  Share of the mean curvature added to that of each name.
+   * @returns         Whether the curvature is positive definite on the free names.
+   * @cost            |F|^3 / 6 for |F| free names; where they are most of those factored before, |F|^2 / 6 for each that is
+   *   not free any more.
+   */
+  factor(state: ActiveState, iterate: Iterate, proximal: number): boolean;
+  /**
+   * From what is asked of the free names (`step`, [F]) and how far active rows are from their bounds (`change`, [m]) to
+   * the steps of both, in place.
+   * @cost |F|^2 + m |F|
+   */
+  solve(step: Float64Array, change: Float64Array): void;
+}
+
+/**
+ * @source  Nocedal & Wright (2006), Numerical Optimization, 2nd ed., section 16.2: the range-space method, with a name
+ *   that is held as a row of its own beside the factor of more names.
+ */
+export function createEqualitySystem(program: Program, curvatures: Curvatures, work: Work): EqualitySystem {
+  const { n, rows, kinks, norms } = program;
+  const firstName = rows.count + kinks.length + norms.length;
+  const first = createFactoredNames(curvatures[0], work);
+  const last = createFactoredNames(curvatures[1], work);
+  let present: FactoredNames = first;
+  let columns = new Float64Array(0);
+  let solved = new Float64Array(0);
+  let schur = new Float64Array(0);
+  let skipped = new Uint8Array(0);
+  let change = new Float64Array(0);
+
+  function place(iterate: Iterate, proximal: number): boolean {
+    const isPlain = proximal === 0 && norms.every((_, q) => iterate.normMultipliers[q] === 0);
+    if (isPlain) {
+      const serving = [first, last].find((factored) => factored.serves());
+      if (serving !== undefined) {
+        present = serving;
+        return true;
+      }
+    } else {
+      first.forget();
+      last.forget();
+    }
+    const own = { scale: program.curvature, ridge: program.ridge + proximal * work.meanCurvature };
+    present = isPlain && first.count() > 0 ? last : first;
+    const isDefinite = present.begin(lagrangianCurvature(program, own, iterate.normMultipliers));
+    if (!isPlain) present.forget();
+    return isDefinite;
+  }
+
+  /** Products of the columns L^-1 c of held names and active rows. */
+  function factorHalves(state: ActiveState, iterate: Iterate): void {
+    const { names } = present;
+    const keys = present.held.map((at) => firstName + at);
+    for (let a = 0; a < work.activeCount; a++) keys.push(work.active[a]!);
+    const count = present.count();
+    const source = {
+      // Of kinks and norms gradients change with the state and the point.
+      isNew: (key: number) => key >= rows.count && key < firstName,
+      write(key: number, out: Float64Array) {
+        if (key >= firstName) {
+          out.fill(0, 0, count);
+          out[key - firstName] = 1;
+          return key - firstName;
+        }
+        const gradient = gradientOf(state, iterate, key);
+        for (let p = 0; p < count; p++) out[p] = gradient(names[p]!);
+        return 0;
+      },
+    };
+    present.products(keys, source, schur);
+  }
+
+  /** Columns H^-1 c of the active rows, [free x active], and their products with c. */
+  function factorWhole(state: ActiveState, iterate: Iterate): void {
+    const { free, freeCount: f, active, activeCount: m } = work;
+    if (m === 0) return;
+    if (columns.length < f * m) {
+      columns = new Float64Array(f * m);
+      solved = new Float64Array(f * m);
+    }
+    for (let a = 0; a < m; a++) {
+      const gradient = gradientOf(state, iterate, active[a]!);
+      for (let p = 0; p < f; p++) columns[p * m + a] = gradient(free[p]!);
+    }
+    solved.set(columns.subarray(0, f * m));
+    present.curvature.solve(solved, m);
+    schur.fill(0, 0, m * m);
+    for (let p = 0; p < f; p++) {
+      for (let r = 0; r < m; r++) {
+        const value = columns[p * m + r]!;
+        if (value === 0) continue;
+        for (let s = 0; s <= r; s++) schur[r * m + s]! += value * solved[p * m + s]!;
+      }
+    }
+  }
+
+  /** Gradient of an active row, kink or norm by name. */
+  function gradientOf(state: ActiveState, { x }: Iterate, row: number): (name: number) => number {
+    if (row < rows.count) {
+      const from = row * n;
+      return (name) => rows.coefficients[from + name]!;
+    }
+    if (row < rows.count + kinks.length) return (name) => slopeOf(program, state, row - rows.count, name);
+    const norm = norms[row - rows.count - kinks.length]!;
+    const offset = x.map((value, i) => value - norm.centre[i]!);
+    const force = normForce(program, norm, offset, new Float64Array(n));
+    return (name) => force[name]!;
+  }
+
+  function solveWhole(step: Float64Array, wanted: Float64Array): void {
+    const { freeCount: f, activeCount: m } = work;
+    present.curvature.solve(step, 1);
+    for (let a = 0; a < m; a++) {
+      let total = -wanted[a]!;
+      for (let p = 0; p < f; p++) total += columns[p * m + a]! * step[p]!;
+      wanted[a] = total;
+    }
+    solveFactored(schur, m, wanted, skipped);
+    for (let p = 0; p < f; p++) {
+      let total = step[p]!;
+      for (let a = 0; a < m; a++) total -= solved[p * m + a]! * wanted[a]!;
+      step[p] = total;
+    }
+  }
+
+  return {
+    factor(state, iterate, proximal) {
+      if (!place(iterate, proximal)) return false;
+      const total = present.held.length + work.activeCount;
+      if (schur.length < total * total) schur = new Float64Array(total * total);
+      if (skipped.length < total) skipped = new Uint8Array(total);
+      if (change.length !== total) change = new Float64Array(total);
+      if (present.isWhole()) factorHalves(state, iterate);
+      else factorWhole(state, iterate);
+      factorSemidefinite(schur, total, skipped);
+      return true;
+    },
+    solve(step, wanted) {
+      if (!present.isWhole()) {
+        solveWhole(step, wanted);
+        return;
+      }
+      const held = present.held.length;
+      change.fill(0, 0, held);
+      for (let a = 0; a < work.activeCount; a++) change[held + a] = wanted[a]!;
+      present.solve(step, change, schur, skipped);
+      for (let a = 0; a < work.activeCount; a++) wanted[a] = change[held + a]!;
+    },
+  };
+}

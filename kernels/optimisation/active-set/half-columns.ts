@@ -1,0 +1,131 @@
+import { forwardFour } from '../factors/triangular-passes.js';
+
+/** How a column is made. */
+export interface ColumnSource {
+  /** Whether a column differs from that of its key before. */
+  readonly isNew: (key: number) => boolean;
+  /** Writes a column, [n]; returns the place of its first entry that is not zero. */
+  readonly write: (key: number, out: Float64Array) => number;
+}
+
+/** Columns L^-1 c with their products among each other, kept while the factor L is. */
+export interface HalfColumns {
+  /** Forgets all columns. @param l [n x n], lower triangular, row-major */
+  begin(l: Float64Array, n: number): void;
+  /** Makes the columns of some keys the present ones. @cost (n - first)^2 / 2 for each that is not kept, and its products */
+  want(keys: readonly number[], source: ColumnSource): void;
+  /** Products of the present columns, lower triangle of [count x count]. */
+  products(out: Float64Array): void;
+  /** out[a] = column a ' x */
+  times(x: Float64Array, out: Float64Array): void;
+  /** x -= sum of columns times weights */
+  subtract(weights: Float64Array, x: Float64Array): void;
+}
+
+type Four = readonly [Float64Array, Float64Array, Float64Array, Float64Array];
+
+/** @param most  Length of the longest column. */
+export function createHalfColumns(most: number): HalfColumns {
+  const columns: Float64Array[] = [];
+  const firsts: number[] = [];
+  const slots = new Map<number, number>();
+  /** Products by slot: row s has the first s + 1. */
+  const products: Float64Array[] = [];
+  const nothing = new Float64Array(most);
+  let present: number[] = [];
+  let triangle: Float64Array = new Float64Array(0);
+  let n = 0;
+
+  function slotOf(key: number): number {
+    const slot = slots.size;
+    slots.set(key, slot);
+    if (columns.length === slot) {
+      columns.push(new Float64Array(most));
+      products.push(new Float64Array(slot + 1));
+      firsts.push(0);
+    }
+    return slot;
+  }
+
+  /** Products of a column with those of four slots. */
+  function setProducts(own: number, others: readonly number[]): void {
+    const column = columns[own]!;
+    const [a, b, c, d] = fourOf(others);
+    let [ra, rb, rc, rd] = [0, 0, 0, 0];
+    for (let p = firsts[own]!; p < n; p++) {
+      const value = column[p]!;
+      ra += value * a[p]!;
+      rb += value * b[p]!;
+      rc += value * c[p]!;
+      rd += value * d[p]!;
+    }
+    [ra, rb, rc, rd].forEach((value, s) => {
+      const other = others[s];
+      if (other !== undefined) products[Math.max(own, other)]![Math.min(own, other)] = value;
+    });
+  }
+
+  /** Columns of up to four slots; one of zeros in place of a slot that is not there. */
+  function fourOf(some: readonly number[]): Four {
+    const [a, b, c, d] = some;
+    const at = (slot: number | undefined) => (slot === undefined ? nothing : columns[slot]!);
+    return [at(a), at(b), at(c), at(d)];
+  }
+
+  return {
+    begin(l, order) {
+      triangle = l;
+      n = order;
+      slots.clear();
+      present = [];
+    },
+    want(keys, { isNew, write }) {
+      const made: number[] = [];
+      present = keys.map((key) => {
+        const known = slots.get(key);
+        if (known !== undefined && !isNew(key)) return known;
+        const slot = known ?? slotOf(key);
+        firsts[slot] = write(key, columns[slot]!);
+        made.push(slot);
+        return slot;
+      });
+      const inTurn = made.toSorted((a, b) => firsts[a]! - firsts[b]! || a - b);
+      for (let at = 0; at < inTurn.length; at += 4) {
+        const some = inTurn.slice(at, at + 4);
+        forwardFour(triangle, fourOf(some), { n, from: firsts[some[0]!]! });
+      }
+      const isMade = new Set(made);
+      for (const slot of made) {
+        const others = Array.from({ length: slots.size }, (_, other) => other).filter(
+          (other) => !isMade.has(other) || other <= slot,
+        );
+        for (let at = 0; at < others.length; at += 4) setProducts(slot, others.slice(at, at + 4));
+      }
+    },
+    products(out) {
+      const count = present.length;
+      for (let a = 0; a < count; a++) {
+        const own = present[a]!;
+        for (let b = 0; b <= a; b++) {
+          const other = present[b]!;
+          out[a * count + b] = own < other ? products[other]![own]! : products[own]![other]!;
+        }
+      }
+    },
+    times(x, out) {
+      present.forEach((slot, a) => {
+        const column = columns[slot]!;
+        let total = 0;
+        for (let p = firsts[slot]!; p < n; p++) total += column[p]! * x[p]!;
+        out[a] = total;
+      });
+    },
+    subtract(weights, x) {
+      present.forEach((slot, a) => {
+        const column = columns[slot]!;
+        const weight = weights[a]!;
+        if (weight !== 0) for (let p = firsts[slot]!; p < n; p++) x[p]! -= weight * column[p]!;
+      });
+    },
+  };
+}

@@ -37,6 +37,8 @@ export interface EvennessNumerator {
   readonly budgets: Float64Array;
   /** Weights whose contributions to the variance are the budgets, of sum 1: the optimum without further rows, [N]. */
   readonly parity: Float64Array;
+  /** Variance there. */
+  readonly variance: number;
   /** Logarithm of volatility over evenness there: less is had by names without a budget alone. */
   readonly least: number;
 }

@@ -18,11 +18,13 @@ export function parityNumerator(
   riskBudgetWeights(algebra, budgeted, own, found);
   const parity = new Float64Array(budgets.length);
   names.forEach((i, p) => (parity[i] = found[p]!));
+  const variance = Math.max(0, metricSquare(metric, parity));
   return {
     kind: 'evenness',
     budgets,
     parity,
-    least: Math.log(metricSquare(metric, parity)) / 2 - Math.log(evennessOf(budgets, parity)),
+    variance,
+    least: Math.log(variance) / 2 - Math.log(evennessOf(budgets, parity)),
   };
 }
 

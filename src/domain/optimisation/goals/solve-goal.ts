@@ -273,19 +273,20 @@ const SETTLED = 1e-11;
 function solveParity(
   solver: Solver,
   problem: Problem,
-  { budgets, parity }: EvennessNumerator,
+  numerator: EvennessNumerator,
   rows: Program,
   options: GoalOptions,
 ): GoalAnswer | undefined {
   const { costs } = problem;
+  const { budgets, parity } = numerator;
   for (let i = 0; i < rows.n; i++) if (budgets[i]! > 0 && !(rows.upper[i]! > 0)) return undefined;
   const free = { ...rows, curvature: 1, centre: new Float64Array(rows.n), ridge: 0, linear: new Float64Array(rows.n) };
   const isFree = costs === null && pricesOf(rows, parity) === 0 && (options.charge ?? 0) === 0;
-  const own = isFree ? atParity(free, parity, budgets) : undefined;
+  const own = isFree ? atParity(free, numerator) : undefined;
   if (own !== undefined) return own;
   const offOf = (x: Float64Array) => costOf(costs, x) + pricesOf(rows, x) + (options.charge ?? 0);
   let start = parity;
-  let variance = varianceOf(rows, parity);
+  let { variance } = numerator;
   let warm = options.warm;
   let off = 0;
   let evenness = 1;
@@ -324,8 +325,7 @@ function solveParity(
 }
 
 /** The weights at parity as the answer, where the rows hold there: none of them exerts a force. */
-function atParity(free: Program, parity: Float64Array, budgets: Float64Array): GoalAnswer | undefined {
-  const variance = varianceOf(free, parity);
+function atParity(free: Program, { parity, budgets, variance }: EvennessNumerator): GoalAnswer | undefined {
   const linear = Float64Array.from(budgets, (budget, i) => (budget === 0 ? 0 : (-variance * budget) / parity[i]!));
   const program = { ...free, linear };
   const state = coldState(program);

@@ -22,8 +22,8 @@ import { problemFamily, type Family } from './problem-family.js';
 
 /**
  * Every objective but the tails, which `tails` has, beside cvxopt, SLSQP (of scipy), quadprog (of R), HiGHS and Clarabel: processor time
- * in turns, least of three, and the distance of each optimum from ours. Ours counts from the rows as clients write them. Names on the
- * command line, OBJECTIVES=max_sharpe,risk_parity takes some; BENCH_PEERS as in the bench of the kernels. A peer that is not there says so;
+ * in turns, least of three, and the distance of each optimum from ours. Ours counts from the rows as clients write them, which peers
+ * get as matrices (`rows` says how much of it that is), with code that is warm as in a service. Names on the command line, OBJECTIVES=max_sharpe,risk_parity takes some; BENCH_PEERS as in the bench of the kernels. A peer that is not there says so;
  * quadprog, HiGHS and Clarabel get quadratic programmes alone.
  */
 const DEFAULT = [134, 334, 667, 1334];
@@ -32,6 +32,10 @@ const ROUNDS = 3;
 
 /** Further solves of ours in a round. */
 const OWN_REPEATS = 2;
+
+/** Solves of ours before any is timed: until so much processor time or so many have passed. */
+const WARM_MS = 1_000;
+const WARM_SOLVES = 40;
 
 /** Seconds from which a peer is asked once. */
 const REPEAT_SECONDS = 5;
@@ -77,6 +81,8 @@ const pythons = ['cvxopt', 'slsqp'].filter((name) => {
 interface Outcome {
   readonly ms: number;
   readonly value: number;
+  /** Of it, until the rows were a problem. */
+  readonly rowsMs?: number;
 }
 
 const sizes = process.argv
@@ -98,6 +104,8 @@ async function compare(names: number, objective: (typeof OBJECTIVES)[number]): P
   };
   const family = problemFamily(names, SESSIONS);
   const least = leastVolatility(names, family);
+  for (let solves = 0, spent = 0; solves < WARM_SOLVES && spent < WARM_MS; solves++)
+    spent += ours(rowsOf(names, objective.type, least), objective, family).ms;
   for (let round = 0; round < ROUNDS; round++) {
     const { problem, ...own } = ours(rowsOf(names, objective.type, least), objective, family);
     keepLeast('ours', own);
@@ -124,7 +132,7 @@ async function compare(names: number, objective: (typeof OBJECTIVES)[number]): P
       `${String(names).padStart(5)} ${objective.type.padEnd(20)} ${name.padEnd(7)} ${
         typeof outcome === 'string'
           ? outcome
-          : `${outcome.ms.toFixed(1).padStart(9)} ms ${(outcome.ms / own.ms).toFixed(1).padStart(7)} x  value less ours ${((outcome.value - own.value) / Math.abs(own.value)).toExponential(1)}`
+          : `${outcome.ms.toFixed(1).padStart(9)} ms ${(outcome.ms / own.ms).toFixed(1).padStart(7)} x  value less ours ${((outcome.value - own.value) / Math.abs(own.value)).toExponential(1)}${outcome.rowsMs === undefined ? '' : `, rows ${outcome.rowsMs.toFixed(1)} ms`}`
       }`,
     );
 
@@ -162,10 +170,16 @@ function ours(rows: readonly object[], { type, ...params }: (typeof OBJECTIVES)[
   const begin = process.cpuUsage();
   const objective = objectiveOf({ type, ...params });
   const problem = family.problemOf(rows, objective, engine);
+  const stated = process.cpuUsage(begin);
   const solution = engine.scope(() => solveConvex(createSolver(engine), problem));
   const { user, system } = process.cpuUsage(begin);
   if (solution === undefined) throw new Error(`${family.identifiers.length} names, ${type}: no answer`);
-  return { problem, ms: (user + system) / 1000, value: valueOf(problem, type, solution.weights) };
+  return {
+    problem,
+    ms: (user + system) / 1000,
+    value: valueOf(problem, type, solution.weights),
+    rowsMs: (stated.user + stated.system) / 1000,
+  };
 }
 
 /** The objective as it is made small, at any weights: as objectives.py has it. */

@@ -189,20 +189,22 @@ export function createCurvature(algebra: DenseAlgebra): Curvature {
     const inner = scores.subarray(0, k * columns).fill(0);
     for (let p = 0; p < order; p++) {
       const root = Math.sqrt(inverse[p]!);
-      for (let c = 0; c < columns; c++) {
-        const value = b[p * columns + c]! * root;
-        b[p * columns + c] = value;
-        if (value !== 0) for (let f = 0; f < k; f++) inner[f * columns + c]! += scaled[p * k + f]! * value;
+      const row = p * columns;
+      for (let c = 0; c < columns; c++) b[row + c]! *= root;
+      for (let f = 0, at = 0; f < k; f++, at += columns) {
+        const loading = scaled[p * k + f]!;
+        for (let c = 0; c < columns; c++) inner[at + c]! += loading * b[row + c]!;
       }
     }
     solveWith(algebra, square.subarray(0, k * k), k, inner, columns);
     for (let p = 0; p < order; p++) {
       const root = Math.sqrt(inverse[p]!);
-      for (let c = 0; c < columns; c++) {
-        let total = b[p * columns + c]!;
-        for (let f = 0; f < k; f++) total -= scaled[p * k + f]! * inner[f * columns + c]!;
-        b[p * columns + c] = total * root;
+      const row = p * columns;
+      for (let f = 0, at = 0; f < k; f++, at += columns) {
+        const loading = scaled[p * k + f]!;
+        for (let c = 0; c < columns; c++) b[row + c]! -= loading * inner[at + c]!;
       }
+      for (let c = 0; c < columns; c++) b[row + c]! *= root;
     }
   }
 
